@@ -20,12 +20,12 @@ use crate::named::Lines;
 
 /// Whether the first line that is not blank looks like `kstat -p`.
 pub fn recognises_parsable(input: &[u8]) -> bool {
-    first_line(input).is_some_and(|line| split_parsable(line).is_some())
+    first_line(input).is_some_and(|line| row(line).is_some())
 }
 
 /// Whether the first line that is not blank begins a `kstat` block.
 pub fn recognises_blocks(input: &[u8]) -> bool {
-    first_line(input).is_some_and(|line| block_title(line, "module:", "instance:").is_some())
+    first_line(input).is_some_and(|line| title(line, "module:", "instance:").is_some())
 }
 
 /// Reads the output of `kstat -p`; kstats in order of first appearance.
@@ -38,7 +38,7 @@ pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     let mut positions: HashMap<&str, usize> = HashMap::new();
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_row()? {
-        let row = split_parsable(line).ok_or_else(|| {
+        let row = row(line).ok_or_else(|| {
             lines.error(ParseErrorKind::Row("expected module:instance:name:statistic<TAB>value"))
         })?;
         let position = match positions.get(row.table) {
@@ -66,13 +66,13 @@ pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     let mut kstats: Vec<Kstat> = Vec::new();
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_row()? {
-        if let Some((module, instance)) = block_title(line, "module:", "instance:") {
+        if let Some((module, instance)) = title(line, "module:", "instance:") {
             let instance = instance
                 .parse()
                 .map_err(|_| lines.error(ParseErrorKind::Row("the instance is not a number")))?;
-            let title = lines.next_row()?;
+            let second = lines.next_row()?;
             let (name, class) =
-                title.and_then(|line| block_title(line, "name:", "class:")).ok_or_else(|| {
+                second.and_then(|line| title(line, "name:", "class:")).ok_or_else(|| {
                     lines.error(ParseErrorKind::Row("expected `name:` and `class:` here"))
                 })?;
             let kstat = Kstat { instance, class: class.to_owned(), ..Kstat::new(module, name) };
@@ -104,28 +104,35 @@ fn first_line(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok()
 }
 
-struct ParsableRow<'a> {
+/// A line of `kstat -p`.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
     /// `module:instance:name`.
     table: &'a str,
     module: &'a str,
     instance: u32,
-    name: &'a str,
-    statistic: &'a str,
-    value: &'a str,
+    /// Name of the kstat.
+    pub name: &'a str,
+    /// Name of the figure.
+    pub statistic: &'a str,
+    /// Its value.
+    pub value: &'a str,
 }
 
-fn split_parsable(line: &str) -> Option<ParsableRow<'_>> {
-    let (path, value) = line.split_once('\t')?;
+/// A line of `kstat -p`: `zfs:0:arcstats:hits`, a blank, `123`.
+pub fn row(line: &str) -> Option<Row<'_>> {
+    let (path, value) = line.split_once(char::is_whitespace)?;
     let (module, rest) = path.split_once(':')?;
     let (instance, rest) = rest.split_once(':')?;
     let (name, statistic) = rest.split_once(':')?;
+    let is_module = module.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let table = &path[..path.len() - statistic.len() - 1];
-    let instance = instance.parse().ok()?;
-    Some(ParsableRow { table, module, instance, name, statistic, value: value.trim() })
+    let instance = instance.parse().ok().filter(|_| is_module)?;
+    Some(Row { table, module, instance, name, statistic, value: value.trim() })
 }
 
-/// `module: zfs     instance: 0` as `("zfs", "0")`.
-fn block_title<'a>(line: &'a str, left: &str, right: &str) -> Option<(&'a str, &'a str)> {
+/// Both values of a title: `module: zfs     instance: 0` as `("zfs", "0")`.
+pub fn title<'a>(line: &'a str, left: &str, right: &str) -> Option<(&'a str, &'a str)> {
     let (value, rest) = line.strip_prefix(left)?.split_once(right)?;
     Some((value.trim(), rest.trim()))
 }

@@ -194,10 +194,6 @@ fn has_heading_of_properties(text: &str) -> bool {
         || matches!(text, "no pools available" | "no datasets available")
 }
 
-fn is_parameter(text: &str) -> bool {
-    parameters::is_parameter(text.trim_start_matches(['*', '\u{2022}', ' ']))
-}
-
 fn is_dtrace(text: &str) -> bool {
     tools::DTRACE.is_first(text) || words::begin_words("CPU ID FUNCTION:NAME", text)
 }
@@ -294,7 +290,7 @@ static FORMATS: &[Format] = &[
     format("zpool list", ByLine(has_heading_of_properties), properties::read_list),
     format("zpool status", ByLines(begins_zpool_status), zpool::read_status).absorbs(&["zpool status"]),
     format("zpool iostat", ByLine(zpool::is_iostat_beginning), zpool::read_iostat).filled(is_many_words).absorbs(&["zpool iostat"]),
-    format("module parameters", ByLine(is_parameter), parameters::read).row(is_parameter).each_line(),
+    lines(&parameters::PARAMETERS).begins(ByLine(parameters::is_parameter)).row(parameters::is_parameter),
     format("kernel stack", ByLines(begins_stack), kernel_stack::read).row(kernel_stack::is_frame).each_line(),
     format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
     lines(&host_lines::UDEV),
@@ -327,7 +323,7 @@ static WHOLE: &[Format] = &[
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
     lines(&host_lines::MOUNTS),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
-    format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
+    lines(&parameters::COMMAND_LINE).begins(ByLines(begins_command_line)),
     lines(&host_lines::LAYOUT),
     format(
         "schedstat",

@@ -208,6 +208,11 @@ impl<'f> Open<'f> {
                 let key = found.name("key").map_or(name, |key| key.as_str());
                 reading.parameter(key, cell, line);
             }
+            ("", "parameters") => cell.split_whitespace().for_each(|word| {
+                let (key, value) = word.split_once('=').unwrap_or((word, ""));
+                let of_module = key.strip_prefix("zfs.").or_else(|| key.strip_prefix("spl."));
+                reading.parameter(of_module.unwrap_or(key), value, line);
+            }),
             ("cpu", part) => self.use_of_cpus(part, cell, line, reading),
             ("text", name) => self.table(table, reading).text(name, cell, line),
             ("counter", name) => {

@@ -78,6 +78,7 @@ pub(crate) fn say(fact: &str, value: &str, line: &Line<'_>, reading: &mut Readin
                 set(&mut host.architecture, Statement { value: name.to_owned(), ..text });
             }
         }
+        "command_line" => host.command_line = Some(text),
         "ogive_mount" => host.ogive_mount = Some(text),
         _ => say_figure(fact, value, text.source, host),
     }

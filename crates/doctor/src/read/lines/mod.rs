@@ -7,6 +7,7 @@
 //! - `cpu_idle` is a part of the use of the CPUs since boot, in percent or in ticks,
 //! - `host_cpus` is a fact of the host (`host`), `run_real` one of a command (`timing`),
 //! - `parameter_value` is that of a parameter, whose name is `key`,
+//! - `parameters` are words `name=value`,
 //! - `message` goes to the log, `log` behind the name of the format,
 //! - `key` is the name of the figure `value` or `counter_value` beside it, `unit` its unit,
 //! - any other name is a figure that is true at the moment.

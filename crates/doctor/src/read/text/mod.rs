@@ -1,11 +1,10 @@
-//! What every reader stands on: bytes as clean lines, sections, columns, figures, one spelling of
+//! What every reader stands on: bytes as clean lines, sections, figures, one spelling of
 //! names, and `reading`, which facts are written to.
 //!
 //! Nothing here knows a format.
 
 pub(super) mod boundary;
 pub(super) mod clean;
-pub(super) mod columns;
 pub(super) mod frame;
 pub(super) mod number;
 pub(super) mod reading;

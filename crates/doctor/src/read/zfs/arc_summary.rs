@@ -6,7 +6,6 @@
 
 use std::sync::LazyLock;
 
-use ogive_kstat::table::Kind;
 use regex::Regex;
 
 use super::kstat;
@@ -127,10 +126,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         summary.gauge(&key, Some(amount), line);
         let bare = plain.split(" (").next().unwrap_or(&plain);
         if let Some((row, _)) = ROWS.iter().find(|(_, labels)| words::is(labels, bare)) {
-            match kstat::kind_of("arcstats", row) {
-                Kind::Gauge => arcstats.gauge(row, Some(amount), line),
-                Kind::Counter => arcstats.counter(row, Some(amount), line),
-            }
+            arcstats.number(row, kstat::number(kstat::kind_of("arcstats", row), amount), line);
         }
     }
     reading.push(arcstats);

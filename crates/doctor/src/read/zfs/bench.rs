@@ -2,20 +2,19 @@
 //! `chksum_bench`. They say which implementation is in use and how fast it is here.
 
 use crate::read::text::clean::Line;
-use crate::read::text::columns::Columns;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
 /// Reads a table of implementations.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut header: Option<Columns<'_>> = None;
+    let mut names: Vec<&str> = Vec::new();
     let mut rows: Vec<(&Line<'_>, Vec<&str>)> = Vec::new();
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if words.first() == Some(&"implementation") {
-            header = Some(Columns::of(&line.text));
-        } else if header.is_some()
+            names = words;
+        } else if !names.is_empty()
             && words.len() >= 2
             && (words[0] == "fastest" || number::plain(words[1]).is_some())
         {
@@ -26,9 +25,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
         }
     }
-    let Some(header) = header else { return };
-    let names = header.names();
-    let name = match names {
+    let name = match names[..] {
+        [] => return,
         [_, first, ..] if first.starts_with("gen_") => "vdev_raidz_bench",
         [_, "digest", ..] => "chksum_bench",
         _ if names.contains(&"4k") || names.contains(&"16k") => "chksum_bench",

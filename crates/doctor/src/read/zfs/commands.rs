@@ -7,7 +7,6 @@
 
 use super::properties;
 use crate::read::text::clean::Line;
-use crate::read::text::columns::without_bullet;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::words;
@@ -189,14 +188,13 @@ fn listed(word: &str) -> Option<(String, &str)> {
 
 /// The pairs of a line that holds nothing else.
 fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
-    let text = text.trim().trim_end_matches([',', ';']);
+    let text = text.trim_start_matches(['*', '-', '•', '–', ' ']).trim_end_matches([',', ';', ' ']);
     if let Some((name, value)) = text.split_once(" = ") {
         let (name, value) = (name.trim(), value.trim());
         let single = !name.contains(char::is_whitespace) && !value.contains(char::is_whitespace);
-        let known = listed(text.split(" = ").next()?.trim_end()).is_some();
         let word = properties::whole_name(name);
         let ours = properties::is_known(&word) && !words::has(OF_EVERYBODY, &word);
-        return (single && !known && ours).then_some(vec![(word, value)]);
+        return (single && ours).then_some(vec![(word, value)]);
     }
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && *word != "-o");
     let pairs: Option<Vec<_>> = words.map(listed).collect();
@@ -205,14 +203,13 @@ fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
 
 /// Whether a line holds settings of a dataset that nothing names.
 pub(crate) fn is_listed(text: &str) -> bool {
-    text.contains('=') && all_listed(text.trim_start_matches(['*', '-', '\u{2022}', ' '])).is_some()
+    text.contains('=') && all_listed(text).is_some()
 }
 
 /// Reads such lines.
 pub(crate) fn read_listed(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
-        let text = without_bullet(line);
-        match all_listed(text.trim_start_matches(['-', ' '])) {
+        match all_listed(&line.text) {
             Some(pairs) => {
                 for (name, value) in pairs {
                     reading.property("", properties::is_of_pool(&name), &name, value, line);

@@ -6,39 +6,32 @@
 use std::collections::HashMap;
 
 use crate::evidence::{Evidence, Statement};
+use crate::read::host::{Moment, reading_of};
 
 /// The end of the name of the file.
 const FILE: &str = "/spl/kstat/zfs/dbgmsg";
 
 /// Leaves of two readings what the second has beyond the first.
 pub(crate) fn finish(evidence: &mut Evidence) {
-    let side = |one: &Statement<String>| {
-        let (side, path) = one.source.input.split_once('/')?;
-        path.ends_with(FILE.trim_start_matches('/')).then_some(side == "end")
-    };
-    let of_end = evidence.log.iter().any(|one| side(one) == Some(true));
-    let was_read_twice = of_end
-        || evidence
-            .inputs
-            .iter()
-            .any(|one| one.name.starts_with("end/") && one.name.ends_with(FILE));
-    if !was_read_twice {
+    let moment = |input: &str| reading_of(input).0.filter(|_| input.ends_with(FILE));
+    if evidence.inputs.iter().all(|input| moment(&input.name) != Some(Moment::End)) {
         return;
     }
     let mut known: HashMap<String, usize> = HashMap::new();
-    for one in evidence.log.iter().filter(|one| side(one) == Some(false)) {
+    let is_early = |one: &&Statement<String>| moment(&one.source.input) == Some(Moment::Start);
+    for one in evidence.log.iter().filter(is_early) {
         *known.entry(one.value.clone()).or_default() += 1;
     }
     // Of equal messages the first ones are the older ones.
-    evidence.log.retain(|one| match side(one) {
-        Some(true) => match known.get_mut(&one.value).filter(|count| **count > 0) {
+    evidence.log.retain(|one| match moment(&one.source.input) {
+        Some(Moment::Start) => false,
+        Some(Moment::End) => match known.get_mut(&one.value).filter(|count| **count > 0) {
             Some(count) => {
                 *count -= 1;
                 false
             }
             None => true,
         },
-        Some(false) => false,
         None => true,
     });
 }

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use ogive_kstat::table::Kind;
-use ogive_kstat::{arcstats, tables};
+use ogive_kstat::{arcstats, illumos, tables};
 use regex::Regex;
 
 use crate::evidence::Number;
@@ -73,13 +73,18 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
     if level { Kind::Gauge } else { Kind::Counter }
 }
 
+/// A figure of a kind.
+pub(crate) fn number(kind: Kind, value: f64) -> Number {
+    match kind {
+        Kind::Counter => Number::Counter(value),
+        Kind::Gauge => Number::Gauge(value),
+    }
+}
+
 /// A kstat value with its kind.
-pub(crate) fn number_of(kstat: &str, row: &str, text: &str) -> Number {
+fn number_of(kstat: &str, row: &str, text: &str) -> Number {
     match number::integer(text).map(|value| value as f64).or_else(|| number::plain(text)) {
-        Some(value) => match kind_of(kstat, row) {
-            Kind::Counter => Number::Counter(value),
-            Kind::Gauge => Number::Gauge(value),
-        },
+        Some(value) => number(kind_of(kstat, row), value),
         None => Number::Text(text.trim().to_owned()),
     }
 }
@@ -149,19 +154,12 @@ fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Optio
         .iter()
         .filter(|(_, row)| row.name.len() > 1 && arcstats::ARCSTATS.field(row.name).is_some());
     let long = rows.iter().filter(|(_, row)| row.name.len() > 1).count().max(1);
-    let best =
-        MARK_ROWS.iter().map(|(name, marks)| (score(marks), *name)).max_by_key(|(score, _)| *score);
-    let known = MARK_ROWS.iter().any(|(name, _)| *name == stem);
+    let scores = MARK_ROWS.iter().map(|(name, marks)| (score(marks), *name));
+    let best = scores.max_by_key(|(score, _)| *score).filter(|(score, _)| *score > 0);
     let name = match best {
-        _ if known => stem,
-        Some((score, "objset")) if score > 0 => {
-            if stem.starts_with("objset") {
-                stem
-            } else {
-                "objset".to_owned()
-            }
-        }
-        Some((score, name)) if score > 0 => name.to_owned(),
+        _ if MARK_ROWS.iter().any(|(name, _)| *name == stem) => stem,
+        Some((_, "objset")) if stem.starts_with("objset") => stem,
+        Some((_, name)) => name.to_owned(),
         _ if arc.count() * 2 >= long => "arcstats".to_owned(),
         _ if stem.is_empty() => "kstat".to_owned(),
         _ => stem,
@@ -207,114 +205,108 @@ pub(crate) fn read_linux(section: &Section<'_>, reading: &mut Reading<'_>) {
         table.table.age_s =
             (created > 0 && taken > created).then(|| (taken - created) as f64 / 1e9);
     }
-    add(&mut table, &name, &rows);
+    for (line, row) in &rows {
+        let humanised = row.value.ends_with(|c: char| c.is_alphabetic());
+        let value = match number::bytes(row.value).filter(|_| humanised) {
+            Some(value) => self::number(kind_of(&name, row.name), value),
+            None => number_of(&name, row.name, row.value),
+        };
+        table.number(row.name, value, line);
+        table.rate(row.name, row.rate.and_then(number::plain), line);
+    }
     reading.push(table);
 }
 
-fn add(table: &mut Rows, kstat: &str, rows: &[(&Line<'_>, Row<'_>)]) {
-    for (line, row) in rows {
-        let humanised = row.value.ends_with(|c: char| c.is_alphabetic());
-        let value = match number::bytes(row.value).filter(|_| humanised) {
-            Some(value) if kind_of(kstat, row.name) == Kind::Gauge => Number::Gauge(value),
-            Some(value) => Number::Counter(value),
-            None => number_of(kstat, row.name, row.value),
-        };
-        table.number(row.name, value, line);
-        if let Some(rate) = row.rate.and_then(number::plain) {
-            table.rate(row.name, Some(rate), line);
+/// The most kstats of one section.
+const MAX_KSTATS: usize = 4096;
+
+/// Kstats of which each line names its own.
+#[derive(Default)]
+pub(crate) struct Kstats(Vec<Rows>);
+
+impl Kstats {
+    /// Takes FreeBSD's `kstat.zfs.misc.arcstats.hits: 8019094`; `false` if a line is another sysctl.
+    pub(crate) fn take_sysctl(
+        &mut self,
+        line: &Line<'_>,
+        taken_s: Option<f64>,
+        reading: &Reading<'_>,
+    ) -> bool {
+        let text = line.text.trim_start_matches(['*', '•', '–', ' ']);
+        let parsed = ogive_kstat::sysctl::parse(text.as_bytes()).unwrap_or_default();
+        let Some(kstat) = parsed.first() else { return false };
+        let Some(entry) = kstat.entries.first() else { return false };
+        let name = kstat.name.to_lowercase();
+        let pool = kstat.module.split_once('/').map(|(_, pool)| pool);
+        let is_it = |rows: &Rows| rows.table.name == name && rows.table.scope.as_deref() == pool;
+        let known = self.0.iter().rposition(is_it);
+        if known.is_none() && self.0.len() < MAX_KSTATS {
+            let mut rows = reading.table(&name).taken(taken_s);
+            rows.table.scope = pool.map(str::to_owned);
+            self.0.push(rows);
         }
+        let last = self.0.len() - 1;
+        let rows = self.0.get_mut(known.unwrap_or(last)).filter(|rows| is_it(rows));
+        if let Some(rows) = rows {
+            let value = number_of(&name, &entry.name, &entry.value.to_string());
+            rows.number(&entry.name, value, line);
+        }
+        true
+    }
+
+    /// Ends them all.
+    pub(crate) fn end(self, reading: &mut Reading<'_>) {
+        self.0.into_iter().for_each(|rows| reading.push(rows));
     }
 }
 
-/// Reads FreeBSD's `kstat.zfs.misc.arcstats.hits: 8019094`; other sysctls are not for here.
-pub(crate) fn read_sysctl_row(text: &str) -> Option<(String, Option<String>, String, String)> {
-    let kstats = ogive_kstat::sysctl::parse(text.trim().as_bytes()).ok()?;
-    let kstat = kstats.first()?;
-    let entry = kstat.entries.first()?;
-    let pool = kstat.module.split_once('/').map(|(_, pool)| pool.to_owned());
-    Some((kstat.name.to_lowercase(), pool, entry.name.clone(), entry.value.to_string()))
-}
-
-static ILLUMOS_TITLE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(module|name):\s+(\S+)\s+(?:instance|class):\s*(\S*)")
-        .expect("a constant pattern")
-});
-
 /// Whether a line begins a block, or is one of `kstat -p`.
 pub(crate) fn is_illumos(text: &str) -> bool {
-    text.starts_with("module:") && text.contains("instance:")
-        || parsable(text).is_some_and(|(name, row, _)| {
-            !name.is_empty() && !name.contains(char::is_whitespace) && !row.is_empty()
+    illumos::title(text, "module:", "instance:").is_some()
+        || illumos::row(text).is_some_and(|row| {
+            let is_word = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
+            is_word(row.name) && !row.statistic.is_empty()
         })
 }
 
 /// Reads the blocks of illumos `kstat`, and `kstat -p` lines.
 pub(crate) fn read_illumos(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut table: Option<(String, Rows)> = None;
+    let mut kstats = Kstats::default();
     let mut created_s = None;
     for line in section.lines {
         let text = line.text.trim();
-        if let Some(title) = ILLUMOS_TITLE.captures(text) {
-            if &title[1] == "name" {
-                let name = title[2].to_lowercase();
-                let next = reading.table(&name);
-                if let Some((_, done)) = table.replace((name, next)) {
-                    reading.push(done);
-                }
-            }
-            continue;
-        }
-        let (name, row, value) = match parsable(text) {
-            Some(found) => found,
-            None => match (text.split_once(char::is_whitespace), &table) {
-                (Some((row, value)), Some((name, _))) => (name.clone(), row, value.trim()),
-                _ => {
-                    reading.leave(line);
-                    continue;
-                }
-            },
-        };
-        if table.as_ref().is_none_or(|(current, _)| *current != name) {
-            let next = reading.table(&name);
-            if let Some((_, done)) = table.replace((name.clone(), next)) {
-                reading.push(done);
-            }
+        let (row, title) = (illumos::row(text), illumos::title(text, "name:", "class:"));
+        let name = title.map(|(name, _)| name).or(row.as_ref().map(|row| row.name));
+        if let Some(name) = name.map(str::to_lowercase)
+            && (title.is_some() || kstats.0.last().is_none_or(|rows| rows.table.name != name))
+        {
+            kstats.0.push(reading.table(&name));
             created_s = None;
         }
-        let Some((_, rows)) = &mut table else { continue };
+        if title.is_some() || text.starts_with("module:") {
+            continue;
+        }
+        let cells = row.map(|row| (row.statistic, row.value));
+        let cells = cells.or_else(|| text.split_once(char::is_whitespace));
+        let Some((rows, (row, value))) = kstats.0.last_mut().zip(cells) else {
+            reading.leave(line);
+            continue;
+        };
+        let table = &mut rows.table;
         match row {
             "class" => {}
-            "crtime" => {
-                created_s = number::plain(value);
-                age(rows, created_s);
-            }
+            "crtime" => created_s = number::plain(value),
             "snaptime" => {
-                rows.table.taken_ns = number::plain(value).map(|seconds| (seconds * 1e9) as i128);
-                age(rows, created_s);
+                table.taken_ns = number::plain(value).map(|seconds| (seconds * 1e9) as i128);
+                let taken_s = table.taken_ns.map(|taken| taken as f64 / 1e9);
+                let age_s = taken_s.zip(created_s).map(|(taken, created)| taken - created);
+                table.age_s = age_s.filter(|age| *age > 0.0);
             }
-            _ => rows.number(row, number_of(&name, row, value), line),
+            _ => {
+                let value = number_of(&table.name, row, value.trim());
+                rows.number(row, value, line);
+            }
         }
     }
-    if let Some((_, done)) = table {
-        reading.push(done);
-    }
-}
-
-fn age(rows: &mut Rows, created_s: Option<f64>) {
-    let taken_s = rows.table.taken_ns.map(|taken| taken as f64 / 1e9);
-    rows.table.age_s =
-        taken_s.zip(created_s).map(|(taken, created)| taken - created).filter(|age| *age > 0.0);
-}
-
-/// `zfs:0:arcstats:hits 123` as `("arcstats", "hits", "123")`.
-fn parsable(text: &str) -> Option<(String, &str, &str)> {
-    let (path, value) = text.split_once(char::is_whitespace)?;
-    let mut parts = path.splitn(4, ':');
-    let (module, instance) = (parts.next()?, parts.next()?);
-    instance
-        .parse::<u32>()
-        .ok()
-        .filter(|_| module.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))?;
-    let (name, row) = (parts.next()?, parts.next()?);
-    Some((name.to_lowercase(), row, value.trim()))
+    kstats.end(reading);
 }

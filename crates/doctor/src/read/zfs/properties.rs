@@ -7,7 +7,6 @@ use regex::Regex;
 
 use crate::evidence::Property;
 use crate::read::text::clean::Line;
-use crate::read::text::columns::Columns;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::words;
@@ -181,7 +180,7 @@ pub(crate) fn is_list_heading(text: &str) -> bool {
 
 /// Reads `zpool list` (with `-v` the devices are passed over) and `zfs list`.
 pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut columns: Option<Columns<'_>> = None;
+    let mut names: Vec<&str> = Vec::new();
     let mut heading_is_indented = false;
     let is_indented = |line: &Line<'_>| line.text.starts_with([' ', '\t']);
     for line in section.lines {
@@ -194,28 +193,25 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         if is_list_heading(text) {
-            columns = Some(Columns::of(text));
+            names = text.split_whitespace().collect();
             heading_is_indented = is_indented(line);
             continue;
         }
-        let Some(columns) = &columns else {
-            reading.leave(line);
-            continue;
-        };
-        let Some(cells) = columns.words(text).or_else(|| columns.cells(text)) else {
+        let cells = cells(text, names.len());
+        if names.is_empty() || cells.len() < names.len() {
             // Devices and groups of `-v` have fewer cells.
-            let first = text.split_whitespace().next().unwrap_or_default();
-            if !is_indented(line) && !words::has("logs cache spares special dedup mirror", first) {
+            let is_group = words::has("logs cache spares special dedup mirror", cells[0]);
+            if names.is_empty() || !is_indented(line) && !is_group {
                 reading.leave(line);
             }
             continue;
-        };
-        let of_pool = columns.position(&["HEALTH", "FRAG", "CAP", "ALLOC"]).is_some();
+        }
+        let of_pool = names.iter().any(|name| words::has("HEALTH FRAG CAP ALLOC", name));
         // Devices stand below their pool, farther in than the heading.
         if of_pool && is_indented(line) && !heading_is_indented {
             continue;
         }
-        for (column, cell) in columns.names().iter().zip(&cells) {
+        for (column, cell) in names.iter().zip(&cells) {
             let name = match whole_name(column) {
                 ratio if of_pool && ratio == "dedup" => "dedupratio".to_owned(),
                 name => name,
@@ -225,6 +221,19 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
         }
     }
+}
+
+/// The cells of a row, of which the last may hold blanks; fewer than `count` where some are missing.
+fn cells(row: &str, count: usize) -> Vec<&str> {
+    let (mut cells, mut rest) = (Vec::with_capacity(count), row);
+    while cells.len() + 1 < count
+        && let Some((cell, behind)) = rest.split_once(char::is_whitespace)
+    {
+        cells.push(cell);
+        rest = behind.trim_start();
+    }
+    cells.push(rest);
+    cells
 }
 
 /// Says that there is no pool: an answer of its own, not a lack of one.

@@ -10,8 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::kstat;
-use crate::evidence::{Evidence, Figure, Number, Source, Table};
-use crate::read::text::columns::Columns;
+use crate::evidence::{Evidence, Number, Source, Table};
 use crate::read::text::number;
 use crate::read::text::number::median;
 use crate::read::text::reading::Reading;
@@ -33,34 +32,32 @@ const FIGURES: [(&str, &str); 9] = [
 /// Reads the table.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let pool = section.hint.path.as_deref().and_then(|path| kstat::name_and_pool(path).1);
-    let mut header: Option<Columns<'_>> = None;
+    let mut names: Vec<&str> = Vec::new();
     let mut groups = Vec::new();
     let mut last = None;
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if words.contains(&"otime") {
-            header = Some(Columns::of(&line.text));
+            names = words;
             continue;
         }
         if words.len() == 7 && words[2].starts_with("0x") {
             continue;
         }
-        let cells = header.as_ref().and_then(|header| Some((header, header.words(&line.text)?)));
-        let Some((header, cells)) = cells else {
+        let cell = |name: &str| {
+            let at = names.iter().position(|known| *known == name);
+            at.filter(|_| words.len() == names.len()).map(|at| words[at])
+        };
+        let figure = |name: &str| cell(name).and_then(number::plain);
+        let Some(txg) = figure("txg") else {
             reading.leave(line);
             continue;
         };
-        let cell = |name: &str| header.position(&[name]).and_then(|at| number::plain(cells[at]));
-        let Some(txg) = cell("txg") else {
-            reading.leave(line);
-            continue;
-        };
-        let state = header.position(&["state"]).map_or("C", |at| cells[at]);
         let mut row = reading.table("txg").scope(format!("{txg}"));
-        row.gauge("birth_ns", cell("birth"), line);
-        row.text("state", state, line);
-        for (column, figure) in FIGURES {
-            row.gauge(figure, cell(column), line);
+        row.gauge("birth_ns", figure("birth"), line);
+        row.text("state", cell("state").unwrap_or("C"), line);
+        for (column, name) in FIGURES {
+            row.gauge(name, figure(column), line);
         }
         groups.push(Group::of(txg, &row.table));
         reading.push(row);
@@ -83,41 +80,30 @@ struct Group {
 
 impl Group {
     fn of(txg: f64, row: &Table) -> Self {
-        let figure = |name: &str| row.figures.iter().find(|figure| figure.name == name);
-        let gauge = |name: &str| match figure(name)?.value {
-            Number::Gauge(value) => Some(value),
-            _ => None,
-        };
-        let is_committed = figure("state").is_none_or(|one| one.value == Number::Text("C".into()));
-        let values = FIGURES.iter().map(|(_, name)| gauge(name)).collect();
-        Self { txg, is_committed, birth_ns: gauge("birth_ns"), values }
+        let values = FIGURES.iter().map(|(_, name)| row.value(name)).collect();
+        let is_committed = row.word("state").is_none_or(|state| state == "C");
+        Self { txg, is_committed, birth_ns: row.value("birth_ns"), values }
     }
 }
 
 /// The table of these groups; `words` says which they are.
 fn summary(pool: Option<String>, groups: &[Group], words: &str, source: &Source) -> Table {
-    let figure = |name: String, value: Number| Figure { name, value, source: source.clone() };
+    let mut table = Table { scope: pool, ..Table::named("txgs") };
     #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-    let count = groups.len() as f64;
-    let mut figures = vec![
-        figure("count".to_owned(), Number::Gauge(count)),
-        figure("groups".to_owned(), Number::Text(words.to_owned())),
-    ];
+    table.add("count", Some(groups.len() as f64), source);
+    table.add("groups", Some(words), source);
     for (at, (_, name)) in FIGURES.iter().enumerate() {
         // A group that is not yet committed has no whole times.
         let committed = groups.iter().filter(|group| group.is_committed);
         let values: Vec<f64> = committed.filter_map(|group| group.values[at]).collect();
-        let found =
-            median(&values).map(|value| figure(format!("{name}_median"), Number::Gauge(value)));
-        figures.extend(found);
+        table.add(&format!("{name}_median"), median(&values), source);
     }
     let births: Vec<f64> = groups.iter().filter_map(|group| group.birth_ns).collect();
     let steps: Vec<f64> = births.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    if let Some(step_ns) = median(&steps).filter(|step| *step > 0.0) {
-        figures.push(figure("interval_ns_median".to_owned(), Number::Gauge(step_ns)));
-        figures.push(figure("per_second".to_owned(), Number::Rate(1e9 / step_ns)));
-    }
-    Table { name: "txgs".to_owned(), scope: pool, taken_ns: None, age_s: None, figures }
+    let step_ns = median(&steps).filter(|step| *step > 0.0);
+    table.add("interval_ns_median", step_ns, source);
+    table.add("per_second", step_ns.map(|step_ns| Number::Rate(1e9 / step_ns)), source);
+    table
 }
 
 /// Of a pool whose groups were read more than once, only those count that were committed between
