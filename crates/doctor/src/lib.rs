@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod expression;
 pub mod facts;
 pub mod fleet;
+mod pattern;
 pub mod read;
 pub mod report;
 pub mod rule;

@@ -50,7 +50,7 @@ pub struct Frame {
 }
 
 /// One row of a symbol table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SymbolRow {
     /// Thread name, where the table has the column.
     pub thread: Option<String>,

@@ -1,15 +1,12 @@
 //! Tools of which few lines are pasted: `zdb -m`, macOS `sample`, the SPL's task queues.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::clean::Line;
 use super::text::frame;
 use super::text::number;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use crate::evidence::{Frame, Profile, Stack};
+use crate::pattern::Pattern;
 
 /// A number alone, as `zfs list | wc -l` prints it under the prompt.
 pub(crate) fn is_count(text: &str) -> bool {
@@ -24,10 +21,8 @@ pub(crate) fn read_count(command: &str, line: &Line<'_>, reading: &mut Reading<'
     reading.push(table);
 }
 
-static METASLAB: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^metaslab\s+(\d+)\s+offset\s+(\S+)\s+spacemap\s+(\S+)\s+free\s+(\S+)$")
-        .expect("a constant pattern")
-});
+static METASLAB: Pattern =
+    Pattern::new(r"^metaslab\s+(\d+)\s+offset\s+(\S+)\s+spacemap\s+(\S+)\s+free\s+(\S+)$");
 
 /// Whether a line is a metaslab of `zdb -m`.
 pub(crate) fn is_metaslab(text: &str) -> bool {
@@ -75,13 +70,9 @@ pub(crate) fn read_zdb(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-static SAMPLE_FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([\s+!:|]*)(\d+)\s+(.+?)\s+\(in ([^)]+)\)(?:\s+\+\s+\S+)?(?:\s+\[.*\])?$")
-        .expect("a constant pattern")
-});
-static SAMPLE_THREAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(\d+)\s+(Thread_\w+)(?:\s+(.*))?$").expect("a constant pattern")
-});
+static SAMPLE_FRAME: Pattern =
+    Pattern::new(r"^([\s+!:|]*)(\d+)\s+(.+?)\s+\(in ([^)]+)\)(?:\s+\+\s+\S+)?(?:\s+\[.*\])?$");
+static SAMPLE_THREAD: Pattern = Pattern::new(r"^\s*(\d+)\s+(Thread_\w+)(?:\s+(.*))?$");
 
 /// Reads macOS `sample` and `spindump`: a tree of counts, root first.
 pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {

@@ -5,12 +5,10 @@
 //! them the tables `cpu_limit` and `memory_limit`: the group that its limit holds most, by name.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::{Difference, Moment, moment_of};
 use crate::evidence::{Evidence, Source, Table};
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -27,10 +25,9 @@ const FEWEST_PERIODS: f64 = 5.0;
 /// A group that was held in a smaller part of its periods, percent, is held by chance.
 const HELD_PERCENT: f64 = 5.0;
 
-static ROW: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^/sys/fs/cgroup(?P<group>/.*)?/(?P<file>(?:cpu|cpuacct|memory|io)\.[a-z_.]+):(?P<text>.*)$";
-    Regex::new(pattern).expect("a constant pattern")
-});
+static ROW: Pattern = Pattern::new(
+    r"^/sys/fs/cgroup(?P<group>/.*)?/(?P<file>(?:cpu|cpuacct|memory|io)\.[a-z_.]+):(?P<text>.*)$",
+);
 
 /// Whether a line is one of a group's file.
 pub(crate) fn is_row(text: &str) -> bool {

@@ -9,12 +9,11 @@
 //! - What a list adds up to cannot be more than `/proc/stat` was busy; where it is, that is told.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, LazyLock};
-
-use regex::Regex;
+use std::sync::Arc;
 
 use super::{Moment, reading_of};
 use crate::evidence::{Evidence, Task, Thread};
+use crate::pattern::Pattern;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -30,10 +29,7 @@ const SURPLUS_PERCENT: f64 = 15.0;
 /// Ancestors are followed as far.
 const MOST_ANCESTORS: usize = 64;
 
-static TASK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(\d+) )?(\d+) \((.*)\) ([A-Za-z]) ((?:-?\d+ ?){20,})$")
-        .expect("a constant pattern")
-});
+static TASK: Pattern = Pattern::new(r"^(?:(\d+) )?(\d+) \((.*)\) ([A-Za-z]) ((?:-?\d+ ?){20,})$");
 
 /// Whether a line is the `stat` of a thread.
 pub(crate) fn is_task(text: &str) -> bool {

@@ -8,11 +8,10 @@
 //!
 //! A tree is kept as a list with parents' positions, so depth costs no recursion.
 
-use std::sync::{Arc, LazyLock};
-
-use regex::Regex;
+use std::sync::Arc;
 
 use crate::evidence::{Chain, Frame, Source};
+use crate::pattern::Pattern;
 use crate::read::text::frame;
 use crate::read::text::words;
 
@@ -46,22 +45,13 @@ pub(crate) struct Graph {
     open: Vec<usize>,
 }
 
-static BRANCH: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([\s|]*?)[|\s]?(--?)\s*(\d+(?:[.,]\d+)?)%\s*--+\s*(\S.*)$")
-        .expect("a constant pattern")
-});
-static ROOT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^([\s|]*)---\s*(\S.*)$").expect("a constant pattern"));
-static BROWSER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\s*)([-+]?)\s*(\d+(?:[.,]\d+)?)%\s+(\S.*)$").expect("a constant pattern")
-});
-static BROWSER_PLAIN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\s*)([-+]?)\s*([A-Za-z_\[0][^\s|]*(?:\s+\[\w[\w.]*\])?)$")
-        .expect("a constant pattern")
-});
-static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([\s|]*)([A-Za-z_\[0(.$<~][^|]*)$").expect("a constant pattern")
-});
+static BRANCH: Pattern =
+    Pattern::new(r"^([\s|]*?)[|\s]?(--?)\s*(\d+(?:[.,]\d+)?)%\s*--+\s*(\S.*)$");
+static ROOT: Pattern = Pattern::new(r"^([\s|]*)---\s*(\S.*)$");
+static BROWSER: Pattern = Pattern::new(r"^(\s*)([-+]?)\s*(\d+(?:[.,]\d+)?)%\s+(\S.*)$");
+static BROWSER_PLAIN: Pattern =
+    Pattern::new(r"^(\s*)([-+]?)\s*([A-Za-z_\[0][^\s|]*(?:\s+\[\w[\w.]*\])?)$");
+static PLAIN: Pattern = Pattern::new(r"^([\s|]*)([A-Za-z_\[0(.$<~][^|]*)$");
 
 /// Whether a line is surely part of a drawing.
 pub(crate) fn is_drawn(text: &str) -> bool {
@@ -132,11 +122,6 @@ impl Graph {
             }
             None => self.branch(column, None, text, line),
         }
-    }
-
-    /// Whether nothing was read.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 
     /// Whether the percentages must be of the entry above: some entry has more than the one above

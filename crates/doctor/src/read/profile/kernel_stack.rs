@@ -3,28 +3,21 @@
 //!
 //! They carry no weight: they show where a thread stands, not that it computes there.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::{Frame, KernelStack};
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^\s*(?:(\d+)\s+)?(?:\[[ \d.]+\]\s*)?(?:\[?<[0-9a-fx]+>\]?\s+)?(\?\s+)?([A-Za-z_.$][\w.$]*)\+(0x[0-9a-f]+)/(0x[0-9a-f]+)(?:\s+\[([\w-]+)[^\]]*\])?\s*$";
-    Regex::new(pattern).expect("a constant pattern")
-});
-static THREAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:==+|#+|---+)?\s*(?:(?:PID|pid|TID|tid)[: ]*)?(?:(\S+)\s+(\d+)|(\d+)\s+\(?([^\s()]+)\)?)\s*(?:state=\S+)?:?\s*(?:==+|---+)?$")
-        .expect("a constant pattern")
-});
-static PROCSTAT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(\d+)\s+(\d{5,})\s+(\S+)\s+(\S.*?)\s{1,}(\S+\+0x[0-9a-f]+(?:\s+\S+)*)\s*$")
-        .expect("a constant pattern")
-});
+static FRAME: Pattern = Pattern::new(
+    r"^\s*(?:(\d+)\s+)?(?:\[[ \d.]+\]\s*)?(?:\[?<[0-9a-fx]+>\]?\s+)?(\?\s+)?([A-Za-z_.$][\w.$]*)\+(0x[0-9a-f]+)/(0x[0-9a-f]+)(?:\s+\[([\w-]+)[^\]]*\])?\s*$",
+);
+static THREAD: Pattern = Pattern::new(
+    r"^(?:==+|#+|---+)?\s*(?:(?:PID|pid|TID|tid)[: ]*)?(?:(\S+)\s+(\d+)|(\d+)\s+\(?([^\s()]+)\)?)\s*(?:state=\S+)?:?\s*(?:==+|---+)?$",
+);
+static PROCSTAT: Pattern =
+    Pattern::new(r"^\s*(\d+)\s+(\d{5,})\s+(\S+)\s+(\S.*?)\s{1,}(\S+\+0x[0-9a-f]+(?:\s+\S+)*)\s*$");
 
 /// Whether a line is a frame of `/proc/PID/stack`, with or without a count before it.
 pub(crate) fn is_frame(text: &str) -> bool {

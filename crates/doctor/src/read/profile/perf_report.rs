@@ -3,39 +3,27 @@
 //!
 //! Columns vary; a row is told by its percentages in front and by `[k]`/`[.]` before the symbol.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::call_graph::Graph;
-use crate::evidence::{Frame, Profile, SymbolRow};
+use crate::evidence::{Frame, Profile, Source, SymbolRow};
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
-static ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([-+]?)\s*(\d{1,3}(?:[.,]\d+)?)%\s+(?:(\d{1,3}(?:[.,]\d+)?)%\s+)?(\S.*)$")
-        .expect("a constant pattern")
-});
-static OLD_TOP_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\d+\.\d\d\s+(\d+[.,]\d+)%\s+(\S+)\s+(\S+)$").expect("a constant pattern")
-});
-static SAMPLES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^#?\s*Samples:\s+(\d[\d.,]*[KMG]?)\s+of event\s+'?([^',]+)")
-        .expect("a constant pattern")
-});
+static ROW: Pattern =
+    Pattern::new(r"^([-+]?)\s*(\d{1,3}(?:[.,]\d+)?)%\s+(?:(\d{1,3}(?:[.,]\d+)?)%\s+)?(\S.*)$");
+static OLD_TOP_ROW: Pattern = Pattern::new(r"^\d+\.\d\d\s+(\d+[.,]\d+)%\s+(\S+)\s+(\S+)$");
+static SAMPLES: Pattern =
+    Pattern::new(r"^#?\s*Samples:\s+(\d[\d.,]*[KMG]?)\s+of event\s+'?([^',]+)");
 
-static PERF_TOP: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^PerfTop:\s+(\d+) irqs/sec\s+kernel:\s*([\d.,]+)%(?:.*\(all, (\d+) CPUs?\))?")
-        .expect("a constant pattern")
-});
+static PERF_TOP: Pattern =
+    Pattern::new(r"^PerfTop:\s+(\d+) irqs/sec\s+kernel:\s*([\d.,]+)%(?:.*\(all, (\d+) CPUs?\))?");
 
-static SURE_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S")
-        .expect("a constant pattern")
-});
+static SURE_ROW: Pattern =
+    Pattern::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S");
 
 /// Whether a line is a row of the table by itself: percentages in front, `[k]` or `[.]` inside.
 pub(crate) fn is_row(text: &str) -> bool {
@@ -48,12 +36,9 @@ pub(crate) fn is_data(text: &str) -> bool {
 }
 
 /// What the heading says about the columns.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Heading {
     children: bool,
-    thread: bool,
-    object: bool,
-    symbol: bool,
     /// Number columns (`Samples`, `Period`) between percentages and names.
     counts: usize,
     /// Percentages beside the first (`sys`, `usr`).
@@ -71,97 +56,85 @@ enum Column {
     Symbol,
 }
 
-/// The columns of names by their places in a heading.
-fn order(text: &str) -> Vec<Column> {
-    let mut places = Vec::new();
-    for (name, column) in [
-        ("Command", Column::Thread),
-        ("Shared Object", Column::Object),
-        ("DSO", Column::Object),
-        ("Symbol", Column::Symbol),
-    ] {
-        if let Some(at) = text.find(name) {
-            places.push((at, column));
-        }
-    }
-    places.sort_by_key(|(at, _)| *at);
-    places.into_iter().map(|(_, column)| column).collect()
-}
+/// What columns of names are called.
+const NAMES: [(&str, Column); 4] = [
+    ("Command", Column::Thread),
+    ("Shared Object", Column::Object),
+    ("DSO", Column::Object),
+    ("Symbol", Column::Symbol),
+];
 
-fn heading(text: &str) -> Option<Heading> {
-    let text = text.trim_start_matches('#').trim();
-    let text = text.trim_start_matches(['-', '+', ' ']);
-    let children = text.starts_with("Children") && text.contains("Self");
-    if !(children || text.starts_with("Overhead")) {
-        return None;
+impl Heading {
+    fn of(text: &str) -> Option<Self> {
+        let text = text.trim_start_matches(['#', ' ', '-', '+']);
+        let children = text.starts_with("Children") && text.contains("Self");
+        if !(children || text.starts_with("Overhead")) {
+            return None;
+        }
+        let count =
+            |names: &str| text.split_whitespace().filter(|word| words::has(names, word)).count();
+        let places = NAMES.iter().filter_map(|(name, column)| Some((text.find(name)?, *column)));
+        let mut places: Vec<(usize, Column)> = places.collect();
+        places.sort_by_key(|(at, _)| *at);
+        Some(Self {
+            children,
+            counts: count("Samples Period"),
+            extra_percents: count("sys usr"),
+            order: places.into_iter().map(|(_, column)| column).collect(),
+            seen: true,
+        })
     }
-    let words: Vec<&str> = text.split_whitespace().collect();
-    Some(Heading {
-        children,
-        thread: words.contains(&"Command") || words.iter().any(|word| word.ends_with(":Command")),
-        object: text.contains("Shared Object") || words.contains(&"DSO"),
-        symbol: words.contains(&"Symbol"),
-        counts: words.iter().filter(|word| matches!(**word, "Samples" | "Period")).count(),
-        extra_percents: words.iter().filter(|word| matches!(**word, "sys" | "usr")).count(),
-        order: order(text),
-        seen: true,
-    })
+
+    /// Whether there is a column. Rows that have lost their heading show functions.
+    fn has(&self, column: Column) -> bool {
+        if self.seen { self.order.contains(&column) } else { column != Column::Thread }
+    }
 }
 
 /// Reads the table and the graphs below its rows.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut profile = Profile { weighted: true, ..Profile::default() };
-    let mut columns = Heading { thread: false, object: true, symbol: true, ..Heading::default() };
+    let mut columns = Heading::default();
     let mut graphs: Vec<(usize, Graph)> = Vec::new();
-    let mut graph: Option<Graph> = None;
     for line in section.lines {
         let text = line.text.trim();
         if let Some(found) = SAMPLES.captures(text) {
-            if !profile.rows.is_empty() {
-                close(&mut graphs, &mut graph, profile.rows.len());
-                finish(std::mem::take(&mut profile), std::mem::take(&mut graphs), reading, line);
-                profile.weighted = true;
-            }
+            finish(std::mem::take(&mut profile), std::mem::take(&mut graphs), reading, line);
+            profile.weighted = true;
             profile.samples = number::count(&found[1]).map(|samples| samples as u64);
-            profile.off_cpu = ["sched:", "lock:"].iter().any(|mark| found[2].starts_with(mark));
-            continue;
-        }
-        if let Some(found) = heading(text) {
+            profile.off_cpu = words::begins("sched:|lock:", &found[2]);
+        } else if let Some(found) = Heading::of(text) {
             columns = found;
-            continue;
-        }
-        if let Some(found) = PERF_TOP.captures(text) {
+        } else if let Some(found) = PERF_TOP.captures(text) {
             top_header(&found, line, reading);
-            continue;
-        }
-        if is_decoration(text) {
-            continue;
-        }
-        let indent = line.text.len() - line.text.trim_start().len();
-        let row = if graph_line(
-            &line.text,
-            indent,
-            !profile.rows.is_empty() && (columns.symbol || !columns.seen),
-        ) {
-            None
-        } else {
-            row(text, &columns, line, reading)
-        };
-        if let Some(row) = row {
-            close(&mut graphs, &mut graph, profile.rows.len());
+        } else if words::begins(DECORATION, text)
+            || text.bytes().all(|byte| b"-_. ".contains(&byte))
+        {
+        } else if let Some(row) = (!is_of_graph(&line.text, &profile, &columns))
+            .then(|| row(text, &columns, reading.at(line)))
+            .flatten()
+        {
             profile.rows.push(row);
-            continue;
-        }
-        let taken = !profile.rows.is_empty()
-            && graph.get_or_insert_with(Graph::default).take(&line.text, line.number);
-        if !taken {
+        } else if !take_branch(&mut graphs, profile.rows.len(), line) {
             wrapped_or_left(line, &mut profile, reading);
         }
     }
-    close(&mut graphs, &mut graph, profile.rows.len());
     if let Some(line) = section.lines.first() {
         finish(profile, graphs, reading, line);
     }
+}
+
+/// Beginnings of lines that say nothing.
+const DECORATION: &str = "#|PerfTop:|samples  pcnt|Event count (approx.)|no symbols found|Press \
+                          |For a higher level overview|Tip:|Cannot load tips";
+
+/// Adds a line to the graph of the last of so many rows; `false` if it is of none.
+fn take_branch(graphs: &mut Vec<(usize, Graph)>, rows: usize, line: &Line<'_>) -> bool {
+    let Some(at) = rows.checked_sub(1) else { return false };
+    if graphs.last().is_none_or(|(of, _)| *of != at) {
+        graphs.push((at, Graph::default()));
+    }
+    graphs.last_mut().is_some_and(|(_, graph)| graph.take(&line.text, line.number))
 }
 
 /// What `perf top` says above its rows: how much of the samples is in the kernel, on how many CPUs.
@@ -176,59 +149,25 @@ fn top_header(found: &regex::Captures<'_>, line: &Line<'_>, reading: &mut Readin
     }
 }
 
-fn close(graphs: &mut Vec<(usize, Graph)>, graph: &mut Option<Graph>, rows: usize) {
-    if let Some(graph) = graph.take().filter(|graph| !graph.is_empty()) {
-        graphs.push((rows.saturating_sub(1), graph));
-    }
-}
-
 /// Percentages that belong to a graph stand behind bars, or, in the browser's drawing, name nothing
 /// but a function.
-fn graph_line(text: &str, indent: usize, has_rows: bool) -> bool {
-    if !has_rows {
+fn is_of_graph(text: &str, profile: &Profile, columns: &Heading) -> bool {
+    if profile.rows.is_empty() || !columns.has(Column::Symbol) {
         return false;
     }
-    let bare = text.trim_start();
-    bare.starts_with('|')
-        || bare.starts_with("--")
-        || indent >= 2
-            && ROW.captures(bare.trim()).is_some_and(|found| {
-                let rest = &found[4];
-                found.get(3).is_none()
-                    && !rest.contains("[k]")
-                    && !rest.contains("[.]")
-                    && rest.split("  ").count() == 1
-                    && !rest.contains(' ')
-            })
-}
-
-fn is_decoration(text: &str) -> bool {
-    text.is_empty()
-        || text == "#"
-        || text.starts_with('#') && heading(text).is_none()
-        || text.starts_with("PerfTop:")
-        || text.starts_with("samples  pcnt")
-        || text.starts_with("Event count (approx.)")
-        || text.starts_with("no symbols found")
-        || text.starts_with("Press ")
-        || text.starts_with("For a higher level overview")
-        || text.starts_with("Tip:")
-        || text.starts_with("Cannot load tips")
-        || text.bytes().all(|byte| b"-_. ".contains(&byte))
+    let bare = text.trim();
+    let names_function = || {
+        ROW.captures(bare).is_some_and(|found| found.get(3).is_none() && !found[4].contains(' '))
+    };
+    bare.starts_with('|') || bare.starts_with("--") || text.starts_with("  ") && names_function()
 }
 
 /// One row of the table.
-fn row(text: &str, columns: &Heading, line: &Line<'_>, reading: &Reading<'_>) -> Option<SymbolRow> {
-    let source = reading.at(line);
+fn row(text: &str, columns: &Heading, source: Source) -> Option<SymbolRow> {
     if let Some(found) = OLD_TOP_ROW.captures(text) {
-        return Some(SymbolRow {
-            thread: None,
-            frame: frame::frame(&found[2], Some(&found[3])),
-            self_percent: number::percent(&found[1]),
-            total_percent: None,
-            chains: Vec::new(),
-            source,
-        });
+        let frame = frame::frame(&found[2], Some(&found[3]));
+        let self_percent = number::percent(&found[1]);
+        return Some(SymbolRow { frame, self_percent, source, ..SymbolRow::default() });
     }
     let found = ROW.captures(text)?;
     let first = number::percent(&found[2])?;
@@ -243,9 +182,9 @@ fn row(text: &str, columns: &Heading, line: &Line<'_>, reading: &Reading<'_>) ->
         rest = after.trim_start();
     }
     let children = second.is_some() && (columns.children || !columns.seen);
-    let (thread, frame) = names(rest, columns)?;
+    let (thread, frame) = names_by_order(rest, columns).or_else(|| names(rest, columns))?;
     Some(SymbolRow {
-        thread,
+        thread: thread.map(thread_name),
         frame,
         self_percent: if children { second } else { Some(first) },
         total_percent: children.then_some(first),
@@ -254,28 +193,25 @@ fn row(text: &str, columns: &Heading, line: &Line<'_>, reading: &Reading<'_>) ->
     })
 }
 
+/// The cell of a thread and the function of a row.
+type Names<'t> = (Option<&'t str>, Frame);
+
 /// Thread and function by the order of the columns, which two blanks or more divide. `None` where
 /// the symbol stands last as usual, or the cells are not those of the heading.
-fn names_by_order(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
-    let at = columns.order.iter().position(|column| *column == Column::Symbol)?;
-    if at + 1 == columns.order.len() && columns.order.first() != Some(&Column::Object) {
+fn names_by_order<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
+    let order = &columns.order;
+    if order.last() == Some(&Column::Symbol) && order.first() != Some(&Column::Object) {
         return None;
     }
     let cells: Vec<&str> =
         rest.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-    if cells.len() != columns.order.len() {
-        return None;
-    }
-    let cell = |wanted: Column| {
-        let at = columns.order.iter().position(|column| *column == wanted)?;
-        cells.get(at).copied()
-    };
-    let symbol = cell(Column::Symbol)?;
-    let mut frame = frame::frame(symbol, cell(Column::Object));
+    let cell = |wanted: Column| cells.get(order.iter().position(|column| *column == wanted)?);
+    let symbol = cell(Column::Symbol).filter(|_| cells.len() == order.len())?;
+    let mut frame = frame::frame(symbol, cell(Column::Object).copied());
     if symbol.starts_with('[') {
         frame.kernel = Some(symbol.starts_with("[k]") || symbol.starts_with("[g]"));
     }
-    Some((cell(Column::Thread).map(thread_name), frame))
+    Some((cell(Column::Thread).copied(), frame))
 }
 
 /// The name in a cell for threads; `--sort pid` prints `1234:name`.
@@ -290,54 +226,43 @@ fn thread_name(cell: &str) -> String {
 }
 
 /// Thread and function of the text behind the figures.
-fn names(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
-    if let Some(found) = names_by_order(rest, columns) {
-        return Some(found);
-    }
-    let mark = ["[k]", "[.]", "[g]", "[u]", "[H]"]
-        .iter()
-        .filter_map(|mark| rest.find(mark).map(|at| (at, *mark)))
-        .min();
-    if let Some((at, mark)) = mark {
+fn names<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
+    let marks = ["[k]", "[.]", "[g]", "[u]", "[H]"].iter();
+    if let Some((at, mark)) = marks.filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
         let (before, symbol) = (rest[..at].trim(), &rest[at + mark.len()..]);
         let symbol = symbol.trim_start().split("  ").next().unwrap_or_default();
         let (thread, object) = thread_and_object(before, columns);
-        let mut frame = frame::frame(symbol, object);
-        frame.kernel = Some(mark == "[k]" || mark == "[g]");
-        return Some((thread.map(thread_name), frame));
-    }
-    if columns.seen && columns.thread && !columns.symbol && !columns.object {
-        return Some((Some(thread_name(rest)), Frame::default()));
+        let kernel = Some(mark == "[k]" || mark == "[g]");
+        return Some((thread, Frame { kernel, ..frame::frame(symbol, object) }));
     }
     // Without the mark only a table whose heading was seen can be trusted.
-    let cells: Vec<&str> = rest.split_whitespace().collect();
-    if !columns.seen || cells.is_empty() {
+    if !columns.seen {
         return None;
     }
-    if columns.object && !columns.symbol {
-        let (thread, object) = thread_and_object(rest, columns);
-        let frame = Frame { module: object.and_then(frame::module), ..Frame::default() };
-        return Some((thread.map(thread_name), frame));
+    if columns.has(Column::Symbol) {
+        let symbol = rest.split_whitespace().next_back()?;
+        let before = rest.trim_end().strip_suffix(symbol)?.trim_end();
+        let (thread, object) = thread_and_object(before, columns);
+        return Some((thread, frame::frame(symbol, object)));
     }
-    let symbol = cells.last().copied()?;
-    let before = rest.trim_end().strip_suffix(symbol)?.trim_end();
-    let (thread, object) = thread_and_object(before, columns);
-    Some((thread.map(thread_name), frame::frame(symbol, object)))
+    let (thread, object) = thread_and_object(rest, columns);
+    let frame = Frame { module: object.and_then(frame::module), ..Frame::default() };
+    Some((thread, frame))
 }
 
 /// The cells in front of the symbol: the object is the last, a thread's name may hold blanks.
 fn thread_and_object<'t>(before: &'t str, columns: &Heading) -> (Option<&'t str>, Option<&'t str>) {
+    let has_thread = columns.has(Column::Thread);
     if before.is_empty() {
         return (None, None);
     }
-    let by_columns = before.rsplit_once("  ");
-    let split = by_columns.or_else(|| before.rsplit_once(char::is_whitespace));
-    match split {
-        Some((thread, object)) if columns.thread || !columns.seen => {
-            (Some(thread.trim()), Some(object.trim()))
-        }
-        _ if columns.seen && columns.thread && !columns.object => (Some(before), None),
-        _ => (None, Some(before)),
+    if has_thread && !columns.has(Column::Object) {
+        return (Some(before), None);
+    }
+    let split = before.rsplit_once("  ").or_else(|| before.rsplit_once(char::is_whitespace));
+    match split.filter(|_| has_thread || !columns.seen) {
+        Some((thread, object)) => (Some(thread.trim()), Some(object.trim())),
+        None => (None, Some(before)),
     }
 }
 

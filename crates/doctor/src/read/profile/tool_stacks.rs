@@ -4,11 +4,8 @@
 //! Frames stand leaf first, the count behind them. What a tool counts off CPU is time waited, not
 //! CPU, and stays apart.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::{Frame, Profile, Stack};
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
@@ -18,13 +15,9 @@ use crate::read::text::section::Section;
 /// A stack of more frames is damage.
 const MAX_FRAMES: usize = 512;
 
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a constant pattern")
-}
-
-static OPENS: LazyLock<Regex> = LazyLock::new(|| compiled(r"^@(\w*)\[(?:([^\]]*?),?)?$"));
-static CLOSES: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?:,\s*(.*?))?\]:\s*(\d+)$"));
-static THREAD: LazyLock<Regex> = LazyLock::new(|| compiled(r"^-\s+(\S.*?) \((\d+)\)$"));
+static OPENS: Pattern = Pattern::new(r"^@(\w*)\[(?:([^\]]*?),?)?$");
+static CLOSES: Pattern = Pattern::new(r"^(?:,\s*(.*?))?\]:\s*(\d+)$");
+static THREAD: Pattern = Pattern::new(r"^-\s+(\S.*?) \((\d+)\)$");
 
 /// Whether a line begins the output of such a tool.
 pub(crate) fn is_beginning(text: &str) -> bool {

@@ -2,40 +2,27 @@
 //! of files, dates, Markdown fences.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::number;
 use super::section::Hint;
+use crate::pattern::Pattern;
 
-static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
-    Regex::new(pattern).expect("a constant pattern")
-});
+static PROMPT: Pattern = Pattern::new(
+    r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$",
+);
 /// Prompts of shells that draw one: `❯ zpool list`, `➜  ~ zpool list`.
-static DRAWN_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(?:\S{1,40}\s+)?[\u{276f}\u{279c}\u{03bb}]\s+(?:~\S*\s+)?(\S.*)$")
-        .expect("a constant pattern")
-});
+static DRAWN_PROMPT: Pattern =
+    Pattern::new(r"^\s*(?:\S{1,40}\s+)?[\u{276f}\u{279c}\u{03bb}]\s+(?:~\S*\s+)?(\S.*)$");
 /// `PS C:\Users\me> Get-Process`, `C:\>tasklist /v`.
-static WINDOWS_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:PS )?[A-Z]:\\[^>|]{0,80}>\s*([A-Za-z]\S.*)$").expect("a constant pattern")
-});
-static BANNER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^==> (.+) <==$").expect("a constant pattern"));
-static TIME_BANNER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^=+ ?t ?= ?(\d+(?:\.\d+)?)\b").expect("a constant pattern"));
-static DATE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,20}?(\d{1,2}:\d\d:\d\d)(?: [AP]M)?(?: [A-Z+0-9:]+)?(?: \d{4})?\s*$";
-    Regex::new(pattern).expect("a constant pattern")
-});
-static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"^(?:={3,}|-{3,}|#{3,}|\*{3,})\s*([\w./ |-]{2,80}?)\s*(?:={3,}|-{3,}|#{3,}|\*{3,}):?$",
-    )
-    .expect("a constant pattern")
-});
+static WINDOWS_PROMPT: Pattern = Pattern::new(r"^(?:PS )?[A-Z]:\\[^>|]{0,80}>\s*([A-Za-z]\S.*)$");
+static BANNER: Pattern = Pattern::new(r"^==> (.+) <==$");
+static TIME_BANNER: Pattern = Pattern::new(r"^=+ ?t ?= ?(\d+(?:\.\d+)?)\b");
+static DATE: Pattern = Pattern::new(
+    r"^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,20}?(\d{1,2}:\d\d:\d\d)(?: [AP]M)?(?: [A-Z+0-9:]+)?(?: \d{4})?\s*$",
+);
+static NAME_BANNER: Pattern = Pattern::new(
+    r"^(?:={3,}|-{3,}|#{3,}|\*{3,})\s*([\w./ |-]{2,80}?)\s*(?:={3,}|-{3,}|#{3,}|\*{3,}):?$",
+);
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.

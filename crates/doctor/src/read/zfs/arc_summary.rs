@@ -4,11 +4,8 @@
 //! all figures go into `arc_summary` under their label. Its verdict HEALTHY says only that no
 //! allocation was throttled, so it is kept as a word. Tunables are parameters.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::kstat;
+use crate::pattern::Pattern;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -47,17 +44,12 @@ const ROWS: [(&str, &str); 26] = [
     ("memory_free_bytes", "free memory size"),
 ];
 
-static OLD: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\s*(\S[^:]*):\s+(\S.*)$").expect("a constant pattern"));
-static TUNABLE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+((?:zfs|zio|zvol|l2arc|spa|spl|dbuf|dmu|metaslab|send|zil|vdev|icp|arc|brt|ddt|raidz|ignore|vfs\.zfs)[a-z0-9_.]*)(?:\s*=\s*|\s+)(\S.*)$").expect("a constant pattern")
-});
-static PARENTHESES: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\s*\(([^)]*)\)").expect("a constant pattern"));
-static NEW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\s*)(\S.*?):?\s{2,}(?:(<?\s*\d[\d.,]*)\s*%\s+)?(\S.*)$")
-        .expect("a constant pattern")
-});
+static OLD: Pattern = Pattern::new(r"^\s*(\S[^:]*):\s+(\S.*)$");
+static TUNABLE: Pattern = Pattern::new(
+    r"^\s+((?:zfs|zio|zvol|l2arc|spa|spl|dbuf|dmu|metaslab|send|zil|vdev|icp|arc|brt|ddt|raidz|ignore|vfs\.zfs)[a-z0-9_.]*)(?:\s*=\s*|\s+)(\S.*)$",
+);
+static PARENTHESES: Pattern = Pattern::new(r"\s*\(([^)]*)\)");
+static NEW: Pattern = Pattern::new(r"^(\s*)(\S.*?):?\s{2,}(?:(<?\s*\d[\d.,]*)\s*%\s+)?(\S.*)$");
 
 /// Reads the report.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {

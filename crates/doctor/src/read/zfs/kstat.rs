@@ -5,13 +5,11 @@
 //! formats are those of `ogive_kstat`; only single rows are read here, because a paste may lack any
 //! line of them.
 
-use std::sync::LazyLock;
-
 use ogive_kstat::table::Kind;
 use ogive_kstat::{arcstats, illumos, tables};
-use regex::Regex;
 
 use crate::evidence::Number;
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -89,20 +87,13 @@ fn number_of(kstat: &str, row: &str, text: &str) -> Number {
     }
 }
 
-static HEADER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*\d+ (\d+) 0x[0-9a-fA-F]+ -?\d+ \d+ (-?\d+) (-?\d+)\s*$")
-        .expect("a constant pattern")
-});
-static LINUX_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(\S.*?)\s+([0-7])\s+(-?\d+|\S.*?)\s*$").expect("a constant pattern")
-});
-static VALUE_FIRST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(-?\d+)\s+([a-z][a-z0-9_-]*)\s*$").expect("a constant pattern")
-});
-static NAME_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*([a-z_][A-Za-z0-9_-]*)\s*[\s:=]\s*(-?\d[\d,.]*[KMGTkmgt]?(?:i?B)?)(?:\s+\(\s*([+-]?\d[\d,.]*)\s*(?:/s)?\s*\))?\s*$")
-        .expect("a constant pattern")
-});
+static HEADER: Pattern =
+    Pattern::new(r"^\s*\d+ (\d+) 0x[0-9a-fA-F]+ -?\d+ \d+ (-?\d+) (-?\d+)\s*$");
+static LINUX_ROW: Pattern = Pattern::new(r"^\s*(\S.*?)\s+([0-7])\s+(-?\d+|\S.*?)\s*$");
+static VALUE_FIRST: Pattern = Pattern::new(r"^\s*(-?\d+)\s+([a-z][a-z0-9_-]*)\s*$");
+static NAME_VALUE: Pattern = Pattern::new(
+    r"^\s*([a-z_][A-Za-z0-9_-]*)\s*[\s:=]\s*(-?\d[\d,.]*[KMGTkmgt]?(?:i?B)?)(?:\s+\(\s*([+-]?\d[\d,.]*)\s*(?:/s)?\s*\))?\s*$",
+);
 
 struct Row<'t> {
     name: &'t str,

@@ -1,12 +1,10 @@
 //! Parameters: module parameters in any form, sysctls, sysfs files, the kernel's command line,
 //! settings of programs (`NAME="value"`).
 
-use std::sync::LazyLock;
-
 use ogive_kstat::table::Kind;
-use regex::Regex;
 
 use super::kstat::{self, Kstats};
+use crate::pattern::Pattern;
 use crate::read::lines::{self, FORMAT, Format};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -47,9 +45,9 @@ pub(crate) static COMMAND_LINE: Format = Format {
     ..FORMAT
 };
 
-static SYSCTL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[*•–\s]*((?:vfs|kern|vm|kstat|hw|debug|security|machdep|net|fs|dev|compat|user|p1003_1b)\.[A-Za-z0-9_.%/ -]*?[A-Za-z0-9_%-])\s*(?::\s|:$|=)\s*(.*)$").expect("a constant pattern")
-});
+static SYSCTL: Pattern = Pattern::new(
+    r"^[*•–\s]*((?:vfs|kern|vm|kstat|hw|debug|security|machdep|net|fs|dev|compat|user|p1003_1b)\.[A-Za-z0-9_.%/ -]*?[A-Za-z0-9_%-])\s*(?::\s|:$|=)\s*(.*)$",
+);
 
 /// Whether a line is a sysctl.
 pub(crate) fn is_sysctl(text: &str) -> bool {

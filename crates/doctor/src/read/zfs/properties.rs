@@ -1,11 +1,8 @@
 //! Properties of datasets and pools: `zfs get`, `zpool get`, `zfs list`, `zpool list`, with `-H`
 //! and `-p`, with or without headings, in any choice of columns.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::Property;
+use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -36,10 +33,8 @@ pub(crate) fn is_of_pool(name: &str) -> bool {
     words::has(OF_POOLS, name)
 }
 
-static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(.*?)\s+(local|default|temporary|received|-|inherited(?: from \S+)?)$")
-        .expect("a constant pattern")
-});
+static SOURCE: Pattern =
+    Pattern::new(r"^(.*?)\s+(local|default|temporary|received|-|inherited(?: from \S+)?)$");
 
 /// Whether a line is `dataset property value [source]` without heading.
 pub(crate) fn is_row(text: &str) -> bool {
