@@ -1,8 +1,9 @@
 //! A comparison of two hosts as a table and for programs. The schema is described in
 //! `docs/compare.md`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::json::{all, object, source};
 use super::style::{Stress, Style, printable};
 use crate::compare::{Comparison, Difference, Outcome};
 
@@ -72,25 +73,15 @@ pub fn comparison(comparison: &Comparison, all: bool, style: Style) -> String {
 /// The comparison as JSON.
 pub fn comparison_json(comparison: &Comparison) -> Value {
     let [healthy, sick] = &comparison.names;
-    json!({
-        "version": COMPARISON_VERSION,
-        "outcome": comparison.outcome.name(),
-        "sentence": comparison.sentence,
-        "healthy": {"name": healthy, "busy_cpus": comparison.busy_cpus[0]},
-        "sick": {"name": sick, "busy_cpus": comparison.busy_cpus[1]},
-        "differences": comparison.differences.iter().map(|one| json!({
-            "kind": one.kind.name(),
-            "name": one.name,
-            "healthy": one.healthy,
-            "sick": one.sick,
-            "factor": one.factor,
-            "explains_percent": one.explains_percent,
-            "cited_by": one.cited_by,
-            "sources": one.sources.iter().map(|source| json!({
-                "input": &*source.input, "line": source.line,
-            })).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
-    })
+    object!(comparison => sentence;
+    "version": COMPARISON_VERSION,
+    "outcome": comparison.outcome.name(),
+    "healthy": {"name": healthy, "busy_cpus": comparison.busy_cpus[0]},
+    "sick": {"name": sick, "busy_cpus": comparison.busy_cpus[1]},
+    "differences": all(&comparison.differences, |one| {
+        object!(one => name, healthy, sick, factor, explains_percent, cited_by;
+            "kind": one.kind.name(), "sources": all(&one.sources, source))
+    }))
 }
 
 fn explains(one: &Difference) -> String {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::rule::{ActionText, Rule, RuleSet, SignKind, probe};
+use serde_json::json;
+
+use crate::rule::{ActionText, Rule, RuleSet, probe};
 
 /// All rules, a line each, by family.
 pub fn list(rules: &RuleSet) -> String {
@@ -50,7 +52,7 @@ pub fn explain(rule: &Rule) -> String {
             "  {:>+5.1} / {:>+5.1}  {:<8} {}",
             sign.weight,
             sign.otherwise,
-            kind(sign.kind),
+            json!(sign.kind).as_str().unwrap_or_default(),
             written.text
         );
         let _ = writeln!(out, "  {:>25}{}", "", written.when);
@@ -108,18 +110,4 @@ fn outline(line: &ActionText) -> String {
     let system = if line.systems.is_empty() { String::new() } else { line.systems.join(", ") };
     let parts = [words, &does, &system];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
-}
-
-fn kind(kind: SignKind) -> &'static str {
-    match kind {
-        SignKind::Symbol => "symbol",
-        SignKind::Lock => "lock",
-        SignKind::Counter => "counter",
-        SignKind::Log => "log",
-        SignKind::Thread => "thread",
-        SignKind::Config => "config",
-        SignKind::Host => "host",
-        SignKind::Version => "version",
-        SignKind::Words => "words",
-    }
 }

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use ogive_text::escape;
 use serde_json::{Value, json};
 
+use super::html::{page, section};
+use super::json::object;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::VerdictKind;
 use crate::expression::Format;
@@ -21,8 +23,7 @@ const UNREAD: usize = 10;
 
 /// Writes the fleet as a table; `all` names every host.
 pub fn fleet(fleet: &Fleet, all: bool, style: Style) -> String {
-    let ill = fleet.ill() > 0;
-    let stress = if ill { Stress::Bad } else { Stress::Good };
+    let stress = if fleet.ill() > 0 { Stress::Bad } else { Stress::Good };
     let mut out = style.stress(&printable(&fleet.sentence()), stress);
     out.push('\n');
     for group in &fleet.groups {
@@ -44,35 +45,19 @@ pub fn fleet(fleet: &Fleet, all: bool, style: Style) -> String {
             out.push_str(&style.wrap(label, &common(row)));
         }
     }
-    out.push_str(&read_in_part(fleet, all, style));
-    if !fleet.unread.is_empty() {
-        out.push('\n');
-        let shown = if all { fleet.unread.len() } else { UNREAD };
-        for one in fleet.unread.iter().take(shown) {
-            out.push_str(&style.wrap("Not read: ", &format!("{}: {}", one.name, one.reason)));
+    let damaged = fleet.hosts.iter().filter_map(|host| Some((&host.name, host.trouble.as_ref()?)));
+    let unread = fleet.unread.iter().map(|one| (&one.name, &one.reason));
+    for (label, lines) in
+        [("Read in part: ", damaged.collect::<Vec<_>>()), ("Not read: ", unread.collect())]
+    {
+        let shown = if all { lines.len() } else { lines.len().min(UNREAD) };
+        for (at, (name, why)) in lines[..shown].iter().enumerate() {
+            out.push_str(if at == 0 { "\n" } else { "" });
+            out.push_str(&style.wrap(label, &format!("{name}: {why}")));
         }
-        let more = fleet.unread.len().saturating_sub(shown);
-        if more > 0 {
-            let _ = writeln!(out, "Not read: and {more} more");
+        if lines.len() > shown {
+            let _ = writeln!(out, "{label}and {} more", lines.len() - shown);
         }
-    }
-    out
-}
-
-/// Hosts whose bundle was read in part only.
-fn read_in_part(fleet: &Fleet, all: bool, style: Style) -> String {
-    let mut out = String::new();
-    let mut damaged = fleet.hosts.iter().filter_map(|host| Some((host, host.trouble.as_ref()?)));
-    let shown = if all { fleet.hosts.len() } else { UNREAD };
-    for (host, trouble) in damaged.by_ref().take(shown) {
-        if out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&style.wrap("Read in part: ", &format!("{}: {trouble}", host.name)));
-    }
-    let more = damaged.count();
-    if more > 0 {
-        let _ = writeln!(out, "Read in part: and {more} more");
     }
     out
 }
@@ -82,12 +67,10 @@ fn hosts(count: usize) -> String {
 }
 
 fn named_host(host: &Host) -> String {
-    match (host.share_percent, host.busy_percent) {
-        (Some(share), Some(busy)) => {
-            let share = Format::Percent.write(share);
-            format!("{} ({share} of {busy:.0}% busy)", host.name)
-        }
-        (Some(share), None) => format!("{} ({})", host.name, Format::Percent.write(share)),
+    let share = host.share_percent.map(|share| Format::Percent.write(share));
+    match (share, host.busy_percent) {
+        (Some(share), Some(busy)) => format!("{} ({share} of {busy:.0}% busy)", host.name),
+        (Some(share), None) => format!("{} ({share})", host.name),
         (None, Some(busy)) => format!("{} ({busy:.0}% busy)", host.name),
         (None, None) => host.name.clone(),
     }
@@ -107,65 +90,36 @@ fn common(row: &Common) -> String {
 
 /// The fleet as JSON.
 pub fn fleet_json(fleet: &Fleet) -> Value {
+    let host = |host: &Host| {
+        object!(host => name, sentence, share_percent, busy_percent, trouble;
+            "verdict": host.verdict.name(),
+            "cause": host.first.as_ref().map(|(id, _, _)| id),
+            "confidence": host.first.as_ref().map(|(_, _, confidence)| confidence))
+    };
+    let row = |row: &Common| {
+        object!(row => lift, alike;
+            "kind": row.is.kind.name(), "name": row.is.name, "value": row.is.value,
+            "here": {"having": row.ill.0, "known": row.ill.1},
+            "elsewhere": {"having": row.others.0, "known": row.others.1})
+    };
+    let group = |group: &Group| {
+        object!(group => id, title;
+            "verdict": group.verdict.name(),
+            "hosts": group.hosts.iter().map(|at| &fleet.hosts[*at].name).collect::<Vec<_>>(),
+            "common": group.common.iter().map(row).collect::<Vec<_>>())
+    };
     json!({
         "version": FLEET_VERSION,
         "sentence": fleet.sentence(),
-        "hosts": fleet.hosts.iter().map(host_json).collect::<Vec<_>>(),
-        "groups": fleet.groups.iter().map(|group| group_json(fleet, group)).collect::<Vec<_>>(),
-        "unread": fleet.unread.iter().map(|one| json!({
-            "name": one.name, "reason": one.reason,
-        })).collect::<Vec<_>>(),
+        "hosts": fleet.hosts.iter().map(host).collect::<Vec<_>>(),
+        "groups": fleet.groups.iter().map(group).collect::<Vec<_>>(),
+        "unread": fleet.unread.iter().map(|one| object!(one => name, reason)).collect::<Vec<_>>(),
     })
 }
-
-fn host_json(host: &Host) -> Value {
-    json!({
-        "name": host.name,
-        "verdict": host.verdict.name(),
-        "sentence": host.sentence,
-        "cause": host.first.as_ref().map(|(id, _, _)| id),
-        "confidence": host.first.as_ref().map(|(_, _, confidence)| confidence),
-        "share_percent": host.share_percent,
-        "busy_percent": host.busy_percent,
-        "trouble": host.trouble,
-    })
-}
-
-fn group_json(fleet: &Fleet, group: &Group) -> Value {
-    json!({
-        "id": group.id,
-        "title": group.title,
-        "verdict": group.verdict.name(),
-        "hosts": group.hosts.iter().map(|at| &fleet.hosts[*at].name).collect::<Vec<_>>(),
-        "common": group.common.iter().map(|row| json!({
-            "kind": row.is.kind.name(),
-            "name": row.is.name,
-            "value": row.is.value,
-            "here": {"having": row.ill.0, "known": row.ill.1},
-            "elsewhere": {"having": row.others.0, "known": row.others.1},
-            "lift": row.lift,
-            "alike": row.alike,
-        })).collect::<Vec<_>>(),
-    })
-}
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
-padding:0 1rem;color:#222;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 \
-.3rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;\
-padding:.15rem .8rem .15rem 0;border-bottom:1px solid #ddd}td.n,th.n{text-align:right}\
-.dim{color:#666}@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}\
-.dim{color:#aaa}td,th{border-color:#444}}";
 
 /// The fleet as a page.
 pub fn fleet_html(fleet: &Fleet) -> String {
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width\">\
-<title>ogive doctor: {}</title><style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
-        escape(&hosts(fleet.hosts.len())),
-        escape(&fleet.sentence())
-    );
+    let mut out = format!("<h1>{}</h1>\n", escape(&fleet.sentence()));
     for group in &fleet.groups {
         let _ = writeln!(
             out,
@@ -180,20 +134,15 @@ pub fn fleet_html(fleet: &Fleet) -> String {
             "<table><tr><th>host</th><th class=\"n\">busy</th><th class=\"n\">of that</th>\
 <th class=\"n\">sure</th><th>answer</th></tr>\n",
         );
-        for at in &group.hosts {
-            host_html(&mut out, &fleet.hosts[*at]);
-        }
+        group.hosts.iter().for_each(|at| host_html(&mut out, &fleet.hosts[*at]));
         out.push_str("</table>\n");
     }
-    if !fleet.unread.is_empty() {
-        out.push_str("<h2>Not read</h2>\n<ul>\n");
-        for one in &fleet.unread {
-            let _ = writeln!(out, "<li>{}: {}</li>", escape(&one.name), escape(&one.reason));
-        }
-        out.push_str("</ul>\n");
-    }
-    out.push_str("</body></html>\n");
-    out
+    let unread = fleet.unread.iter();
+    let unread = unread.map(|one| format!("{}: {}", escape(&one.name), escape(&one.reason)));
+    section(&mut out, "Not read", unread);
+    let policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+                  style-src 'unsafe-inline'\">";
+    page(&format!("ogive doctor: {}", hosts(fleet.hosts.len())), policy, &out)
 }
 
 fn common_html(out: &mut String, rows: &[Common]) {
@@ -204,19 +153,19 @@ fn common_html(out: &mut String, rows: &[Common]) {
         "<table><tr><th>in common</th><th></th><th class=\"n\">here</th>\
 <th class=\"n\">elsewhere</th><th class=\"n\">lift</th></tr>\n",
     );
-    for row in rows {
-        let alike = if row.alike > 0 { format!(" and {} alike", row.alike) } else { String::new() };
-        let lift = row.lift.map(|lift| format!("{lift:.1}")).unwrap_or_default();
+    for Common { is, alike, ill, others, lift } in rows {
+        let alike = if *alike > 0 { format!(" and {alike} alike") } else { String::new() };
+        let lift = lift.map(|lift| format!("{lift:.1}")).unwrap_or_default();
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td>{}{alike}</td><td class=\"n\">{} of {}</td><td class=\"n\">{} of {}\
 </td><td class=\"n\">{lift}</td></tr>",
-            escape(&row.is.name),
-            escape(&row.is.value),
-            row.ill.0,
-            row.ill.1,
-            row.others.0,
-            row.others.1
+            escape(&is.name),
+            escape(&is.value),
+            ill.0,
+            ill.1,
+            others.0,
+            others.1
         );
     }
     out.push_str("</table>\n");
@@ -226,19 +175,18 @@ fn host_html(out: &mut String, host: &Host) {
     let percent =
         |value: Option<f64>| value.map(|one| Format::Percent.write(one)).unwrap_or_default();
     let sure = host.first.as_ref().map(|(_, _, confidence)| confidence * 100.0);
-    let trouble = host
-        .trouble
-        .as_ref()
-        .map(|trouble| format!(" <span class=\"dim\">({})</span>", escape(trouble)))
-        .unwrap_or_default();
+    let trouble = host.trouble.as_ref();
+    let trouble =
+        trouble.map(|trouble| format!(" <span class=\"dim\">({})</span>", escape(trouble)));
     let _ = writeln!(
         out,
         "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-<td>{}{trouble}</td></tr>",
+<td>{}{}</td></tr>",
         escape(&host.name),
         percent(host.busy_percent),
         percent(host.share_percent),
         percent(sure),
-        escape(&host.sentence)
+        escape(&host.sentence),
+        trouble.unwrap_or_default()
     );
 }

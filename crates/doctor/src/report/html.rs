@@ -1,30 +1,38 @@
 //! The answer as one self-contained page. What comes from outside is escaped; there is no script of
 //! ours, and no address is fetched.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use ogive_text::escape;
 
-use crate::diagnose::{Diagnosis, EvidenceLine, Finding};
+use super::outline::{machine, sections};
+use crate::diagnose::{Diagnosis, Finding};
 use crate::evidence::Source;
 use crate::expression::Format;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}.sure{font-weight:normal;color:#555}\
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}.sure{font-weight:normal}.dim,.sure{color:#666}\
 dl{display:grid;grid-template-columns:9rem 1fr;gap:.2rem 1rem}dt{color:#666}dd{margin:0}ul{margin:0;padding-left:1.1rem}\
 .src{color:#777;font:12px ui-monospace,monospace}code{background:#f2f2f2;padding:.1rem .3rem}.bar{background:#eee;height:.6rem;width:16rem}\
 .bar i{display:block;height:100%;background:#c33}iframe{width:100%;height:46rem;border:1px solid #ccc}\
-@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#2a2a2a}.bar{background:#333}\
-dt,.sure{color:#b0b0b0}.src{color:#a0a0a0}iframe{border-color:#444}}";
+table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.15rem .8rem .15rem 0;border-bottom:1px solid #ddd}\
+td.n,th.n{text-align:right}@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#2a2a2a}.bar{background:#333}\
+dt,.sure,.dim{color:#b0b0b0}.src{color:#a0a0a0}iframe,td,th{border-color:#444}}";
+
+/// A page; `head` is put into its head.
+pub(super) fn page(title: &str, head: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{head}\
+<meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><style>{STYLE}</style></head>\
+<body>\n{body}</body></html>\n",
+        escape(title)
+    )
+}
 
 /// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if there is
 /// one.
 pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ogive doctor</title>\
-<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n"
-    );
-    let _ = writeln!(out, "<h1>{}</h1>", escape(&super::headline(diagnosis)));
+    let mut out = format!("<h1>{}</h1>\n", escape(&super::headline(diagnosis)));
     overview(&mut out, diagnosis);
     for finding in &diagnosis.findings {
         finding_html(&mut out, finding);
@@ -36,49 +44,56 @@ pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
             escape(page)
         );
     }
-    reading(&mut out, diagnosis);
-    out.push_str("</body></html>\n");
-    out
+    let inputs = diagnosis.inputs.iter().map(|input| {
+        let trouble = input.trouble.as_ref().map(|trouble| format!(": {trouble}"));
+        let formats = input.formats.join(", ");
+        escape(&format!("{} ({formats}){}", input.name, trouble.unwrap_or_default()))
+    });
+    section(&mut out, "What was read", inputs);
+    let lines = diagnosis.not_understood.iter().take(200);
+    let lines =
+        lines.map(|line| format!("{}: {}", escape(&line.source.to_string()), code(&line.value)));
+    section(&mut out, "Lines not understood", lines);
+    page("ogive doctor", "", &out)
+}
+
+/// A list below a title, if it has any lines.
+pub(super) fn section(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let list = list(lines);
+    if !list.is_empty() {
+        let _ = writeln!(out, "<h2>{title}</h2>\n{list}");
+    }
+}
+
+fn list(lines: impl Iterator<Item = String>) -> String {
+    let lines: String = lines.map(|line| format!("<li>{line}</li>")).collect();
+    if lines.is_empty() { lines } else { format!("<ul>{lines}</ul>") }
+}
+
+fn entry(out: &mut String, label: &str, content: impl Display) {
+    let _ = write!(out, "<dt>{label}</dt><dd>{content}</dd>");
+}
+
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escape(text))
 }
 
 fn overview(out: &mut String, diagnosis: &Diagnosis) {
-    let overview = &diagnosis.overview;
     out.push_str("<dl>");
-    for (label, sentence, _) in super::three(&diagnosis.answers) {
-        let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", escape(&sentence));
+    for (label, words, _) in machine(diagnosis) {
+        entry(out, label, escape(&words));
     }
     for running in &diagnosis.running {
-        let _ = write!(out, "<dt>running</dt><dd>{}</dd>", escape(&running.text));
+        entry(out, "running", escape(&running.text));
     }
-    if !overview.consumers.is_empty() {
-        out.push_str("<dt>of the busy CPU</dt><dd>");
-        for user in &overview.consumers {
-            let _ = write!(
-                out,
-                "<div>{} {}<div class=\"bar\"><i style=\"width:{:.1}%\"></i></div></div>",
-                escape(&user.name),
-                user.used(),
-                user.share_percent.unwrap_or(0.0).clamp(0.0, 100.0)
-            );
-        }
-        out.push_str("</dd>");
-    }
-    if !overview.symbols.is_empty() {
-        out.push_str("<dt>hottest</dt><dd><ul>");
-        for (symbol, module, share) in &overview.symbols {
-            let _ = write!(
-                out,
-                "<li><code>{}</code> {} {share:.1}%</li>",
-                escape(symbol),
-                escape(module)
-            );
-        }
-        out.push_str("</ul></dd>");
-    }
-    for (name, version) in [("ZFS", &overview.zfs_version), ("kernel", &overview.kernel)] {
-        if let Some(version) = version {
-            let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(version));
-        }
+    let users = diagnosis.overview.consumers.iter().map(|user| {
+        let share = user.share_percent.unwrap_or(0.0).clamp(0.0, 100.0);
+        let bar = format!("<div class=\"bar\"><i style=\"width:{share:.1}%\"></i></div>");
+        format!("<div>{} {}{bar}</div>", escape(&user.name), user.used())
+    });
+    let users: String = users.collect();
+    if !users.is_empty() {
+        entry(out, "of the busy CPU", users);
     }
     out.push_str("</dl>\n");
 }
@@ -90,75 +105,40 @@ fn finding_html(out: &mut String, finding: &Finding) {
         .unwrap_or_default();
     let _ = writeln!(
         out,
-        "<h2 id=\"{0}\">{1} <span class=\"sure\">[{0}] {2} ({3:.0}%){share}</span></h2>\n<p>{4}</p>",
+        "<h2 id=\"{0}\">{1} <span class=\"sure\">[{0}] {2}{share}</span></h2>\n<p>{3}</p>",
         escape(&finding.id),
         escape(&finding.title),
-        finding.word,
-        finding.confidence * 100.0,
+        super::sure(finding),
         escape(&finding.verdict)
     );
     if let Some(mechanism) = &finding.mechanism {
         let _ = writeln!(out, "<p>{}</p>", escape(mechanism.trim()));
     }
     out.push_str("<dl>");
-    entry(out, "evidence", finding.evidence.iter().map(evidence_html));
-    entry(out, "against it", finding.against.iter().map(evidence_html));
-    entry(
-        out,
-        "ruled out",
-        finding.ruled_out.iter().map(|neighbour| {
-            format!(
-                "<b>{}</b>: {}{}",
-                escape(&neighbour.cause),
-                escape(&neighbour.because),
-                cite(&neighbour.sources)
-            )
-        }),
-    );
-    entry(
-        out,
-        "not ruled out",
-        finding.open.iter().map(|open| {
-            let ask = open
-                .ask
-                .as_ref()
-                .map(|ask| format!(" <code>{}</code>", escape(ask)))
-                .unwrap_or_default();
-            format!("<b>{}</b>: {}{ask}", escape(&open.cause), escape(&open.by))
-        }),
-    );
-    let remedy = &finding.remedy;
-    for (title, lines) in [
-        ("now", &remedy.now),
-        ("lasting", &remedy.lasting),
-        ("it worked if", &remedy.verify),
-        ("do not", &remedy.dont),
-    ] {
-        entry(out, title, lines.iter().map(|line| escape(line)));
+    for section in sections(finding) {
+        let lines = section.lines.iter().map(|line| {
+            let of = if line.cause.is_empty() {
+                String::new()
+            } else {
+                format!("<b>{}</b>: ", escape(&line.cause))
+            };
+            let words = if section.mark == '$' { code(&line.words) } else { escape(&line.words) };
+            let run = line.run.as_ref().map(|run| format!(" {}", code(run))).unwrap_or_default();
+            format!("{of}{words}{}{run}", cite(&line.sources))
+        });
+        let list = list(lines);
+        if !list.is_empty() {
+            entry(out, section.title, list);
+        }
     }
-    if !finding.versions.fixed.is_empty() {
-        entry(out, "fixed in", std::iter::once(escape(&finding.versions.fixed.join(" and "))));
+    if !finding.references.is_empty() {
+        entry(
+            out,
+            "references",
+            list(finding.references.iter().map(|reference| escape(reference))),
+        );
     }
-    let ask = Some(&finding.ask).filter(|ask| !ask.is_empty());
-    entry(out, "settles it", ask.map(|ask| format!("<code>{}</code>", escape(ask))).into_iter());
-    entry(out, "references", finding.references.iter().map(|reference| escape(reference)));
     out.push_str("</dl>\n");
-}
-
-fn entry(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() {
-        return;
-    }
-    let _ = write!(out, "<dt>{title}</dt><dd><ul>");
-    for line in lines {
-        let _ = write!(out, "<li>{line}</li>");
-    }
-    out.push_str("</ul></dd>");
-}
-
-fn evidence_html(line: &EvidenceLine) -> String {
-    format!("{}{}", escape(&line.text), cite(&line.sources))
 }
 
 fn cite(sources: &[Source]) -> String {
@@ -167,34 +147,4 @@ fn cite(sources: &[Source]) -> String {
     }
     let shown: Vec<String> = sources.iter().map(|source| escape(&source.to_string())).collect();
     format!(" <span class=\"src\">{}</span>", shown.join(", "))
-}
-
-fn reading(out: &mut String, diagnosis: &Diagnosis) {
-    out.push_str("<h2>What was read</h2>\n<ul>");
-    for input in &diagnosis.inputs {
-        let trouble = input
-            .trouble
-            .as_ref()
-            .map(|trouble| format!(": {}", escape(trouble)))
-            .unwrap_or_default();
-        let _ = write!(
-            out,
-            "<li>{} ({}){trouble}</li>",
-            escape(&input.name),
-            escape(&input.formats.join(", "))
-        );
-    }
-    out.push_str("</ul>\n");
-    if !diagnosis.not_understood.is_empty() {
-        out.push_str("<h2>Lines not understood</h2>\n<ul>");
-        for line in diagnosis.not_understood.iter().take(200) {
-            let _ = write!(
-                out,
-                "<li>{}: <code>{}</code></li>",
-                escape(&line.source.to_string()),
-                escape(&line.value)
-            );
-        }
-        out.push_str("</ul>\n");
-    }
 }

@@ -10,41 +10,49 @@ use crate::evidence::Source;
 /// Version of the schema.
 pub const JSON_VERSION: u32 = 1;
 
+/// An object: fields under their own names, and others.
+macro_rules! object {
+    ($of:expr => $($field:ident),* $(; $($others:tt)*)?) => {
+        serde_json::json!({ $(stringify!($field): $of.$field,)* $($($others)*)? })
+    };
+}
+pub(super) use object;
+
 /// The answer as JSON.
 pub fn json(diagnosis: &Diagnosis) -> Value {
-    json!({
+    let verdict = &diagnosis.verdict;
+    let considered = diagnosis.considered.iter().filter(|(_, confidence)| *confidence >= 0.01);
+    object!(diagnosis => rule_faults;
         "version": JSON_VERSION,
-        "verdict": diagnosis.verdict.kind.name(),
-        "sentence": diagnosis.verdict.sentence,
-        "ask": diagnosis.verdict.ask(),
-        "step": diagnosis.verdict.step.as_ref().map(|step| json!({
-            "run": step.run, "outcomes": step.outcomes,
-        })),
+        "verdict": verdict.kind.name(),
+        "sentence": verdict.sentence,
+        "ask": verdict.ask(),
+        "step": verdict.step.as_ref().map(|step| object!(step => run, outcomes)),
         "answers": answers(&diagnosis.answers),
-        "place": diagnosis.verdict.place.as_ref().map(|place| json!({
-            "name": place.name, "by": place.by, "percent": place.percent.map(rounded),
-        })),
-        "running": diagnosis.running.iter().map(|running| json!({
-            "text": running.text, "source": source(&running.source),
-        })).collect::<Vec<_>>(),
-        "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
-        "considered": diagnosis.considered.iter().filter(|(_, confidence)| *confidence >= 0.01)
-            .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)})).collect::<Vec<_>>(),
+        "place": verdict.place.as_ref().map(|place| {
+            object!(place => name, by; "percent": place.percent.map(rounded))
+        }),
+        "running": all(&diagnosis.running, |one| object!(one => text; "source": source(&one.source))),
+        "findings": all(&diagnosis.findings, finding),
+        "considered": considered
+            .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)}))
+            .collect::<Vec<_>>(),
         "overview": overview(diagnosis),
-        "inputs": diagnosis.inputs.iter().map(|input| json!({
-            "name": &*input.name, "formats": input.formats, "facts": input.facts,
-            "lines": input.lines, "unread": input.unread, "first_unread": input.first_unread,
-            "trouble": input.trouble, "in_part": input.in_part,
-        })).collect::<Vec<_>>(),
-        "not_understood": diagnosis.not_understood.iter()
-            .map(|line| json!({"source": source(&line.source), "text": line.value})).collect::<Vec<_>>(),
-        "rule_faults": diagnosis.rule_faults,
-    })
+        "inputs": all(&diagnosis.inputs, |input| {
+            object!(input => formats, facts, lines, unread, first_unread, trouble, in_part;
+                "name": &*input.name)
+        }),
+        "not_understood": all(&diagnosis.not_understood, |line| {
+            json!({"source": source(&line.source), "text": line.value})
+        }),
+    )
 }
 
 fn answers(answers: &Answers) -> Value {
     let Answers { cpu, users, zfs } = answers;
     let listed = zfs.listed.filter(|part| part.of == Of::Cpus);
+    let parts = cpu.parts.iter();
+    let parts = parts.map(|(part, percent)| (part.name().to_owned(), json!(rounded(*percent))));
     json!({
         "cpu": {
             "state": cpu.state.name(),
@@ -53,27 +61,16 @@ fn answers(answers: &Answers) -> Value {
             "busy_cpus": cpu.busy_cpus().map(rounded),
             "busy_percent": cpu.busy_percent().map(rounded),
             "iowait_percent": cpu.iowait_percent.map(rounded),
-            "parts": cpu.parts.iter().map(|(part, percent)| {
-                (part.name().to_owned(), json!(rounded(*percent)))
-            }).collect::<serde_json::Map<_, _>>(),
+            "parts": parts.collect::<serde_json::Map<_, _>>(),
             "sentence": cpu.sentence(),
-            "sources": sources(&cpu.sources),
+            "sources": all(&cpu.sources, source),
         },
         "users": {
-            "list": users.list.iter().map(|user| json!({
-                "name": user.name, "kind": user.kind.name(), "does": user.does,
-                "cpus": part(user, Of::Cpus), "machine_percent": part(user, Of::PercentOfMachine),
-                "least_cpus": user.part(Of::Cpus).map(|used| rounded(used.least)),
-                "most_cpus": user.part(Of::Cpus).map(|used| rounded(used.most)),
-                "samples_percent": part(user, Of::PercentOfBusy),
-                "seconds": part(user, Of::Seconds),
-                "system_cpus": user.system_cpus.map(rounded),
-                "sampled_cpus": user.sampled_cpus.map(rounded),
-            })).collect::<Vec<_>>(),
+            "list": all(&users.list, user),
             "over_life": users.over_life(),
             "too_much_cpus": users.too_much_cpus.map(rounded),
             "sentence": users.sentence(),
-            "sources": sources(&users.sources),
+            "sources": all(&users.sources, source),
         },
         "zfs": {
             "among": zfs.among.name(),
@@ -82,83 +79,70 @@ fn answers(answers: &Answers) -> Value {
             "most_cpus": listed.map(|part| part.most).filter(|most| most.is_finite()).map(rounded),
             "samples_percent": zfs.sampled.map(|part| [rounded(part.least), rounded(part.most)]),
             "sentence": zfs.sentence(),
-            "sources": sources(&zfs.sources),
+            "sources": all(&zfs.sources, source),
         },
     })
+}
+
+fn user(user: &User) -> Value {
+    let part = |of: Of| user.part(of).map(|used| rounded(used.middle()));
+    let cpus = user.part(Of::Cpus);
+    object!(user => name, does;
+        "kind": user.kind.name(),
+        "cpus": part(Of::Cpus), "machine_percent": part(Of::PercentOfMachine),
+        "least_cpus": cpus.map(|used| rounded(used.least)),
+        "most_cpus": cpus.map(|used| rounded(used.most)),
+        "samples_percent": part(Of::PercentOfBusy),
+        "seconds": part(Of::Seconds),
+        "system_cpus": user.system_cpus.map(rounded),
+        "sampled_cpus": user.sampled_cpus.map(rounded))
 }
 
 fn overview(diagnosis: &Diagnosis) -> Value {
     let overview = &diagnosis.overview;
-    json!({
-        "busy_percent": overview.busy_percent,
-        "user_percent": overview.user_percent,
-        "system_percent": overview.system_percent,
-        "iowait_percent": overview.iowait_percent,
-        "cpus": overview.cpus,
-        "zfs_share_percent": overview.zfs_share_percent,
-        "busy_samples": overview.samples,
-        "zfs_version": overview.zfs_version,
-        "kernel": overview.kernel,
-        "looking_percent": overview.looking_percent.map(rounded),
-        "consumers": overview.consumers.iter().map(|user| json!({
-            "name": user.name, "share_percent": user.share_percent.map(rounded),
-            "cpu_percent": user.cpu_percent.map(rounded), "zfs": user.is_zfs, "kernel": user.is_kernel,
-            "threads": user.threads.iter().map(|(name, share)| json!({
-                "name": name, "share_percent": rounded(*share),
-            })).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
-        "symbols": overview.symbols.iter().map(|(symbol, module, share)| json!({
-            "symbol": symbol, "module": module, "self_percent": rounded(*share),
-        })).collect::<Vec<_>>(),
-    })
+    object!(overview => busy_percent, user_percent, system_percent, iowait_percent, cpus,
+    zfs_share_percent, zfs_version, kernel;
+    "busy_samples": overview.samples,
+    "looking_percent": overview.looking_percent.map(rounded),
+    "consumers": all(&overview.consumers, |user| object!(user => name;
+        "share_percent": user.share_percent.map(rounded),
+        "cpu_percent": user.cpu_percent.map(rounded),
+        "zfs": user.is_zfs, "kernel": user.is_kernel,
+        "threads": all(&user.threads, |(name, share)| {
+            json!({"name": name, "share_percent": rounded(*share)})
+        }))),
+    "symbols": all(&overview.symbols, |(symbol, module, share)| {
+        json!({"symbol": symbol, "module": module, "self_percent": rounded(*share)})
+    }))
 }
 
 fn finding(finding: &Finding) -> Value {
-    json!({
-        "id": finding.id,
-        "family": finding.family,
-        "role": finding.role,
-        "title": finding.title,
-        "verdict": finding.verdict,
+    object!(finding => id, family, role, title, verdict, not_known, remedy, mechanism, ask, references;
         "confidence": rounded(finding.confidence),
         "confidence_word": finding.word.to_string(),
         "hint": finding.is_hint,
         "share_percent": finding.share_percent.map(rounded),
-        "evidence": finding.evidence.iter().map(line).collect::<Vec<_>>(),
-        "against": finding.against.iter().map(line).collect::<Vec<_>>(),
-        "not_known": finding.not_known,
-        "ruled_out": finding.ruled_out.iter().map(|out| json!({
-            "cause": out.cause, "because": out.because, "sources": sources(&out.sources),
-        })).collect::<Vec<_>>(),
-        "not_ruled_out": finding.open.iter().map(|open| json!({
-            "cause": open.cause, "by": open.by, "ask": open.ask,
-        })).collect::<Vec<_>>(),
-        "remedy": finding.remedy,
-        "versions": {
-            "installed": finding.versions.installed,
-            "fixed": finding.versions.fixed,
-            "has_fix": finding.versions.has_fix,
-            "affected": finding.versions.affected,
-        },
-        "mechanism": finding.mechanism,
-        "ask": finding.ask,
-        "references": finding.references,
-    })
-}
-
-fn part(user: &User, of: Of) -> Option<f64> {
-    user.part(of).map(|used| rounded(used.middle()))
+        "evidence": all(&finding.evidence, line),
+        "against": all(&finding.against, line),
+        "ruled_out": all(&finding.ruled_out, |out| {
+            object!(out => cause, because; "sources": all(&out.sources, source))
+        }),
+        "not_ruled_out": all(&finding.open, |open| object!(open => cause, by, ask)),
+        "versions": object!(finding.versions => installed, fixed, has_fix, affected))
 }
 
 fn line(line: &EvidenceLine) -> Value {
-    json!({"text": line.text, "kind": line.kind, "weight": rounded(line.weight), "sources": sources(&line.sources)})
+    object!(line => text, kind;
+        "weight": rounded(line.weight), "sources": all(&line.sources, source))
 }
 
-fn sources(all: &[Source]) -> Vec<Value> {
-    all.iter().map(source).collect()
+/// A list, each as `value` has it.
+pub(super) fn all<T>(list: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {
+    list.iter().map(value).collect()
 }
 
-fn source(source: &Source) -> Value {
+/// A place.
+pub(super) fn source(source: &Source) -> Value {
     json!({"input": &*source.input, "line": source.line})
 }
 

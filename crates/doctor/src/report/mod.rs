@@ -6,6 +6,7 @@ mod explain;
 mod fleet;
 mod html;
 mod json;
+mod outline;
 mod reading;
 mod short;
 mod style;
@@ -22,6 +23,7 @@ pub use style::Style;
 pub use text::text;
 
 use crate::answers::Answers;
+use crate::diagnose::Finding;
 use crate::evidence::Source;
 
 /// The first three answers: the question, the answer in a sentence, and where it was read.
@@ -33,4 +35,10 @@ fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
         ("who uses it", users.sentence(), &users.sources),
         (is_its, zfs.sentence(), &zfs.sources),
     ]
+}
+
+/// How sure a finding is, in words.
+fn sure(finding: &Finding) -> String {
+    let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
+    format!("{} ({:.0}%){hint}", finding.word, finding.confidence * 100.0)
 }

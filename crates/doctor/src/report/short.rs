@@ -4,9 +4,10 @@
 //! It is made of blocks of whole statements. Where they are too long for the page the least
 //! important go first, never half a statement, and the last line says where the rest is.
 
+use super::outline::hottest;
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
-use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Word};
 use crate::expression::Format;
 
 /// The short answer has at most so many lines.
@@ -27,12 +28,7 @@ struct Block {
 
 /// Writes the short answer.
 pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
-    let kind = diagnosis.verdict.kind;
-    let stress = match kind {
-        VerdictKind::Cause => Stress::Bad,
-        VerdictKind::Insufficient | VerdictKind::Open => Stress::Bold,
-        _ => Stress::Good,
-    };
+    let stress = Stress::of(diagnosis.verdict.kind);
     let mut blocks = unread(diagnosis);
     blocks.extend(machine(diagnosis));
     blocks.extend(diagnosis.running.iter().map(|running| Block {
@@ -110,16 +106,8 @@ fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
     if let Some(place) = &diagnosis.verdict.place {
         blocks.push(Block { label: "where", spare: 3, words: place.sentence.clone() });
     }
-    let overview = &diagnosis.overview;
-    let named = overview.symbols.iter().filter(|(symbol, _, share)| symbol != "?" && *share >= 1.0);
-    let named: Vec<String> = named
-        .take(3)
-        .map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"))
-        .collect();
-    if let Some(samples) = overview.samples.filter(|_| !named.is_empty()) {
-        let words = format!("{} (of {samples:.0} busy samples)", named.join(", "));
-        blocks.push(Block { label: "hottest", spare: 7, words });
-    }
+    let hottest = hottest(&diagnosis.overview, 3);
+    blocks.extend(hottest.map(|words| Block { label: "hottest", spare: 7, words }));
     blocks
 }
 
@@ -127,8 +115,7 @@ fn of_finding(finding: &Finding) -> Vec<Block> {
     let share = finding.share_percent.map_or_else(String::new, |share| {
         format!("; explains {} of the busy CPU", Format::Percent.write(share))
     });
-    let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
-    let sure = format!("{} ({:.0}%){hint}{share}", finding.word, finding.confidence * 100.0);
+    let sure = format!("{}{share}", super::sure(finding));
     let mut blocks = vec![Block { label: "how sure", spare: 0, words: sure }];
     for (line, spare) in finding.evidence.iter().zip([0, 3, 5, 8]) {
         blocks.push(Block { label: "because", spare, words: proof(line) });

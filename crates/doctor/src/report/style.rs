@@ -1,5 +1,7 @@
 //! How text is set on a terminal: width, stress, and nothing that a terminal would obey.
 
+use crate::diagnose::VerdictKind;
+
 /// How to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -22,6 +24,17 @@ pub(super) enum Stress {
     Bad,
     Good,
     Dim,
+}
+
+impl Stress {
+    /// That of an answer.
+    pub(super) fn of(kind: VerdictKind) -> Self {
+        match kind {
+            VerdictKind::Cause => Self::Bad,
+            VerdictKind::Insufficient | VerdictKind::Open => Self::Bold,
+            _ => Self::Good,
+        }
+    }
 }
 
 impl Style {
