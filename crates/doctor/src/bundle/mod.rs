@@ -21,7 +21,6 @@ use crate::read;
 use unpack::LeftOut;
 
 pub use pack::{BUNDLE_VERSION, BundleWriter};
-pub use sampled::{add_profile, evidence_of};
 
 /// As much of one input is unpacked.
 pub const MAX_INPUT_BYTES: u64 = 512 << 20;
@@ -147,8 +146,7 @@ impl Loader {
         if !is_recording {
             return self.add_stream(name, whole);
         }
-        let content = Content::Read(Box::new(sampled::pipe(name, whole)));
-        self.inputs.push(RawInput { name: name.to_owned(), content });
+        self.push(name, Content::Read(Box::new(sampled::pipe(name, whole))));
         Ok(())
     }
 
@@ -157,8 +155,7 @@ impl Loader {
         // Only what can be opened a second time: no pipe, no device.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         if is_file && self.inputs.len() < MAX_INPUTS && sampled::is_recording(&mut file)? {
-            let content = Content::Recording(path.to_owned());
-            self.inputs.push(RawInput { name: name.to_owned(), content });
+            self.push(name, Content::Recording(path.to_owned()));
             return Ok(());
         }
         self.add_stream(name, file)
@@ -184,15 +181,19 @@ impl Loader {
                 self.left_out.push(LeftOut::whole(name, why));
                 break;
             }
-            self.inputs.push(RawInput { name, content: Content::Bytes(bytes) });
+            self.push(&name, Content::Bytes(bytes));
         }
         Ok(())
+    }
+
+    fn push(&mut self, name: &str, content: Content) {
+        self.inputs.push(RawInput { name: name.to_owned(), content });
     }
 
     /// Adds bytes that are in memory, as they are.
     pub fn add_bytes(&mut self, name: &str, bytes: Vec<u8>) {
         self.total_bytes += bytes.len() as u64;
-        self.inputs.push(RawInput { name: name.to_owned(), content: Content::Bytes(bytes) });
+        self.push(name, Content::Bytes(bytes));
     }
 
     /// Adds a directory that is one recording of perf; `false` if it is none.
@@ -200,8 +201,7 @@ impl Loader {
         let is_recording =
             self.inputs.len() < MAX_INPUTS && ogive_profile::read::is_recording_directory(path);
         if is_recording {
-            let content = Content::Recording(path.to_owned());
-            self.inputs.push(RawInput { name: name.to_owned(), content });
+            self.push(name, Content::Recording(path.to_owned()));
         }
         is_recording
     }
@@ -249,54 +249,27 @@ impl Loader {
     pub fn read_telling(mut self, progress: &mut dyn FnMut(u64)) -> Loaded {
         let mut loaded = Loaded::default();
         // Names of kernel functions, where somebody saved them.
-        let is_kallsyms = |input: &RawInput| {
-            input.name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms"))
-        };
-        let kallsyms = self.inputs.iter().filter(|input| is_kallsyms(input));
-        let kallsyms: Option<Vec<u8>> = kallsyms
-            .filter_map(|input| match &input.content {
-                Content::Bytes(bytes) => Some(bytes.clone()),
-                Content::Recording(_) | Content::Read(_) => None,
-            })
-            .next();
+        let kallsyms = self.inputs.iter().find_map(|input| match &input.content {
+            Content::Bytes(bytes) if is_kallsyms(&input.name) => Some(bytes.clone()),
+            _ => None,
+        });
+        let kallsyms = kallsyms.as_deref();
         self.inputs.sort_by_key(|input| order(&input.name));
         self.leave_out_folded();
-        for input in std::mem::take(&mut self.inputs) {
-            let names_symbols = is_kallsyms(&input);
-            let name = input.name.as_str();
-            if let Content::Bytes(bytes) = &input.content
-                && let Some(manifest) = manifest::read(name, bytes)
-            {
-                loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
-                self.note(&mut loaded.evidence, name, "manifest", bytes.len());
-                let not_taken = manifest.not_taken.into_iter();
-                self.left_out.extend(not_taken.map(|why| LeftOut::whole(name, why)));
-                continue;
-            }
-            let sampled = match input.content {
-                Content::Bytes(bytes) if names_symbols => {
-                    self.note(&mut loaded.evidence, name, "kallsyms", bytes.len());
-                    continue;
-                }
-                Content::Bytes(bytes) => match sampled::read(name, &bytes, kallsyms.as_deref()) {
-                    Some(sampled) => sampled,
-                    None => {
-                        read::read_bytes(&mut loaded.evidence, name, &bytes);
-                        continue;
-                    }
-                },
-                Content::Recording(path) => sampled::stream(&path, kallsyms.as_deref(), progress),
-                Content::Read(sampled) => *sampled,
+        for RawInput { name, content } in std::mem::take(&mut self.inputs) {
+            let sampled = match content {
+                Content::Bytes(bytes) => self.read_bytes(&name, &bytes, kallsyms, &mut loaded),
+                Content::Recording(path) => Some(sampled::stream(&path, kallsyms, progress)),
+                Content::Read(sampled) => Some(*sampled),
             };
             match sampled {
-                Ok(profile) => sampled::add(&mut loaded, name, profile),
-                Err(trouble) => loaded.evidence.inputs.push(Input {
+                Some(Ok(profile)) => sampled::add(&mut loaded, &name, profile),
+                Some(Err(trouble)) => loaded.evidence.inputs.push(Input {
                     name: Arc::from(name),
-                    formats: Vec::new(),
-                    facts: 0,
                     trouble: Some(trouble),
                     ..Input::default()
                 }),
+                None => {}
             }
         }
         read::finish(&mut loaded.evidence);
@@ -309,34 +282,57 @@ impl Loader {
         loaded
     }
 
+    /// Reads what is in memory; a profile of samples is given back.
+    fn read_bytes(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        kallsyms: Option<&[u8]>,
+        loaded: &mut Loaded,
+    ) -> Option<Result<ogive_profile::Profile, String>> {
+        let format = if let Some(manifest) = manifest::read(name, bytes) {
+            loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
+            let not_taken = manifest.not_taken.into_iter();
+            self.left_out.extend(not_taken.map(|why| LeftOut::whole(name, why)));
+            "manifest"
+        } else if is_kallsyms(name) {
+            "kallsyms"
+        } else {
+            let sampled = sampled::read(name, bytes, kallsyms);
+            if sampled.is_none() {
+                read::read_bytes(&mut loaded.evidence, name, bytes);
+            }
+            return sampled;
+        };
+        loaded.evidence.inputs.push(Input {
+            name: Arc::from(name),
+            formats: vec![format.to_owned()],
+            trouble: bytes.is_empty().then(|| "it is empty".to_owned()),
+            ..Input::default()
+        });
+        None
+    }
+
     /// A capture holds its profile twice: folded for people, which has names of threads, and as
     /// pprof, which knows whose threads they are. The same samples are not two profiles.
     fn leave_out_folded(&mut self) {
-        let of_capture = |name: &str, what: &str| name.strip_suffix(what).map(str::to_owned);
-        let is_whole = |input: &&RawInput| match &input.content {
-            Content::Bytes(bytes) => sampled::is_pprof(bytes),
-            Content::Recording(_) | Content::Read(_) => false,
+        let place = |input: &RawInput| match &input.content {
+            Content::Bytes(bytes) if sampled::is_pprof(bytes) => {
+                input.name.strip_suffix("profile.pb").map(str::to_owned)
+            }
+            _ => None,
         };
-        let named = self.inputs.iter().filter(|input| input.name.ends_with("profile.pb"));
-        let whole: Vec<String> = named
-            .filter(is_whole)
-            .filter_map(|input| of_capture(&input.name, "profile.pb"))
-            .collect();
+        let whole: Vec<String> = self.inputs.iter().filter_map(place).collect();
         self.inputs.retain(|input| {
-            of_capture(&input.name, "profile.folded").is_none_or(|place| !whole.contains(&place))
+            let folded = input.name.strip_suffix("profile.folded");
+            folded.is_none_or(|place| !whole.iter().any(|known| known == place))
         });
     }
+}
 
-    fn note(&self, evidence: &mut Evidence, name: &str, format: &str, bytes: usize) {
-        let trouble = (bytes == 0).then(|| "it is empty".to_owned());
-        evidence.inputs.push(Input {
-            name: Arc::from(name),
-            formats: vec![format.to_owned()],
-            facts: 0,
-            trouble,
-            ..Input::default()
-        });
-    }
+/// Whether a file is the kernel's list of its functions.
+fn is_kallsyms(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms"))
 }
 
 /// The first of two snapshots is read before the second, whatever they are called.

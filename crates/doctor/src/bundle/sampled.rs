@@ -10,6 +10,7 @@ use ogive_profile::{Format, Mode, Profile, StackId, WeightUnit};
 
 use super::{Loaded, unpack};
 use crate::evidence::{self, Evidence, Input, Source, Stack, Statement};
+use crate::read::frame;
 use crate::read::host::mount_process::other_mount;
 
 /// More distinct stacks than this are cut: the heaviest stay.
@@ -31,9 +32,7 @@ pub(super) fn read(
     if format == Format::Folded && !name.ends_with("profile.folded") {
         return None;
     }
-    let mut options = Options::default();
-    options.symbols.kallsyms = kallsyms.map(<[u8]>::to_vec);
-    match read::bytes(name, bytes, &options) {
+    match read::bytes(name, bytes, &options(kallsyms)) {
         Ok(profile) => Some(Ok(profile)),
         // A paste may begin like perf script and go on as something else.
         Err(_) if format == Format::PerfScript => None,
@@ -83,9 +82,13 @@ pub(super) fn stream(
     kallsyms: Option<&[u8]>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Profile, String> {
+    read::open(path, &options(kallsyms), progress).map_err(|error| error.to_string())
+}
+
+fn options(kallsyms: Option<&[u8]>) -> Options {
     let mut options = Options::default();
     options.symbols.kallsyms = kallsyms.map(<[u8]>::to_vec);
-    read::open(path, &options, progress).map_err(|error| error.to_string())
+    options
 }
 
 /// Adds a profile to what was loaded.
@@ -97,27 +100,22 @@ pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
 }
 
 /// Adds a profile to evidence under a name.
-pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
+fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     let input: Arc<str> = Arc::from(name);
     let converted = evidence_of(&input, profile, &programs(evidence));
-    let said = |value: String| Statement { value, source: Source::whole(&input) };
-    if evidence.host.kernel.is_none() {
-        evidence.host.kernel = profile.meta.os_release.clone().map(said);
+    let said = |value: &str| Statement { value: value.to_owned(), source: Source::whole(&input) };
+    let host = &mut evidence.host;
+    if let Some(release) = &profile.meta.os_release {
+        host.kernel.get_or_insert_with(|| said(release));
+        host.os.get_or_insert_with(|| said("linux"));
     }
-    if evidence.host.os.is_none() && profile.meta.os_release.is_some() {
-        evidence.host.os = Some(said("linux".to_owned()));
-    }
-    if evidence.host.cpus.is_none() {
-        evidence.host.cpus = profile
-            .meta
-            .cpus_online
-            .map(|value| Statement { value, source: Source::whole(&input) });
+    if let Some(value) = profile.meta.cpus_online {
+        host.cpus.get_or_insert_with(|| Statement { value, source: Source::whole(&input) });
     }
     let trouble = (!profile.meta.notes.is_empty()).then(|| profile.meta.notes.join("; "));
     let format = match profile.meta.format {
         Format::PerfScript => "perf script",
         Format::Pprof => "pprof",
-        Format::Live => "samples taken here",
         _ => "perf.data",
     };
     evidence.inputs.push(Input {
@@ -144,7 +142,7 @@ fn programs(evidence: &Evidence) -> HashMap<i32, String> {
 
 /// A profile as evidence. Threads belong to the program that `programs` names by its number, or
 /// else to the one whose first thread was sampled.
-pub fn evidence_of(
+fn evidence_of(
     input: &Arc<str>,
     profile: &Profile,
     programs: &HashMap<i32, String>,
@@ -201,38 +199,14 @@ fn frames_of(profile: &Profile, stack: StackId) -> Vec<evidence::Frame> {
 }
 
 fn frame_of(profile: &Profile, id: ogive_profile::FrameId) -> evidence::Frame {
-    let frame = profile.frame(id);
+    let found = profile.frame(id);
     evidence::Frame {
-        symbol: (!frame.symbol.is_empty() && frame.symbol != "[unknown]")
-            .then(|| plain(frame.symbol).to_owned()),
-        module: module(frame.module_name()),
-        kernel: match frame.mode {
+        symbol: frame::symbol_name(found.symbol),
+        module: frame::module(found.module_name()),
+        kernel: match found.mode {
             Mode::Kernel => Some(true),
             Mode::User => Some(false),
             Mode::Unknown => None,
         },
-    }
-}
-
-/// A function without the suffixes that compilers append.
-fn plain(symbol: &str) -> &str {
-    let cut = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
-        .iter()
-        .filter_map(|suffix| symbol.find(suffix))
-        .min();
-    cut.map_or(symbol, |at| &symbol[..at])
-}
-
-fn module(name: &str) -> Option<String> {
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    match name {
-        "" | "unknown" => None,
-        name if name.starts_with("kernel.kallsyms")
-            || name.starts_with("vmlinux")
-            || name == "guest.kernel.kallsyms" =>
-        {
-            Some("kernel".to_owned())
-        }
-        name => Some(name.to_owned()),
     }
 }

@@ -48,17 +48,8 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
     cut(&mut bytes, room, name, &mut out);
     let mut name = name.to_owned();
     for _ in 0..MAX_LAYERS {
-        let Some(packing) = packing(&bytes) else { break };
-        let mut plain = Vec::new();
-        let result = decoder(packing, &bytes)
-            .and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
-        if let Err(error) = result {
-            let why = format!("it ends early: {error}");
-            out.left_out.push(LeftOut::rest(&*name, why));
-        }
-        name = stem(&name).to_owned();
-        cut(&mut plain, room, &name, &mut out);
-        bytes = plain;
+        let Some(plain) = peeled(&name, &bytes, room, &mut out) else { break };
+        (name, bytes) = plain;
     }
     if is_tar(&bytes) {
         entries(&name, &bytes, room, &mut out);
@@ -71,13 +62,16 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
 /// The beginning of what a beginning unpacks to, 4 KiB at most if it is packed.
 pub(super) fn beginning(mut bytes: Vec<u8>) -> Vec<u8> {
     for _ in 0..MAX_LAYERS {
-        let Some(packing) = packing(&bytes) else { break };
         let mut plain = vec![0; 4096];
         let mut length = 0;
         // It ends in the middle, of course; what came out before is what is asked for.
-        if let Ok(mut reader) = decoder(packing, &bytes) {
-            while let Ok(more @ 1..) = reader.read(&mut plain[length..]) {
-                length += more;
+        match decoder(&bytes) {
+            None => break,
+            Some(Err(_)) => {}
+            Some(Ok(mut reader)) => {
+                while let Ok(more @ 1..) = reader.read(&mut plain[length..]) {
+                    length += more;
+                }
             }
         }
         plain.truncate(length);
@@ -133,48 +127,40 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
         }
         left -= content.len() as u64;
         // A compressed file inside keeps its place; an archive inside stays as it is.
-        let (name, content) = inner(&name, content, left, out);
+        let plain = peeled(&name, &content, left, out);
+        let (name, content) = plain.unwrap_or((name, content));
         left = left.saturating_sub(content.len() as u64);
         out.files.push((name, content));
     }
 }
 
-/// Takes one layer of compression off a file of an archive.
-fn inner(name: &str, content: Vec<u8>, room: u64, out: &mut Unpacked) -> (String, Vec<u8>) {
-    let Some(packing) = packing(&content) else { return (name.to_owned(), content) };
+/// Takes one layer of compression off; `None` if there is none.
+fn peeled(name: &str, bytes: &[u8], room: u64, out: &mut Unpacked) -> Option<(String, Vec<u8>)> {
     let mut plain = Vec::new();
-    let result =
-        decoder(packing, &content).and_then(|reader| reader.take(room).read_to_end(&mut plain));
-    if let Err(error) = result {
+    let reader = decoder(bytes)?;
+    let read = reader.and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
+    if let Err(error) = read {
         out.left_out.push(LeftOut::rest(name, format!("it ends early: {error}")));
     }
-    (stem(name).to_owned(), plain)
+    let name = stem(name).to_owned();
+    cut(&mut plain, room, &name, out);
+    Some((name, plain))
 }
 
-#[derive(Clone, Copy)]
-enum Packing {
-    Zstd,
-    Gzip,
-    Xz,
-}
-
-fn packing(bytes: &[u8]) -> Option<Packing> {
-    match bytes {
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
-        // pprof is gzip by definition; the profiler takes it off itself, and a second time does no
-        // harm.
-        [0x1f, 0x8b, 0x08, ..] => Some(Packing::Gzip),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
-        _ => None,
-    }
-}
-
-fn decoder<'a>(packing: Packing, bytes: &'a [u8]) -> io::Result<Box<dyn Read + 'a>> {
-    Ok(match packing {
-        Packing::Zstd => Box::new(zstd::Decoder::new(BufReader::new(bytes))?),
-        Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-        Packing::Xz => Box::new(xz2::read::XzDecoder::new_multi_decoder(bytes)),
-    })
+/// What takes the compression off that these bytes begin with. pprof is gzip by definition; the
+/// profiler takes it off itself, and a second time does no harm.
+fn decoder<'a>(bytes: &'a [u8]) -> Option<io::Result<Box<dyn Read + 'a>>> {
+    Some(Ok(match bytes {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => match zstd::Decoder::new(BufReader::new(bytes)) {
+            Ok(decoder) => Box::new(decoder),
+            Err(error) => return Some(Err(error)),
+        },
+        [0x1f, 0x8b, 0x08, ..] => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+            Box::new(xz2::read::XzDecoder::new_multi_decoder(bytes))
+        }
+        _ => return None,
+    }))
 }
 
 fn stem(name: &str) -> &str {

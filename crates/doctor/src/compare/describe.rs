@@ -2,53 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::{Evidence, Number, Source};
+use crate::evidence::{Evidence, Source, Statement};
 
 /// Properties that are settings; the others are figures of what is stored.
-const SETTINGS: [&str; 27] = [
-    "acltype",
-    "ashift",
-    "atime",
-    "autotrim",
-    "checksum",
-    "compression",
-    "copies",
-    "dedup",
-    "direct",
-    "dnodesize",
-    "encryption",
-    "failmode",
-    "logbias",
-    "prefetch",
-    "primarycache",
-    "quota",
-    "recordsize",
-    "redundant_metadata",
-    "relatime",
-    "secondarycache",
-    "snapdir",
-    "special_small_blocks",
-    "sync",
-    "volblocksize",
-    "volmode",
-    "volthreading",
-    "xattr",
-];
+const SETTINGS: &str = "acltype ashift atime autotrim checksum compression copies dedup direct \
+     dnodesize encryption failmode logbias prefetch primarycache quota recordsize \
+     redundant_metadata relatime secondarycache snapdir special_small_blocks sync volblocksize \
+     volmode volthreading xattr";
 /// Flags of processors that decide which code ZFS runs.
-const FLAGS: [&str; 12] = [
-    "aes",
-    "asimd",
-    "avx",
-    "avx2",
-    "avx512bw",
-    "avx512f",
-    "movbe",
-    "pclmulqdq",
-    "sha_ni",
-    "sse2",
-    "ssse3",
-    "vaes",
-];
+const FLAGS: &str = "aes asimd avx avx2 avx512bw avx512f movbe pclmulqdq sha_ni sse2 ssse3 vaes";
 /// Names of one value are given for so many data sets.
 const OWNERS: usize = 2;
 
@@ -92,7 +54,7 @@ impl Setting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stated {
     pub(crate) value: String,
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Source,
 }
 
 /// Whether something that is stated is a release, and not the machine.
@@ -113,7 +75,8 @@ pub(crate) fn settings(evidence: &Evidence) -> BTreeMap<String, Setting> {
     }
     for property in &evidence.properties {
         let name = property.name.as_str();
-        if property.value == "-" || !(SETTINGS.contains(&name) || name.starts_with("feature@")) {
+        let is_setting = SETTINGS.split(' ').any(|setting| setting == name);
+        if property.value == "-" || !(is_setting || name.starts_with("feature@")) {
             continue;
         }
         // Whether a feature is active changes by itself and says no more than that it is on.
@@ -128,49 +91,28 @@ pub(crate) fn settings(evidence: &Evidence) -> BTreeMap<String, Setting> {
 
 /// Releases and the machine.
 pub(crate) fn stated(evidence: &Evidence) -> BTreeMap<&'static str, Stated> {
+    fn text<T>(said: &Option<Statement<T>>, words: impl Fn(&T) -> String) -> Option<Stated> {
+        let said = said.as_ref()?;
+        Some(Stated { value: words(&said.value), source: said.source.clone() })
+    }
     let host = &evidence.host;
-    let mut stated = BTreeMap::new();
-    let texts = [
-        ("version of ZFS", &host.zfs_version),
-        ("kernel", &host.kernel),
-        ("distribution", &host.distribution),
-        ("system", &host.os),
-        ("processor", &host.cpu_model),
-    ];
-    for (name, said) in texts {
-        if let Some(said) = said {
-            let source = Some(said.source.clone());
-            stated.insert(name, Stated { value: said.value.clone(), source });
-        }
-    }
-    if let Some(cpus) = &host.cpus {
-        let source = Some(cpus.source.clone());
-        stated.insert("CPUs", Stated { value: cpus.value.to_string(), source });
-    }
-    if let Some(bytes) = memory_bytes(evidence) {
-        // Two machines of one size differ by what the firmware keeps.
-        let value = format!("{:.0} GiB", (bytes / 1_073_741_824.0).ceil());
-        stated.insert("memory", Stated { value, source: None });
-    }
-    if let Some(flags) = &host.cpu_flags {
-        let has: BTreeSet<&str> = flags.value.split_whitespace().collect();
-        let shown: Vec<&str> = FLAGS.into_iter().filter(|flag| has.contains(flag)).collect();
-        let source = Some(flags.source.clone());
-        stated.insert("processor flags", Stated { value: shown.join(" "), source });
-    }
-    stated
-}
-
-fn memory_bytes(evidence: &Evidence) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
-    let stated = evidence.host.ram_bytes.as_ref().map(|bytes| bytes.value as f64);
-    let total = || {
-        let tables = evidence.tables.iter().filter(|table| table.name == "meminfo");
-        let mut figures = tables.flat_map(|table| &table.figures);
-        figures.find_map(|figure| match figure.value {
-            Number::Gauge(bytes) if figure.name == "MemTotal_bytes" => Some(bytes),
-            _ => None,
-        })
+    let flags = |flags: &String| -> String {
+        let has: BTreeSet<&str> = flags.split_whitespace().collect();
+        let shown: Vec<&str> = FLAGS.split(' ').filter(|flag| has.contains(flag)).collect();
+        shown.join(" ")
     };
-    stated.or_else(total)
+    // Two machines of one size differ by what the firmware keeps.
+    #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
+    let memory = |bytes: &u64| format!("{:.0} GiB", (*bytes as f64 / 1_073_741_824.0).ceil());
+    let all = [
+        ("version of ZFS", text(&host.zfs_version, String::clone)),
+        ("kernel", text(&host.kernel, String::clone)),
+        ("distribution", text(&host.distribution, String::clone)),
+        ("system", text(&host.os, String::clone)),
+        ("processor", text(&host.cpu_model, String::clone)),
+        ("CPUs", text(&host.cpus, u32::to_string)),
+        ("memory", text(&host.ram_bytes, memory)),
+        ("processor flags", text(&host.cpu_flags, flags)),
+    ];
+    all.into_iter().filter_map(|(name, stated)| Some((name, stated?))).collect()
 }

@@ -9,7 +9,7 @@ pub(crate) mod describe;
 mod rank;
 mod side;
 
-use crate::diagnose::{LIKELY, POSSIBLE};
+use crate::diagnose::{Finding, LIKELY, POSSIBLE};
 use crate::evidence::{Evidence, Source};
 use crate::rule::{Role, RuleSet};
 
@@ -84,6 +84,22 @@ pub struct Difference {
     pub sources: Vec<Source>,
     /// Order; the larger, the further up.
     weight: f64,
+}
+
+impl Difference {
+    /// One that explains nothing.
+    fn new(kind: Kind, name: &str, [healthy, sick]: [Option<String>; 2], weight: f64) -> Self {
+        let name = name.to_owned();
+        let (factor, explains_percent, cited_by, sources) = (None, None, None, Vec::new());
+        Self { kind, name, healthy, sick, factor, explains_percent, cited_by, sources, weight }
+    }
+
+    /// On which the evidence of `finding` stands, if there is one.
+    fn cited(self, finding: Option<&Finding>, sources: Vec<Source>) -> Self {
+        let weight = finding.map_or(self.weight, |one| 500.0 + 100.0 * one.confidence);
+        let cited_by = finding.map(|finding| finding.id.clone());
+        Self { cited_by, sources, weight, ..self }
+    }
 }
 
 /// What the comparison comes to.
@@ -190,9 +206,8 @@ fn outcome(
     extra: Option<f64>,
     differences: &[Difference],
 ) -> (Outcome, String) {
-    let is_cause = |role: Role| role == Role::Cause;
-    let mut causes =
-        sick.diagnosis.findings.iter().filter(|one| is_cause(one.role) && one.confidence >= LIKELY);
+    let likely = sick.diagnosis.findings.iter().filter(|one| one.confidence >= LIKELY);
+    let mut causes = likely.filter(|one| one.role == Role::Cause);
     let in_healthy = |id: &str| {
         healthy.diagnosis.findings.iter().any(|one| one.id == id && one.confidence >= POSSIBLE)
     };

@@ -22,7 +22,7 @@ const NO_SETTINGS: [&str; 2] = ["spl_hostid", "kern.hostid"];
 pub(super) fn differences(healthy: &Side, sick: &Side, extra: Option<f64>) -> Vec<Difference> {
     let mut all = causes(healthy, sick);
     let subsystems = |side: &Side| {
-        side.subsystems.iter().map(|(name, (cpus, _))| ((*name).to_owned(), *cpus)).collect()
+        side.subsystems.iter().map(|(name, cpus)| ((*name).to_owned(), *cpus)).collect()
     };
     let threads =
         |side: &Side| side.threads.iter().map(|(name, (cpus, _))| (name.clone(), *cpus)).collect();
@@ -47,11 +47,6 @@ fn cited_by<'a>(sick: &'a Side, sources: &[Source]) -> Option<&'a Finding> {
     sick.diagnosis.findings.iter().find(stands)
 }
 
-/// What it is worth that the evidence of a finding stands on something.
-fn cited_weight(finding: &Finding) -> f64 {
-    500.0 + 100.0 * finding.confidence
-}
-
 fn causes(healthy: &Side, sick: &Side) -> Vec<Difference> {
     let words = |finding: &Finding| {
         let share = finding
@@ -71,16 +66,9 @@ fn causes(healthy: &Side, sick: &Side) -> Vec<Difference> {
     of_sick
         .chain(of_healthy)
         .filter(|(finding, _)| finding.confidence >= POSSIBLE)
-        .map(|(finding, base)| Difference {
-            kind: Kind::Cause,
-            name: finding.id.clone(),
-            healthy: known(healthy, &finding.id),
-            sick: known(sick, &finding.id),
-            factor: None,
-            explains_percent: None,
-            cited_by: None,
-            sources: Vec::new(),
-            weight: base + 100.0 * finding.confidence,
+        .map(|(finding, base)| {
+            let both = [known(healthy, &finding.id), known(sick, &finding.id)];
+            Difference::new(Kind::Cause, &finding.id, both, base + 100.0 * finding.confidence)
         })
         // What both have to the same degree is no difference.
         .filter(|one| one.healthy != one.sick)
@@ -94,16 +82,12 @@ fn cpus(kind: Kind, healthy: &Cpus, sick: &Cpus, extra: Option<f64>) -> Vec<Diff
     let worth = |(name, after): (&String, &f64)| {
         let before = healthy.get(name).copied().unwrap_or(0.0);
         let explains = (after - before) * 100.0 / extra;
+        let explains_percent = Some(explains.min(100.0));
+        let both = [before, *after].map(|cpus| Some(format!("{cpus:.2} CPUs")));
         (explains >= WORTH_PERCENT).then(|| Difference {
-            kind,
-            name: name.clone(),
-            healthy: Some(format!("{before:.2} CPUs")),
-            sick: Some(format!("{after:.2} CPUs")),
             factor: (before >= 0.01).then(|| after / before),
-            explains_percent: Some(explains.min(100.0)),
-            cited_by: None,
-            sources: Vec::new(),
-            weight: 200.0 + explains.min(100.0),
+            explains_percent,
+            ..Difference::new(kind, name, both, 200.0 + explains.min(100.0))
         })
     };
     sick.iter().filter_map(worth).collect()
@@ -118,17 +102,8 @@ fn settings(healthy: &Side, sick: &Side) -> Vec<Difference> {
         }
         let sources = own.own_sources(other);
         let finding = cited_by(sick, &sources);
-        Some(Difference {
-            kind: Kind::Setting,
-            name: name.clone(),
-            healthy: Some(other.words(own)),
-            sick: Some(own.words(other)),
-            factor: None,
-            explains_percent: None,
-            cited_by: finding.map(|finding| finding.id.clone()),
-            sources,
-            weight: finding.map_or(50.0, cited_weight),
-        })
+        let both = [other.words(own), own.words(other)].map(Some);
+        Some(Difference::new(Kind::Setting, name, both, 50.0).cited(finding, sources))
     };
     sick.settings.iter().filter_map(differs).collect()
 }
@@ -139,64 +114,45 @@ fn stated(healthy: &Side, sick: &Side) -> Vec<Difference> {
         if other.value == own.value {
             return None;
         }
-        let is_version = describe::is_release(name);
-        let sources: Vec<Source> = own.source.iter().cloned().collect();
+        let (kind, weight) = match describe::is_release(name) {
+            true => (Kind::Version, 60.0),
+            false => (Kind::Hardware, 40.0),
+        };
+        let sources = vec![own.source.clone()];
         // A release that lacks the fix of what was found is part of it, cited or not.
         let lacks =
             |one: &&Finding| *name == "version of ZFS" && one.versions.has_fix == Some(false);
         let finding =
             cited_by(sick, &sources).or_else(|| sick.diagnosis.findings.iter().find(lacks));
-        Some(Difference {
-            kind: if is_version { Kind::Version } else { Kind::Hardware },
-            name: (*name).to_owned(),
-            healthy: Some(other.value.clone()),
-            sick: Some(own.value.clone()),
-            factor: None,
-            explains_percent: None,
-            cited_by: finding.map(|finding| finding.id.clone()),
-            sources,
-            weight: finding.map_or(if is_version { 60.0 } else { 40.0 }, cited_weight),
-        })
+        let both = [&other.value, &own.value].map(|value| Some(value.clone()));
+        Some(Difference::new(kind, name, both, weight).cited(finding, sources))
     };
     sick.stated.iter().filter_map(differs).collect()
 }
 
 fn load(healthy: &Side, sick: &Side) -> Vec<Difference> {
-    let mut all = Vec::new();
-    let mut add = |name: String, before: String, after: String, factor: f64, weight: f64| {
-        all.push(Difference {
-            kind: Kind::Load,
-            name,
-            healthy: Some(before),
-            sick: Some(after),
-            factor: Some(factor),
-            explains_percent: None,
-            cited_by: None,
-            sources: Vec::new(),
-            weight,
-        });
+    let Some((unit, times, cost)) = work_and_cost(healthy, sick) else { return Vec::new() };
+    let work = |side: &Side| side.work.iter().find(|work| work.unit == unit).map(|work| work.rate);
+    let each = |side: &Side| {
+        let cpus = side.zfs_cpus.zip(work(side)).map(|(cpus, rate)| cpus * 1000.0 / rate);
+        cpus.map(|cpus| format!("{cpus:.3} ms"))
     };
-    if let Some((unit, times, cost)) = work_and_cost(healthy, sick) {
-        let differs = |factor: f64| !(1.0 / SAME..=SAME).contains(&factor);
-        let rate = |side: &Side| {
-            let work = side.work.iter().find(|work| work.unit == unit);
-            work.map(|work| format!("{:.1}", work.rate)).unwrap_or_default()
-        };
-        if differs(times) {
-            add(unit.to_owned(), rate(healthy), rate(sick), times, 55.0);
-        }
-        if let Some(cost) = cost.filter(|cost| differs(*cost)) {
-            let each = |side: &Side| {
-                let work = side.work.iter().find(|work| work.unit == unit);
-                let zfs = side.zfs_cpus.zip(work).map(|(cpus, work)| cpus * 1000.0 / work.rate);
-                zfs.map(|cpus| format!("{cpus:.3} ms")).unwrap_or_default()
-            };
-            let weight = if cost >= super::SAME_COST { 190.0 } else { 54.0 };
-            let name = format!("ZFS's CPU for one of {unit}").replace("/s", "");
-            add(name, each(healthy), each(sick), cost, weight);
-        }
-    }
-    all
+    let rate = |side: &Side| work(side).map(|rate| format!("{rate:.1}"));
+    let costs_more = cost.is_some_and(|cost| cost >= super::SAME_COST);
+    let name = format!("ZFS's CPU for one of {unit}").replace("/s", "");
+    let all = [
+        (unit, Some(times), [rate(healthy), rate(sick)], 55.0),
+        (name.as_str(), cost, [each(healthy), each(sick)], if costs_more { 190.0 } else { 54.0 }),
+    ];
+    let differs = |factor: f64| !(1.0 / SAME..=SAME).contains(&factor);
+    let all = all.into_iter().filter_map(|(name, factor, both, weight)| {
+        let factor = factor.filter(|factor| differs(*factor));
+        Some(Difference {
+            factor: Some(factor?),
+            ..Difference::new(Kind::Load, name, both, weight)
+        })
+    });
+    all.collect()
 }
 
 /// Rates that differ by more than the load does.
@@ -213,18 +169,15 @@ fn rates(healthy: &Side, sick: &Side) -> Vec<Difference> {
             continue;
         }
         let finding = cited_by(sick, sources);
-        all.push(Difference {
-            kind: Kind::Counter,
-            name: path.clone(),
-            healthy: Some(format!("{before:.1}/s")),
-            sick: Some(format!("{after:.1}/s")),
-            factor: (*before > 0.0).then(|| after / before),
-            explains_percent: None,
-            cited_by: finding.map(|finding| finding.id.clone()),
-            // The last reading is one that was taken at the end.
-            sources: sources.last().cloned().into_iter().collect(),
-            weight: finding.map_or(30.0 + plain.ln().min(9.0), |one| cited_weight(one) - 1.0),
-        });
+        let both = [*before, *after].map(|rate| Some(format!("{rate:.1}/s")));
+        // The last reading is one that was taken at the end.
+        let last = sources.last().cloned().into_iter().collect();
+        let weight = 30.0 + plain.ln().min(9.0);
+        let found = Difference::new(Kind::Counter, path, both, weight).cited(finding, last);
+        // Settings that are cited stand before counters.
+        let weight = found.weight - if finding.is_some() { 1.0 } else { 0.0 };
+        let factor = (*before > 0.0).then(|| after / before);
+        all.push(Difference { factor, weight, ..found });
     }
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
     let mut uncited = 0;

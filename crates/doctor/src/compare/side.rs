@@ -10,21 +10,8 @@ use crate::facts::{Facts, without_number};
 use crate::rule::RuleSet;
 
 /// Tables whose counters say what the host did, not what it is.
-const TABLES: [&str; 13] = [
-    "abdstats",
-    "arcstats",
-    "brtstats",
-    "dbufstats",
-    "ddtstats",
-    "dmu_tx",
-    "dnodestats",
-    "fm",
-    "ogivestats",
-    "proc_vmstat",
-    "vdev_raidz",
-    "zfetchstats",
-    "zil",
-];
+const TABLES: &str = "abdstats arcstats brtstats dbufstats ddtstats dmu_tx dnodestats fm \
+     ogivestats proc_vmstat vdev_raidz zfetchstats zil";
 /// What was asked of the host, per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
@@ -44,8 +31,8 @@ pub(super) struct Side {
     /// CPUs that ZFS had busy.
     pub(super) zfs_cpus: Option<f64>,
     pub(super) work: Vec<Work>,
-    /// CPUs by subsystem, with what it does.
-    pub(super) subsystems: BTreeMap<&'static str, (f64, &'static str)>,
+    /// CPUs by subsystem.
+    pub(super) subsystems: BTreeMap<&'static str, f64>,
     /// CPUs by thread or program, and whether it is the kernel's.
     pub(super) threads: BTreeMap<String, (f64, bool)>,
     pub(super) settings: BTreeMap<String, Setting>,
@@ -67,10 +54,8 @@ impl Side {
             .map(|(percent, cpus)| percent * cpus / 100.0);
         let cpus = |percent: f64| busy_cpus.map(|busy| busy * percent / 100.0);
         let uses = facts.subsystems().unwrap_or_default();
-        let subsystems = uses
-            .iter()
-            .filter_map(|one| Some((one.name, (cpus(one.percent)?, one.does))))
-            .collect();
+        let subsystems =
+            uses.iter().filter_map(|one| Some((one.name, cpus(one.percent)?))).collect();
         let mut threads: BTreeMap<String, (f64, bool)> = BTreeMap::new();
         for user in facts.consumers() {
             let Some(used) = user.share_percent.and_then(cpus) else { continue };
@@ -109,7 +94,7 @@ fn work(facts: &Facts) -> Vec<Work> {
 fn rates(facts: &Facts) -> BTreeMap<String, (f64, Vec<Source>)> {
     let mut paths: BTreeMap<String, Vec<Source>> = BTreeMap::new();
     let tables = &facts.evidence().tables;
-    for table in tables.iter().filter(|table| TABLES.contains(&table.name.as_str())) {
+    for table in tables.iter().filter(|table| TABLES.split(' ').any(|known| known == table.name)) {
         for figure in &table.figures {
             if matches!(figure.value, Number::Counter(_) | Number::Rate(_)) {
                 let path = format!("{}.{}", table.name, figure.name);

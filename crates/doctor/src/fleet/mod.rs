@@ -90,21 +90,23 @@ impl Fleet {
         Self { hosts, groups, unread }
     }
 
+    fn count(&self, kinds: &[VerdictKind]) -> usize {
+        self.hosts.iter().filter(|host| kinds.contains(&host.verdict)).count()
+    }
+
     /// How many hosts have a cause.
     pub fn ill(&self) -> usize {
-        self.hosts.iter().filter(|host| host.verdict == VerdictKind::Cause).count()
+        self.count(&[VerdictKind::Cause])
     }
 
     /// How many hosts have no answer at all.
     pub fn without_answer(&self) -> usize {
-        let none = |host: &&Host| host.verdict == VerdictKind::Insufficient;
-        self.hosts.iter().filter(none).count()
+        self.count(&[VerdictKind::Insufficient])
     }
 
     /// How many hosts have no answer, or one that leaves the cause open.
     pub fn open(&self) -> usize {
-        let open = [VerdictKind::Open, VerdictKind::Insufficient];
-        self.hosts.iter().filter(|host| open.contains(&host.verdict)).count()
+        self.count(&[VerdictKind::Open, VerdictKind::Insufficient])
     }
 
     /// The first line.

@@ -46,6 +46,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
+pub(crate) use text::frame;
 
 use crate::atlas::system_of;
 use crate::evidence::{CpuUse, Evidence, Input, Number, OneCpu, Statement, Thread};

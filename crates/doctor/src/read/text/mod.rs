@@ -5,7 +5,7 @@
 
 pub(super) mod boundary;
 pub(super) mod clean;
-pub(super) mod frame;
+pub(crate) mod frame;
 pub(super) mod number;
 pub(super) mod reading;
 pub(super) mod section;
