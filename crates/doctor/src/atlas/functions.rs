@@ -57,21 +57,12 @@ pub fn functions(name: &str) -> impl Iterator<Item = Function> {
 }
 
 /// Modules of OpenZFS, on any system.
+const ZFS_MODULES: &str =
+    "zfs spl icp zcommon zavl znvpair zlua zunicode zzstd opensolaris openzfs";
+
+/// Whether a module is one of OpenZFS.
 pub(crate) fn is_zfs_module(module: &str) -> bool {
-    matches!(
-        module,
-        "zfs"
-            | "spl"
-            | "icp"
-            | "zcommon"
-            | "zavl"
-            | "znvpair"
-            | "zlua"
-            | "zunicode"
-            | "zzstd"
-            | "opensolaris"
-            | "openzfs"
-    )
+    ZFS_MODULES.split(' ').any(|known| known == module)
 }
 
 /// The subsystem of a function; its module and whether it is kernel code count where they are

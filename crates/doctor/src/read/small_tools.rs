@@ -114,15 +114,10 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
     for (stacks, off_cpu) in [(stacks, false), (waiting, true)] {
         if !stacks.is_empty() {
             let samples = stacks.iter().map(|stack| stack.weight).sum::<f64>() as u64;
-            let rows = Vec::new();
             let samples = Some(samples);
-            reading.evidence.profiles.push(Profile {
-                stacks,
-                rows,
-                samples,
-                weighted: true,
-                off_cpu,
-            });
+            let profile =
+                Profile { stacks, samples, weighted: true, off_cpu, ..Profile::default() };
+            reading.evidence.profiles.push(profile);
         }
     }
 }

@@ -98,15 +98,10 @@ const SINGLE: [(&str, &str, bool, f64); 7] = [
 fn read_row(file: &str, text: &str, line: &Line<'_>, rows: &mut Rows, limits: &mut Limits) {
     let words: Vec<&str> = text.split_whitespace().collect();
     match (file, words.as_slice()) {
-        ("cpu.max", [quota, period]) => {
-            limits.extend(number::plain(quota).map(|value| ("quota", value)));
-            limits.extend(number::plain(period).map(|value| ("period", value)));
-        }
-        ("cpu.cfs_quota_us", [quota]) => {
-            limits.extend(number::plain(quota).map(|value| ("quota", value)));
-        }
-        ("cpu.cfs_period_us", [period]) => {
-            limits.extend(number::plain(period).map(|value| ("period", value)));
+        ("cpu.max" | "cpu.cfs_quota_us" | "cpu.cfs_period_us", words) => {
+            let names = ["quota", "period"].iter().skip(usize::from(file.contains("period")));
+            let parts = names.zip(words);
+            limits.extend(parts.filter_map(|(name, word)| Some((*name, number::plain(word)?))));
         }
         (file, [kind @ ("some" | "full"), averages @ ..]) if file.ends_with(".pressure") => {
             let of = file.strip_suffix(".pressure").unwrap_or(file);
@@ -143,24 +138,6 @@ fn without_hierarchy(group: &str) -> &str {
     if HIERARCHIES.contains(&first) { below } else { rest }
 }
 
-/// Both readings of a group.
-struct Group<'a> {
-    path: &'a str,
-    start: Option<&'a Table>,
-    end: &'a Table,
-}
-
-impl Group<'_> {
-    /// Growth of a counter between the readings. A group without the first one is new.
-    fn growth(&self, name: &str) -> Option<f64> {
-        Difference { start: self.start, end: self.end }.growth(name)
-    }
-
-    fn source(&self) -> Option<&Source> {
-        self.end.figures.first().map(|figure| &figure.source)
-    }
-}
-
 /// Adds what two readings show: the group that is held most by each kind of limit.
 pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
     let of_moment = |moment| {
@@ -172,11 +149,12 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
     if start.is_empty() {
         return;
     }
-    let groups: Vec<Group<'_>> = of_moment(Moment::End)
-        .map(|(path, end)| Group { path, start: start.get(path).copied(), end })
+    // A group without the first reading is new.
+    let groups: Vec<Difference<'_>> = of_moment(Moment::End)
+        .map(|(path, end)| Difference { start: start.get(path).copied(), end })
         .collect();
-    let most = |score: fn(&Group<'_>, f64) -> Option<(f64, Table)>| {
-        let scored = groups.iter().filter_map(|group| score(group, seconds));
+    let most = |score: fn(Difference<'_>, f64) -> Option<(f64, Table)>| {
+        let scored = groups.iter().filter_map(|group| score(*group, seconds));
         scored.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, table)| table)
     };
     let found: Vec<Table> = [most(cpu_limit), most(memory_limit)].into_iter().flatten().collect();
@@ -184,8 +162,8 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
 }
 
 /// A table about a group, with its name.
-fn named(name: &str, group: &Group<'_>, source: &Source) -> Table {
-    let (kind, own) = called(group.path);
+fn named(name: &str, group: Difference<'_>, source: &Source) -> Table {
+    let (kind, own) = called(group.end.scope.as_deref().unwrap_or_default());
     let mut table = Table::named(name);
     table.add("name", Some(own.as_str()), source);
     table.add("kind", Some(kind), source);
@@ -193,8 +171,8 @@ fn named(name: &str, group: &Group<'_>, source: &Source) -> Table {
 }
 
 /// A group that its CPU limit held, and the CPU that this cost it, by which the worst is chosen.
-fn cpu_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
-    let source = group.source()?;
+fn cpu_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
+    let source = &group.end.figures.first()?.source;
     let periods = group.growth("periods").filter(|periods| *periods >= FEWEST_PERIODS)?;
     let held = 100.0 * group.growth("held_periods")? / periods;
     if held < HELD_PERCENT {
@@ -211,8 +189,8 @@ fn cpu_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
 }
 
 /// A group that met its memory limit, and how often, by which the worst is chosen.
-fn memory_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
-    let source = group.source()?;
+fn memory_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
+    let source = &group.end.figures.first()?.source;
     let [high, most] = ["memory_high", "memory_max"].map(|name| group.growth(name).unwrap_or(0.0));
     let (hits, of) =
         if most > 0.0 { (most, "memory_max_bytes") } else { (high, "memory_high_bytes") };

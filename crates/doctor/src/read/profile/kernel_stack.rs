@@ -34,11 +34,9 @@ pub(crate) fn frame_of(text: &str) -> Option<(Frame, Option<u64>)> {
     let found = FRAME.captures(text)?;
     let count = found.get(1).and_then(|count| count.as_str().parse().ok());
     let module = found.get(6).map(|module| format!("[{}]", module.as_str()));
-    let mut frame = frame::frame(&found[3], module.as_deref());
-    frame.kernel = Some(true);
-    if frame.module.is_none() {
-        frame.module = Some("kernel".to_owned());
-    }
+    let frame = frame::frame(&found[3], module.as_deref());
+    let module = frame.module.or_else(|| Some("kernel".to_owned()));
+    let frame = Frame { module, kernel: Some(true), ..frame };
     Some((frame, count))
 }
 
@@ -56,13 +54,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         match frame_of(&line.text) {
             Some((frame, Some(count))) => {
                 close(&mut frames, &thread, first, reading);
-                let source = reading.at(line);
-                reading.evidence.kernel_stacks.push(KernelStack {
-                    thread: None,
-                    count,
-                    frames: vec![frame],
-                    source,
-                });
+                push(None, count, vec![frame], line, reading);
             }
             Some((frame, None)) => {
                 if frames.is_empty() {
@@ -74,15 +66,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             None => {
                 close(&mut frames, &thread, first, reading);
-                match THREAD.captures(text) {
-                    Some(found) => {
-                        let name = found
-                            .get(1)
-                            .or_else(|| found.get(4))
-                            .map(|name| frame::thread(name.as_str()).0);
-                        thread = name.or(thread);
-                    }
-                    None => reading.leave(line),
+                let found = THREAD.captures(text);
+                let name = found.as_ref().and_then(|found| found.get(1).or_else(|| found.get(4)));
+                thread = name.map(|name| frame::thread(name.as_str()).0).or(thread);
+                if found.is_none() {
+                    reading.leave(line);
                 }
             }
         }
@@ -103,9 +91,18 @@ pub(crate) fn close(
     reading: &mut Reading<'_>,
 ) {
     let Some(line) = first.filter(|_| !frames.is_empty()) else { return };
-    let (thread, source) = (thread.clone(), reading.at(line));
-    let frames = std::mem::take(frames);
-    reading.evidence.kernel_stacks.push(KernelStack { thread, count: 1, frames, source });
+    push(thread.clone(), 1, std::mem::take(frames), line, reading);
+}
+
+fn push(
+    thread: Option<String>,
+    count: u64,
+    frames: Vec<Frame>,
+    line: &Line<'_>,
+    reading: &mut Reading<'_>,
+) {
+    let source = reading.at(line);
+    reading.evidence.kernel_stacks.push(KernelStack { thread, count, frames, source });
 }
 
 /// `stack-nfsd.txt` names the thread where nothing else does.
@@ -135,12 +132,6 @@ pub(crate) fn read_procstat(section: &Section<'_>, reading: &mut Reading<'_>) {
             .take(256)
             .map(|part| Frame { kernel: Some(true), ..frame::frame(part, None) })
             .collect();
-        let source = reading.at(line);
-        reading.evidence.kernel_stacks.push(KernelStack {
-            thread: Some(frame::thread(name).0),
-            count: 1,
-            frames,
-            source,
-        });
+        push(Some(frame::thread(name).0), 1, frames, line, reading);
     }
 }

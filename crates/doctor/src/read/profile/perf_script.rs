@@ -82,13 +82,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         weight,
         source: reading.at_number(line),
     });
-    let profile = Profile {
-        stacks: stacks.collect(),
-        rows: Vec::new(),
-        samples: Some(samples),
-        weighted: true,
-        off_cpu,
-    };
+    let (stacks, samples) = (stacks.collect(), Some(samples));
+    let profile = Profile { stacks, samples, weighted: true, off_cpu, ..Profile::default() };
     reading.evidence.profiles.push(profile);
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::number;
 use super::section::Hint;
+use super::words;
 use crate::pattern::Pattern;
 
 static PROMPT: Pattern = Pattern::new(
@@ -48,11 +49,6 @@ const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt ap
 
 /// Of those the ones with which a sentence behind a `#` may begin.
 const ALSO_ENGLISH: &str = "make find sync service sleep nice kill less";
-
-/// Whether a list has a word.
-fn has(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
-}
 
 /// What the text behind the boundary is about, if `text` is one.
 pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
@@ -101,7 +97,7 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
     let command = drawn.as_ref().or(PROMPT.captures(line).as_ref())?.get(1)?.as_str();
     let word = program(command)?;
     // `# perf version : 6.1` is a line of a perf header.
-    let known = has(COMMANDS, word) && !command.contains(" : ");
+    let known = words::has(COMMANDS, word) && !command.contains(" : ");
     let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
     (known || dressed || is_other(command, word)).then_some(Cow::Borrowed(command))
@@ -115,7 +111,7 @@ fn is_other(command: &str, word: &str) -> bool {
     let mut rest = command.split_whitespace().skip(1);
     let plain = |word: &str| word.starts_with('-') || word.contains(['/', '=', '|', '>']);
     command.starts_with("./")
-        || has(OTHER_COMMANDS, word) && (!has(ALSO_ENGLISH, word) || rest.any(plain))
+        || words::has(OTHER_COMMANDS, word) && (!words::has(ALSO_ENGLISH, word) || rest.any(plain))
 }
 
 /// The file a command prints: the last argument of `cat` and its like that is a path.

@@ -38,29 +38,21 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
     strange.count() * 20 > head.len() || nulls * 4 > head.len()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Utf16 {
-    Little,
-    Big,
-}
-
-fn utf16_order(bytes: &[u8]) -> Option<Utf16> {
+/// How UTF-16 with a mark has its units.
+fn utf16_order(bytes: &[u8]) -> Option<fn([u8; 2]) -> u16> {
     match bytes {
-        [0xff, 0xfe, ..] => Some(Utf16::Little),
-        [0xfe, 0xff, ..] => Some(Utf16::Big),
+        [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => Some(u16::from_be_bytes),
         _ => None,
     }
 }
 
 /// UTF-16 with a mark (what a Windows shell saves) as UTF-8; anything else as it is.
 pub(crate) fn to_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let Some(order) = utf16_order(bytes) else {
+    let Some(unit) = utf16_order(bytes) else {
         return Cow::Borrowed(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     };
-    let units = bytes[2..].chunks_exact(2).map(|pair| match order {
-        Utf16::Little => u16::from_le_bytes([pair[0], pair[1]]),
-        Utf16::Big => u16::from_be_bytes([pair[0], pair[1]]),
-    });
+    let units = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String =
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     Cow::Owned(text.into_bytes())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clean::Line;
 use crate::evidence::{
-    CpuUse, Evidence, Figure, Number, Parameter, Property, Source, Statement, Table, Thread,
+    CpuUse, Evidence, Number, Parameter, Property, Source, Statement, Table, Thread,
 };
 
 /// The most lines of one input that are listed as not understood; more are counted.
@@ -149,39 +149,33 @@ impl Rows {
         self
     }
 
-    fn figure(&mut self, name: &str, value: Number, line: &Line<'_>) {
+    fn figure(&mut self, name: &str, value: Option<Number>, line: &Line<'_>) {
         let source = Source { input: Arc::clone(&self.input), line: Some(line.number) };
-        self.table.figures.push(Figure { name: name.to_owned(), value, source });
+        self.table.add(name, value, &source);
     }
 
     /// Adds a figure that is true at the moment of reading.
     pub(crate) fn gauge(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
-        if let Some(value) = value {
-            self.figure(name, Number::Gauge(value), line);
-        }
+        self.figure(name, value.map(Number::Gauge), line);
     }
 
     /// Adds a figure that only grows.
     pub(crate) fn counter(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
-        if let Some(value) = value {
-            self.figure(name, Number::Counter(value), line);
-        }
+        self.figure(name, value.map(Number::Counter), line);
     }
 
     /// Adds a figure per second.
     pub(crate) fn rate(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
-        if let Some(value) = value {
-            self.figure(name, Number::Rate(value), line);
-        }
+        self.figure(name, value.map(Number::Rate), line);
     }
 
     /// Adds a word.
     pub(crate) fn text(&mut self, name: &str, value: &str, line: &Line<'_>) {
-        self.figure(name, Number::Text(value.trim().to_owned()), line);
+        self.figure(name, Some(value.trim().into()), line);
     }
 
     /// Adds a figure of a known kind.
     pub(crate) fn number(&mut self, name: &str, value: Number, line: &Line<'_>) {
-        self.figure(name, value, line);
+        self.figure(name, Some(value), line);
     }
 }

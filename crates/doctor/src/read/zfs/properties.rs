@@ -97,55 +97,31 @@ pub(crate) fn read_get(section: &Section<'_>, reading: &mut Reading<'_>) {
 }
 
 fn row(text: &str, names: &[&str], line: &Line<'_>, reading: &Reading<'_>) -> Option<Property> {
-    let mut rest = text;
-    let mut next = || {
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let word = &rest[..end];
-        rest = rest[end..].trim_start();
-        word
-    };
-    let (mut owner, mut name, mut value, mut origin) = ("", "", None, None);
-    for (at, column) in names.iter().enumerate() {
-        match *column {
-            "NAME" => owner = next(),
-            "PROPERTY" => name = next(),
-            "VALUE" => {
-                let with_source = names[at + 1..].contains(&"SOURCE");
-                // With -H columns are apart by a tab; values such as dates hold blanks.
-                let found = SOURCE
-                    .captures(rest)
-                    .filter(|_| with_source)
-                    .map(|found| (found.get(1), found.get(2)));
-                match found {
-                    Some((Some(before), Some(source))) => {
-                        value = Some(before.as_str().trim());
-                        origin = Some(source.as_str().to_owned());
-                    }
-                    _ => value = Some(rest.trim()),
-                }
-                break;
-            }
-            _ => {
-                next();
-            }
-        }
-    }
-    let value = value.filter(|value| !value.is_empty())?;
+    let at = names.iter().position(|name| *name == "VALUE")?;
+    let cells = cells(text, at + 1);
+    let cell = |wanted: &str| cells.get(names.iter().position(|name| *name == wanted)?).copied();
+    let rest = *cells.get(at)?;
+    // With -H columns are apart by a tab; values such as dates hold blanks.
+    let found = SOURCE.captures(rest).filter(|_| names[at..].contains(&"SOURCE"));
+    let (value, origin) = found.map_or((rest, None), |found| {
+        (found.get(1).map_or("", |value| value.as_str()), Some(found[2].to_owned()))
+    });
+    let (owner, name) = (cell("NAME"), cell("PROPERTY")?);
+    let value = Some(value.trim()).filter(|value| !value.is_empty())?;
     let word_like =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     let property_like = name.bytes().all(|byte| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_@:.-#".contains(&byte)
     });
-    (property_like && (word_like(name) && (word_like(owner) || !names.contains(&"NAME")))).then(
-        || Property {
-            owner: owner.to_owned(),
-            of_pool: false,
-            name: name.to_owned(),
-            value: value.to_owned(),
-            origin,
-            source: reading.at(line),
-        },
-    )
+    let is_row = property_like && word_like(name) && owner.is_none_or(word_like);
+    is_row.then(|| Property {
+        owner: owner.unwrap_or_default().to_owned(),
+        of_pool: false,
+        name: name.to_owned(),
+        value: value.to_owned(),
+        origin,
+        source: reading.at(line),
+    })
 }
 
 /// The other names under which ZFS takes a property: those of the columns of its lists.

@@ -112,100 +112,87 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
     let mut histogram: Option<Histogram<'_, '_>> = None;
-    let mut pool = String::new();
+    let mut pool = "";
     for line in section.lines {
-        let text = line.text.trim();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if words.is_empty() || text.bytes().all(|byte| byte == b'-' || byte == b' ') {
-            continue;
-        }
-        if words.contains(&"operations")
-            || words.contains(&"total_wait") && !zpool_histogram::is_heading(&words)
-        {
-            groups = words.into_iter().filter(|word| *word != "capacity").collect();
-            continue;
-        }
-        if matches!(words[0], "pool" | "vdev") && words.contains(&"alloc") {
-            columns = iostat_columns(&groups, &words);
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let Some(first) = words.first() else { continue };
+        if line.text.bytes().all(|byte| byte == b'-' || byte == b' ') {
             continue;
         }
         if zpool_histogram::is_heading(&words) {
             // `tank  total_wait  disk_wait ...`, then `latency  read  write  read ...`.
-            end_histogram(&mut histogram, reading);
-            pool = words[0].to_owned();
-            groups = words[1..].to_vec();
-            continue;
-        }
-        if let Some(begun) = Histogram::begin(&pool, &groups, &words, line) {
-            end_histogram(&mut histogram, reading);
-            histogram = Some(begun);
-            continue;
-        }
-        if histogram.as_mut().is_some_and(|histogram| histogram.row(&words, line, reading)) {
-            continue;
-        }
-        if columns.is_empty() || words.len() < 7.min(columns.len()) || words.len() > columns.len() {
+            Histogram::end(histogram.take(), reading);
+            (pool, groups) = (first, words[1..].to_vec());
+        } else if words.contains(&"operations") || words.contains(&"total_wait") {
+            groups = words.into_iter().filter(|word| *word != "capacity").collect();
+        } else if matches!(*first, "pool" | "vdev") && words.contains(&"alloc") {
+            columns = grouped(&groups, &words).iter().map(column).collect();
+        } else if matches!(*first, "latency" | "req_size") {
+            Histogram::end(histogram.take(), reading);
+            let columns = grouped(&groups, &words[1..]).into_iter();
+            let columns = columns.map(|(group, word)| match group {
+                "" => word.to_owned(),
+                group => format!("{group}_{word}"),
+            });
+            let columns = columns.collect();
+            histogram = Some(Histogram::begin(pool, first, columns, line));
+        } else if histogram.as_mut().is_some_and(|open| open.row(&words, line, reading)) {
+        } else if columns.is_empty()
+            || words.len() < 7.min(columns.len())
+            || words.len() > columns.len()
+        {
             // Groups of devices (`logs`, `cache`, `mirror-0`) have no figures.
             if words.len() > 2 {
                 reading.leave(line);
             }
-            continue;
-        }
-        let mut table = reading.table("zpool_iostat").scope(words[0]);
-        for (name, word) in columns.iter().zip(&words).skip(1) {
-            match name.as_str() {
-                "alloc_bytes" | "free_bytes" => table.gauge(name, number::bytes(word), line),
-                name if name.ends_with("_bytes") => table.rate(name, number::bytes(word), line),
-                name if name.ends_with("_ops") => table.rate(name, number::count(word), line),
-                name if name.ends_with("_ns") => {
-                    table.gauge(name, number::seconds(word).map(|value| value * 1e9), line)
+        } else {
+            let mut table = reading.table("zpool_iostat").scope(*first);
+            for (name, word) in columns.iter().zip(&words).skip(1) {
+                match name.rsplit('_').next() {
+                    Some("bytes") if matches!(name.as_str(), "alloc_bytes" | "free_bytes") => {
+                        table.gauge(name, number::bytes(word), line);
+                    }
+                    Some("bytes") => table.rate(name, number::bytes(word), line),
+                    Some("ops") => table.rate(name, number::count(word), line),
+                    Some("ns") => {
+                        table.gauge(name, number::seconds(word).map(|value| value * 1e9), line);
+                    }
+                    _ => table.gauge(name, number::count(word), line),
                 }
-                name => table.gauge(name, number::count(word), line),
             }
+            reading.push(table);
         }
-        reading.push(table);
     }
-    end_histogram(&mut histogram, reading);
+    Histogram::end(histogram, reading);
 }
 
-fn end_histogram(histogram: &mut Option<Histogram<'_, '_>>, reading: &mut Reading<'_>) {
-    if let Some(histogram) = histogram.take() {
-        histogram.end(reading);
-    }
+/// The words of the line with the columns, each with its group of the line above: a group ends
+/// where a word comes again. What has but one column is in none.
+fn grouped<'w>(groups: &[&'w str], words: &[&'w str]) -> Vec<(&'w str, &'w str)> {
+    let (mut groups, mut group, mut seen) = (groups.iter(), "", Vec::new());
+    let each = words.iter().map(|word| {
+        if words::has("pool vdev alloc free scrub trim rebuild", word) {
+            return ("", *word);
+        }
+        if seen.is_empty() || seen.contains(word) || *word == "wait" {
+            group = groups.next().copied().unwrap_or("");
+            seen.clear();
+        }
+        seen.push(*word);
+        (group, *word)
+    });
+    each.collect()
 }
 
-/// `read write` twice or more often, told apart by the line above.
-fn iostat_columns(groups: &[&str], words: &[&str]) -> Vec<String> {
-    let mut group = 0;
-    let mut seen_in_group: Vec<&str> = Vec::new();
-    let mut names = Vec::with_capacity(words.len());
-    for word in words {
-        if matches!(*word, "pool" | "vdev") {
-            names.push((*word).to_owned());
-            continue;
-        }
-        if matches!(*word, "alloc" | "free") {
-            names.push(format!("{word}_bytes"));
-            continue;
-        }
-        if matches!(*word, "scrub" | "trim" | "rebuild") {
-            names.push((*word).to_owned());
-            continue;
-        }
-        // `scrub`, `trim` and `rebuild` have one column each: `wait`.
-        if seen_in_group.contains(word) || *word == "wait" && !seen_in_group.is_empty() {
-            group += 1;
-            seen_in_group.clear();
-        }
-        seen_in_group.push(word);
-        let name = match groups.get(group).copied().unwrap_or("") {
-            "operations" => format!("{word}_ops"),
-            "bandwidth" => format!("{word}_bytes"),
-            wait if wait.ends_with("wait") => format!("{wait}_{word}_ns"),
-            "scrub" | "trim" | "rebuild" => format!("{}_wait_ns", groups[group]),
-            queue => format!("{queue}_{word}"),
-        };
-        names.push(name);
+/// The name of a column's figure.
+fn column((group, word): &(&str, &str)) -> String {
+    match (*group, *word) {
+        ("", "alloc" | "free") => format!("{word}_bytes"),
+        ("", word) => word.to_owned(),
+        ("operations", word) => format!("{word}_ops"),
+        ("bandwidth", word) => format!("{word}_bytes"),
+        ("scrub" | "trim" | "rebuild", _) => format!("{group}_wait_ns"),
+        (wait, word) if wait.ends_with("wait") => format!("{wait}_{word}_ns"),
+        (queue, word) => format!("{queue}_{word}"),
     }
-    names
 }

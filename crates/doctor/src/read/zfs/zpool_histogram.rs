@@ -22,73 +22,35 @@ pub(super) fn is_heading(words: &[&str]) -> bool {
         )
 }
 
-/// What the buckets are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Wait,
-    Size,
-}
-
-impl Kind {
-    /// By the first word of the line that names the columns.
-    fn of(word: &str) -> Option<Self> {
-        match word {
-            "latency" => Some(Self::Wait),
-            "req_size" => Some(Self::Size),
-            _ => None,
-        }
-    }
-
-    /// A bucket: nanoseconds or bytes. Exact figures (`-p`) have no unit.
-    fn bucket(self, word: &str) -> Option<f64> {
-        match self {
-            Self::Wait => number::seconds(word)
-                .filter(|_| word.ends_with('s'))
-                .map(|seconds| (seconds * 1e9).round())
-                .or_else(|| number::plain(word)),
-            Self::Size => number::bytes(word),
-        }
-    }
-}
-
 /// One that is being read.
 pub(super) struct Histogram<'a, 'l> {
-    kind: Kind,
     /// The pool or device.
-    of: String,
-    /// What the buckets are called.
-    title: String,
+    of: &'a str,
+    /// What the buckets are called: `latency` or `req_size`.
+    title: &'a str,
     columns: Vec<String>,
     rows: Vec<(f64, Vec<Option<f64>>)>,
     last: &'a Line<'l>,
 }
 
 impl<'a, 'l> Histogram<'a, 'l> {
-    /// Begins with the line that names the columns; `groups` are of the line before.
+    /// Begins with the line that names the columns.
     pub(super) fn begin(
-        of: &str,
-        groups: &[&str],
-        words: &[&str],
-        line: &'a Line<'l>,
-    ) -> Option<Self> {
-        let kind = Kind::of(words[0])?;
-        let mut groups = groups.iter();
-        let (mut group, mut seen, mut columns) = ("", Vec::new(), Vec::new());
-        for word in &words[1..] {
-            // Queues without a group of their own have one column of their name.
-            if matches!(*word, "scrub" | "trim" | "rebuild") {
-                columns.push((*word).to_owned());
-                continue;
-            }
-            if seen.is_empty() || seen.contains(word) {
-                group = groups.next().copied().unwrap_or("");
-                seen.clear();
-            }
-            seen.push(*word);
-            columns.push(format!("{group}_{word}"));
+        of: &'a str,
+        title: &'a str,
+        columns: Vec<String>,
+        last: &'a Line<'l>,
+    ) -> Self {
+        Self { of, title, columns, rows: Vec::new(), last }
+    }
+
+    /// A bucket: nanoseconds or bytes. Exact figures (`-p`) have no unit.
+    fn bucket(&self, word: &str) -> Option<f64> {
+        if self.title == "req_size" {
+            return number::bytes(word);
         }
-        let (of, title) = (of.to_owned(), words[0].to_owned());
-        Some(Self { kind, of, title, columns, rows: Vec::new(), last: line })
+        let seconds = number::seconds(word).filter(|_| word.ends_with('s'));
+        seconds.map(|seconds| (seconds * 1e9).round()).or_else(|| number::plain(word))
     }
 
     /// Takes a row; whether it is one.
@@ -98,9 +60,7 @@ impl<'a, 'l> Histogram<'a, 'l> {
         line: &'a Line<'l>,
         reading: &mut Reading<'_>,
     ) -> bool {
-        let Some(bucket) = self.kind.bucket(words[0]).filter(|_| words.len() > 2) else {
-            return false;
-        };
+        let Some(bucket) = self.bucket(words[0]).filter(|_| words.len() > 2) else { return false };
         let scope = format!("{} {} {}", self.of, self.title, words[0]);
         let mut table = reading.table("zpool_iostat_histogram").scope(scope);
         let values: Vec<Option<f64>> = words[1..].iter().map(|word| number::count(word)).collect();
@@ -114,10 +74,10 @@ impl<'a, 'l> Histogram<'a, 'l> {
         true
     }
 
-    /// Says what all rows come to.
-    pub(super) fn end(self, reading: &mut Reading<'_>) {
-        if self.kind == Kind::Size {
-            self.sizes(reading);
+    /// Says what all rows come to, where the buckets are sizes.
+    pub(super) fn end(ended: Option<Self>, reading: &mut Reading<'_>) {
+        if let Some(sizes) = ended.filter(|ended| ended.title == "req_size") {
+            sizes.sizes(reading);
         }
     }
 
@@ -139,7 +99,7 @@ impl<'a, 'l> Histogram<'a, 'l> {
             }
         }
         let of_all = |part: f64| (all > 0.0).then(|| part / all);
-        let mut table = reading.table("zpool_iostat_sizes").scope(self.of.as_str());
+        let mut table = reading.table("zpool_iostat_sizes").scope(self.of);
         table.gauge("requests", Some(all), self.last);
         table.gauge("mean_bytes", of_all(bytes), self.last);
         table.gauge("small_percent", of_all(small * 100.0), self.last);
