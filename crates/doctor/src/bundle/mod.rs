@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::evidence::{Evidence, Input};
 use crate::read;
 
-use unpack::LeftOut;
+use unpack::whole;
 
 pub use pack::{BUNDLE_VERSION, BundleWriter};
 
@@ -71,7 +71,7 @@ pub fn is_capture(path: &Path) -> bool {
 #[derive(Debug)]
 pub struct Loader {
     inputs: Vec<RawInput>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<Input>,
     total_bytes: u64,
     input_bytes_max: u64,
 }
@@ -142,11 +142,11 @@ impl Loader {
         let mut prefix = Vec::new();
         source.by_ref().take(sampled::PREFIX_BYTES).read_to_end(&mut prefix)?;
         let is_recording = sampled::begins_recording(&prefix);
-        let whole = io::Cursor::new(prefix).chain(source);
+        let stream = io::Cursor::new(prefix).chain(source);
         if !is_recording {
-            return self.add_stream(name, whole);
+            return self.add_stream(name, stream);
         }
-        self.push(name, Content::Read(Box::new(sampled::pipe(name, whole))));
+        self.push(name, Content::Read(Box::new(sampled::pipe(name, stream))));
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Loader {
         let room = MAX_TOTAL_BYTES.saturating_sub(self.total_bytes).min(self.input_bytes_max);
         if room == 0 || self.inputs.len() >= MAX_INPUTS {
             let why = "left out: there are too many or too large inputs";
-            self.left_out.push(LeftOut::whole(name, why));
+            self.left_out.push(whole(name, why));
             return Ok(());
         }
         let unpacked = unpack::unpack(name, source, room)?;
@@ -178,7 +178,7 @@ impl Loader {
             self.total_bytes += bytes.len() as u64;
             if self.inputs.len() >= MAX_INPUTS {
                 let why = format!("left out: more than {MAX_INPUTS} inputs");
-                self.left_out.push(LeftOut::whole(name, why));
+                self.left_out.push(whole(&name, why));
                 break;
             }
             self.push(&name, Content::Bytes(bytes));
@@ -209,7 +209,7 @@ impl Loader {
     fn add_directory(&mut self, directory: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
             let why = format!("left out: deeper than {MAX_DEPTH} directories");
-            self.left_out.push(LeftOut::whole(prefix, why));
+            self.left_out.push(whole(prefix, why));
             return Ok(());
         }
         let mut entries: Vec<PathBuf> = Vec::new();
@@ -230,11 +230,11 @@ impl Loader {
                 }
             } else if metadata.is_file() {
                 if let Err(error) = self.add_file(&name, &path) {
-                    self.left_out.push(LeftOut::whole(name, format!("left out: {error}")));
+                    self.left_out.push(whole(&name, format!("left out: {error}")));
                 }
             } else {
                 let why = "left out: neither a file nor a directory";
-                self.left_out.push(LeftOut::whole(name, why));
+                self.left_out.push(whole(&name, why));
             }
         }
         Ok(())
@@ -273,12 +273,7 @@ impl Loader {
             }
         }
         read::finish(&mut loaded.evidence);
-        loaded.evidence.inputs.extend(self.left_out.into_iter().map(|one| Input {
-            name: Arc::from(one.name.as_str()),
-            trouble: Some(one.why),
-            in_part: one.in_part,
-            ..Input::default()
-        }));
+        loaded.evidence.inputs.extend(self.left_out);
         loaded
     }
 
@@ -293,7 +288,7 @@ impl Loader {
         let format = if let Some(manifest) = manifest::read(name, bytes) {
             loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
             let not_taken = manifest.not_taken.into_iter();
-            self.left_out.extend(not_taken.map(|why| LeftOut::whole(name, why)));
+            self.left_out.extend(not_taken.map(|why| whole(name, why)));
             "manifest"
         } else if is_kallsyms(name) {
             "kallsyms"
@@ -322,10 +317,10 @@ impl Loader {
             }
             _ => None,
         };
-        let whole: Vec<String> = self.inputs.iter().filter_map(place).collect();
+        let pprof: Vec<String> = self.inputs.iter().filter_map(place).collect();
         self.inputs.retain(|input| {
             let folded = input.name.strip_suffix("profile.folded");
-            folded.is_none_or(|place| !whole.iter().any(|known| known == place))
+            folded.is_none_or(|place| !pprof.iter().any(|known| known == place))
         });
     }
 }

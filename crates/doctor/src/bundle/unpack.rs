@@ -5,6 +5,8 @@
 
 use std::io::{self, BufReader, Read};
 
+use crate::evidence::Input;
+
 /// Layers of compression that are taken off.
 const MAX_LAYERS: usize = 2;
 /// Files of an archive that are looked at.
@@ -16,28 +18,17 @@ pub(super) struct Unpacked {
     /// Name and content.
     pub(super) files: Vec<(String, Vec<u8>)>,
     /// What was not taken.
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<Input>,
 }
 
-/// An input that was not taken, or only in part.
-#[derive(Debug)]
-pub(super) struct LeftOut {
-    pub(super) name: String,
-    pub(super) why: String,
-    /// Whether its beginning was read.
-    pub(super) in_part: bool,
+/// An input that was not taken at all.
+pub(super) fn whole(name: &str, why: impl Into<String>) -> Input {
+    Input { name: name.into(), trouble: Some(why.into()), ..Input::default() }
 }
 
-impl LeftOut {
-    /// What was not taken at all.
-    pub(super) fn whole(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { name: name.into(), why: why.into(), in_part: false }
-    }
-
-    /// What ends early.
-    fn rest(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { in_part: true, ..Self::whole(name, why) }
-    }
+/// An input that ends early.
+fn rest(name: &str, why: impl Into<String>) -> Input {
+    Input { in_part: true, ..whole(name, why) }
 }
 
 /// Unpacks one input; nothing larger than `room` bytes comes out, all together.
@@ -85,7 +76,7 @@ fn cut(bytes: &mut Vec<u8>, room: u64, name: &str, out: &mut Unpacked) {
     if bytes.len() as u64 > room {
         bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let why = format!("only its first {} MiB were read", room >> 20);
-        out.left_out.push(LeftOut::rest(name, why));
+        out.left_out.push(rest(name, why));
     }
 }
 
@@ -95,20 +86,20 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
     let entries = match archive_reader.entries() {
         Ok(entries) => entries,
         Err(error) => {
-            out.left_out.push(LeftOut::whole(archive, format!("no archive: {error}")));
+            out.left_out.push(whole(archive, format!("no archive: {error}")));
             return;
         }
     };
     for (number, entry) in entries.enumerate() {
         if number >= MAX_ENTRIES || left == 0 {
             let why = "the rest of the archive was left out: it is too large";
-            out.left_out.push(LeftOut::rest(archive, why));
+            out.left_out.push(rest(archive, why));
             return;
         }
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                out.left_out.push(LeftOut::rest(archive, format!("it ends early: {error}")));
+                out.left_out.push(rest(archive, format!("it ends early: {error}")));
                 return;
             }
         };
@@ -120,10 +111,10 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
         let read = (&mut entry).take(left).read_to_end(&mut content);
         let missing = entry.size().min(left).saturating_sub(content.len() as u64);
         if let Err(error) = read {
-            out.left_out.push(LeftOut::rest(&*name, format!("it ends early: {error}")));
+            out.left_out.push(rest(&name, format!("it ends early: {error}")));
         } else if missing > 0 {
             let why = format!("it ends early: {missing} bytes of it are missing");
-            out.left_out.push(LeftOut::rest(&*name, why));
+            out.left_out.push(rest(&name, why));
         }
         left -= content.len() as u64;
         // A compressed file inside keeps its place; an archive inside stays as it is.
@@ -140,7 +131,7 @@ fn peeled(name: &str, bytes: &[u8], room: u64, out: &mut Unpacked) -> Option<(St
     let reader = decoder(bytes)?;
     let read = reader.and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
     if let Err(error) = read {
-        out.left_out.push(LeftOut::rest(name, format!("it ends early: {error}")));
+        out.left_out.push(rest(name, format!("it ends early: {error}")));
     }
     let name = stem(name).to_owned();
     cut(&mut plain, room, &name, out);
@@ -185,7 +176,11 @@ mod tests {
         let packed = zstd::encode_all(&zeroes[..], 3).unwrap();
         let out = unpack("bomb.zst", &packed[..], 1 << 20).unwrap();
         assert_eq!(out.files[0].1.len(), 1 << 20);
-        assert!(out.left_out[0].why.contains("first 1 MiB"), "{:?}", out.left_out);
+        assert!(
+            out.left_out[0].trouble.as_ref().is_some_and(|why| why.contains("first 1 MiB")),
+            "{:?}",
+            out.left_out
+        );
     }
 
     #[test]

@@ -14,13 +14,9 @@ pub(crate) type Typed<'a> = (String, &'a Line<'a>);
 /// The command that begins at the first of `lines` and how many lines it takes.
 pub(crate) fn typed<'a>(lines: &'a [Line<'a>]) -> Option<(Typed<'a>, usize)> {
     let line = lines.first()?;
-    let mut command = boundary::command(&line.text)?;
-    let mut taken = 1;
-    while let Some(open) = command.strip_suffix('\\') {
-        let Some(next) = lines.get(taken).filter(|_| taken < 64) else { break };
-        command = format!("{} {}", open.trim_end(), next.text.trim());
-        taken += 1;
-    }
+    let mut behind = lines[1..].iter();
+    let command = commands::joined(&boundary::command(&line.text)?, &mut behind);
+    let taken = lines.len() - behind.len();
     Some(((command, line), taken))
 }
 

@@ -213,7 +213,7 @@ use Begins::{First, Heading, Line as ByLine, Lines as ByLines, Nothing};
 
 static FORMATS: &[Format] = &[
     format("limits of groups", ByLine(cgroups::is_row), cgroups::read).row(cgroups::is_row).each_line(),
-    format("served mounts", First("TYPE SOURCE MOUNT WAITING PID STATE"), served::read),
+    lines(&served::SERVED),
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", First("Children Self *|# Children Self *|Overhead *|# Overhead *|Samples: * of event|# Samples: * of event|PerfTop:|# To display the perf.data|# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),

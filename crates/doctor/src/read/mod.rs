@@ -68,47 +68,33 @@ const LINES_FOR_SYSTEM: usize = 5000;
 /// two snapshots the text is of. Trouble (binary, too large) is told in the input's entry of
 /// [`Evidence::inputs`]; what can be used is used.
 pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
-    let input: Arc<str> = Arc::from(name);
+    let mut input = Input { name: Arc::from(name), ..Input::default() };
     let before = facts(evidence);
-    let mut formats = Vec::new();
-    let mut trouble = None;
-    let (mut lines, mut unread, mut first_unread) = (0, 0, None);
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        trouble = Some("it is empty".to_owned());
+        input.trouble = Some("it is empty".to_owned());
     } else if clean::is_binary(&bytes[..bytes.len().min(8192)]) {
-        trouble = Some(binary_trouble(bytes));
+        input.trouble = Some(binary_trouble(bytes));
     } else {
-        let whole = clean::to_utf8(bytes);
-        let mut reading = Reading::new(evidence, Arc::clone(&input));
-        let begun = impossible::Begun::at(reading.evidence);
-        let all = clean::lines(&whole);
-        lines = all.iter().filter(|line| !line.text.trim().is_empty()).count();
-        let tables = reading.evidence.tables.len();
-        read_lines(all, name, &mut reading, &mut formats);
-        note_ram(tables, reading.evidence);
-        impossible::take_out(begun, &whole, &mut reading);
-        (unread, first_unread) = (reading.unread, reading.first_unread);
-        if whole.len() > MAX_TEXT_BYTES {
-            trouble = Some(format!(
-                "only the first {} MiB of {} MiB were read",
-                MAX_TEXT_BYTES >> 20,
-                whole.len() >> 20
-            ));
-        }
+        read_text(evidence, &clean::to_utf8(bytes), &mut input);
     }
-    let facts = facts(evidence).saturating_sub(before);
-    let name = input;
-    let in_part = false;
-    evidence.inputs.push(Input {
-        name,
-        formats,
-        facts,
-        lines,
-        unread,
-        first_unread,
-        trouble,
-        in_part,
-    });
+    input.facts = facts(evidence).saturating_sub(before);
+    evidence.inputs.push(input);
+}
+
+/// Reads an input that is text.
+fn read_text(evidence: &mut Evidence, whole: &[u8], input: &mut Input) {
+    let mut reading = Reading::new(evidence, Arc::clone(&input.name));
+    let begun = impossible::Begun::at(reading.evidence);
+    let tables = reading.evidence.tables.len();
+    let lines = clean::lines(whole);
+    input.lines = lines.iter().filter(|line| !line.text.trim().is_empty()).count();
+    read_lines(lines, &input.name, &mut reading, &mut input.formats);
+    note_ram(tables, reading.evidence);
+    impossible::take_out(begun, whole, &mut reading);
+    (input.unread, input.first_unread) = (reading.unread, reading.first_unread);
+    let mebibytes = [MAX_TEXT_BYTES, whole.len()].map(|bytes| bytes >> 20);
+    input.trouble = (whole.len() > MAX_TEXT_BYTES)
+        .then(|| format!("only the first {} MiB of {} MiB were read", mebibytes[0], mebibytes[1]));
 }
 
 /// The host's memory, from the first of the tables from `begun` on that has it.

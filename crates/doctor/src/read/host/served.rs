@@ -5,10 +5,8 @@
 //! `server_wait` (threads that wait for file servers, and which those may be).
 
 use super::{Moment, moment_of};
-use crate::evidence::{Evidence, Source, Table};
-use crate::read::text::number;
-use crate::read::text::reading::Reading;
-use crate::read::text::section::Section;
+use crate::evidence::{Evidence, Number, Source, Table};
+use crate::read::lines::{FORMAT, Format};
 
 /// Name of the tables of single mounts.
 const TABLE: &str = "served_mount";
@@ -19,25 +17,26 @@ const MOST_SERVERS: usize = 3;
 /// Kinds of file servers: how types of mounts begin, and what threads wait for then.
 const SERVERS: [(&str, &str); 3] = [("nfs", "nfs"), ("cifs", "cifs"), ("smb3", "cifs")];
 
-/// Reads such a list. Names are escaped as in /proc/mounts.
-pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines.iter().skip(1) {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let [kind, source, mount, waiting, pid, state] = words[..] else {
-            reading.leave(line);
-            continue;
-        };
-        let mut table = reading.table(TABLE).scope(plain(mount));
-        table.text("type", kind, line);
-        table.text("source", &plain(source), line);
-        table.gauge("waiting", number::plain(waiting), line);
-        table.gauge("pid", number::plain(pid), line);
-        if state != "-" {
-            table.text("state", state, line);
+/// A mount a line. Names are escaped as in /proc/mounts.
+pub(crate) static SERVED: Format = Format {
+    name: "served mounts",
+    heading: "TYPE SOURCE MOUNT WAITING PID STATE",
+    shapes: &[concat!(
+        r"^(?<text_type>\S+)\s+(?<text_source>\S+)\s+(?<scope>\S+)\s+(?<waiting>\S+)",
+        r"\s+(?<pid>\S+)\s+(?:-|(?<text_state>\S+))$",
+    )],
+    table: TABLE,
+    each: true,
+    then: Some(|mount| {
+        mount.scope = mount.scope.as_deref().map(plain);
+        for figure in mount.figures.iter_mut().filter(|figure| figure.name == "source") {
+            if let Number::Text(source) = &mut figure.value {
+                *source = plain(source);
+            }
         }
-        reading.push(table);
-    }
-}
+    }),
+    ..FORMAT
+};
 
 /// A name without the kernel's escapes.
 fn plain(name: &str) -> String {

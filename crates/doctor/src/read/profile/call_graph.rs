@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use crate::evidence::{Chain, Frame, Source};
 use crate::pattern::Pattern;
-use crate::read::text::frame;
-use crate::read::text::words;
+use crate::read::text::{frame, number, words};
 
 /// The most nodes of one graph; what lies below is left out.
 const MAX_NODES: usize = 20_000;
@@ -71,7 +70,7 @@ impl Graph {
         }
         if let Some(found) = BRANCH.captures(text) {
             let column = found.get(2).map_or(0, |dashes| dashes.start());
-            self.branch(column, percent(&found[3]), &found[4], line);
+            self.branch(column, number::percent(&found[3]), &found[4], line);
             return true;
         }
         if let Some(found) = ROOT.captures(text) {
@@ -80,7 +79,7 @@ impl Graph {
             return true;
         }
         if let Some(found) = BROWSER.captures(text) {
-            self.branch(found[1].len(), percent(&found[3]), &found[4], line);
+            self.branch(found[1].len(), number::percent(&found[3]), &found[4], line);
             return true;
         }
         if self.nodes.is_empty() && !text.contains('|') {
@@ -240,10 +239,6 @@ fn graph_frame(text: &str) -> Arc<Frame> {
     let name = text.split("  ").next().unwrap_or(text);
     let module = text[name.len()..].trim();
     Arc::new(frame::frame(name, (!module.is_empty()).then_some(module)))
-}
-
-fn percent(text: &str) -> Option<f64> {
-    crate::read::text::number::percent(text)
 }
 
 #[cfg(test)]

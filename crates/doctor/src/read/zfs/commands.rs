@@ -166,15 +166,24 @@ pub(crate) fn is_command(text: &str) -> bool {
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut lines = section.lines.iter();
     while let Some(line) = lines.next() {
-        let mut command = line.text.trim().to_owned();
-        while let Some(open) = command.strip_suffix('\\') {
-            let Some(next) = lines.next() else { break };
-            command = format!("{} {}", open.trim_end(), next.text.trim());
-        }
-        if !take(&command, line, reading) {
+        if !take(&joined(line.text.trim(), &mut lines), line, reading) {
             reading.leave(line);
         }
     }
+}
+
+/// The most lines of one command.
+const MAX_LINES: usize = 64;
+
+/// A command whole: where a line ends with a backslash it goes on in the next.
+pub(crate) fn joined<'a>(first: &str, next: &mut impl Iterator<Item = &'a Line<'a>>) -> String {
+    let mut command = first.to_owned();
+    for _ in 1..MAX_LINES {
+        let Some(open) = command.strip_suffix('\\') else { break };
+        let Some(line) = next.next() else { break };
+        command = format!("{} {}", open.trim_end(), line.text.trim());
+    }
+    command
 }
 
 /// `name=value` as people list it: what no other program calls so.
