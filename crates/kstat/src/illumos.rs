@@ -33,7 +33,7 @@ pub fn recognises_blocks(input: &[u8]) -> bool {
 /// # Errors
 /// A line that is not `module:instance:name:statistic`, a tab and a value; a bound exceeded.
 pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
-    check_length(input)?;
+    limits::check_length(input)?;
     let mut kstats: Vec<Kstat> = Vec::new();
     let mut positions: HashMap<&str, usize> = HashMap::new();
     let mut lines = Lines::new(input);
@@ -62,7 +62,7 @@ pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
 /// A row outside a block, a block without its `name:` line, a row without a value; a bound
 /// exceeded.
 pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
-    check_length(input)?;
+    limits::check_length(input)?;
     let mut kstats: Vec<Kstat> = Vec::new();
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_row()? {
@@ -87,13 +87,6 @@ pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
         add_row(kstat, statistic, value).map_err(|kind| lines.error(kind))?;
     }
     Ok(kstats)
-}
-
-fn check_length(input: &[u8]) -> Result<(), ParseError> {
-    if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
-    }
-    Ok(())
 }
 
 fn first_line(input: &[u8]) -> Option<&str> {

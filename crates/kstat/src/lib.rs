@@ -55,9 +55,7 @@ pub use table::{Field, Rows, Table, Unit};
 /// [`ParseErrorKind::UnknownFormat`] when no reader recognises the first line, otherwise whatever
 /// the chosen reader reports.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
-    if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
-    }
+    limits::check_length(input)?;
     if sysctl::recognises(input) {
         sysctl::parse(input)
     } else if illumos::recognises_parsable(input) {

@@ -42,9 +42,7 @@ pub fn recognises(input: &[u8]) -> bool {
 /// Any deviation from the format, with its line; [`ParseErrorKind::NotNamed`] for the raw kstats
 /// that share the header (`fletcher_4_bench`, `dbufs`).
 pub fn parse(module: &str, name: &str, input: &[u8]) -> Result<Kstat, ParseError> {
-    if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
-    }
+    limits::check_length(input)?;
     let mut lines = Lines::new(input);
     let header_line = lines.next_line("the header")?;
     let header = parse_header(header_line).map_err(|kind| ParseError::new(1, kind))?;

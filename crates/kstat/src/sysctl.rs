@@ -34,9 +34,7 @@ pub fn recognises(input: &[u8]) -> bool {
 /// # Errors
 /// A `kstat.` line that has no value or fewer than the five parts of a name, or a bound exceeded.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
-    if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
-    }
+    limits::check_length(input)?;
     let mut kstats: Vec<Kstat> = Vec::new();
     let mut positions: HashMap<&str, usize> = HashMap::new();
     let mut lines = Lines::new(input);

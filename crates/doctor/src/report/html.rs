@@ -8,7 +8,6 @@ use ogive_text::escape;
 use super::outline::{machine, sections};
 use crate::diagnose::{Diagnosis, Finding};
 use crate::evidence::Source;
-use crate::expression::Format;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}.sure{font-weight:normal}.dim,.sure{color:#666}\
@@ -99,10 +98,7 @@ fn overview(out: &mut String, diagnosis: &Diagnosis) {
 }
 
 fn finding_html(out: &mut String, finding: &Finding) {
-    let share = finding
-        .share_percent
-        .map(|share| format!(", {} of the busy CPU", Format::Percent.write(share)))
-        .unwrap_or_default();
+    let share = super::share(finding).map(|share| format!(", {share}")).unwrap_or_default();
     let _ = writeln!(
         out,
         "<h2 id=\"{0}\">{1} <span class=\"sure\">[{0}] {2}{share}</span></h2>\n<p>{3}</p>",

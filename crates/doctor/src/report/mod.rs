@@ -25,6 +25,7 @@ pub use text::text;
 use crate::answers::Answers;
 use crate::diagnose::Finding;
 use crate::evidence::Source;
+use crate::expression::Format;
 
 /// The first three answers: the question, the answer in a sentence, and where it was read.
 fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
@@ -41,4 +42,9 @@ fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
 fn sure(finding: &Finding) -> String {
     let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
     format!("{} ({:.0}%){hint}", finding.word, finding.confidence * 100.0)
+}
+
+/// What a finding explains, in words, where that can be told.
+fn share(finding: &Finding) -> Option<String> {
+    Some(format!("{} of the busy CPU", Format::Percent.write(finding.share_percent?)))
 }

@@ -8,7 +8,6 @@ use super::outline::hottest;
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Word};
-use crate::expression::Format;
 
 /// The short answer has at most so many lines.
 pub const SHORT_LINES: usize = 25;
@@ -112,9 +111,8 @@ fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
 }
 
 fn of_finding(finding: &Finding) -> Vec<Block> {
-    let share = finding.share_percent.map_or_else(String::new, |share| {
-        format!("; explains {} of the busy CPU", Format::Percent.write(share))
-    });
+    let share = super::share(finding).map(|share| format!("; explains {share}"));
+    let share = share.unwrap_or_default();
     let sure = format!("{}{share}", super::sure(finding));
     let mut blocks = vec![Block { label: "how sure", spare: 0, words: sure }];
     for (line, spare) in finding.evidence.iter().zip([0, 3, 5, 8]) {

@@ -8,7 +8,6 @@ use super::outline::{machine, sections};
 use super::style::{Stress, Style, capital, printable};
 use crate::diagnose::{Diagnosis, Finding, Word};
 use crate::evidence::Source;
-use crate::expression::Format;
 
 /// A cause below this is not near enough to be named.
 const NEAR: f64 = 0.30;
@@ -56,9 +55,9 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
 }
 
 fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
-    let share = finding.share_percent.map_or_else(
+    let share = super::share(finding).map_or_else(
         || "its share of the CPU cannot be told from this".to_owned(),
-        |share| format!("explains {} of the busy CPU", Format::Percent.write(share)),
+        |share| format!("explains {share}"),
     );
     let stress = if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim };
     let sure = style.stress(&super::sure(finding), stress);

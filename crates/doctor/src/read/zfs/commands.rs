@@ -103,11 +103,12 @@ fn options<'a>(words: impl Iterator<Item = &'a str>, of_pool: bool, verb: &str, 
             }
             continue;
         };
-        let takes = |letter: char| match of_pool {
-            true => matches!(letter, 'o' | 'O' | 'm' | 'R') || letter == 't' && verb == "create",
-            false => matches!(letter, 'o' | 'V' | 'b' | 'x'),
+        let takes = match (of_pool, verb) {
+            (true, "create") => "oOmRt",
+            (true, _) => "oOmR",
+            (false, _) => "oVbx",
         };
-        let Some(at) = option.find(takes) else { continue };
+        let Some(at) = option.find(|letter| takes.contains(letter)) else { continue };
         let value = match &option[at + 1..] {
             "" => words.next().unwrap_or_default(),
             joined => joined,
@@ -117,20 +118,18 @@ fn options<'a>(words: impl Iterator<Item = &'a str>, of_pool: bool, verb: &str, 
 }
 
 fn set_by_option(flag: &str, value: &str, of_pool: bool, sets: &mut Sets) {
-    let mut set = |name: &str, value: &str, of_pool: bool| {
-        sets.pairs.push((name.to_owned(), value.to_owned(), of_pool));
+    let (name, value) = match (of_pool, flag) {
+        (_, "o" | "O") => match pair(value) {
+            Some((name, value)) => (name, value),
+            None => return,
+        },
+        (false, "V") => ("volsize".to_owned(), value),
+        (false, "b") => ("volblocksize".to_owned(), value),
+        (true, "m") => ("mountpoint".to_owned(), value),
+        _ => return,
     };
-    match (of_pool, flag) {
-        (_, "o" | "O") => {
-            if let Some((name, value)) = pair(value) {
-                set(&name, value, of_pool && flag == "o" && is_of_pool(&name));
-            }
-        }
-        (false, "V") => set("volsize", value, false),
-        (false, "b") => set("volblocksize", value, false),
-        (true, "m") => set("mountpoint", value, false),
-        _ => {}
-    }
+    let of_pool = of_pool && flag == "o" && is_of_pool(&name);
+    sets.pairs.push((name, value.to_owned(), of_pool));
 }
 
 /// Takes the properties that a command sets; `false` if it sets none.

@@ -100,15 +100,10 @@ pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
 
 /// Whether a line can be the kernel's command line.
 pub(crate) fn is_command_line(text: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let settings = words.iter().filter(|word| word.contains('=')).count();
+    const SURE: &str = "root=|init_on_alloc=|mitigations=|transparent_hugepage=";
+    let mut words = text.split_whitespace();
     text.trim().starts_with("BOOT_IMAGE=")
-        || words.iter().any(|word| {
-            word.starts_with("root=")
-                || word.starts_with("init_on_alloc=")
-                || word.starts_with("mitigations=")
-                || word.starts_with("transparent_hugepage=")
-        }) && settings >= 1
-            && words.len() <= 64
+        || words.clone().count() <= 64
             && !text.contains(": ")
+            && words.any(|word| words::begins(SURE, word))
 }
