@@ -44,12 +44,14 @@ const ROWS: [(&str, &str); 26] = [
     ("memory_free_bytes", "free memory size"),
 ];
 
-static OLD: Pattern = Pattern::new(r"^\s*(\S[^:]*):\s+(\S.*)$");
+static OLD: Pattern = Pattern::new(r"^\s*(?<label>\S[^:]*):\s+(?<value>\S.*)$");
 static TUNABLE: Pattern = Pattern::new(
     r"^\s+((?:zfs|zio|zvol|l2arc|spa|spl|dbuf|dmu|metaslab|send|zil|vdev|icp|arc|brt|ddt|raidz|ignore|vfs\.zfs)[a-z0-9_.]*)(?:\s*=\s*|\s+)(\S.*)$",
 );
 static PARENTHESES: Pattern = Pattern::new(r"\s*\(([^)]*)\)");
-static NEW: Pattern = Pattern::new(r"^(\s*)(\S.*?):?\s{2,}(?:(<?\s*\d[\d.,]*)\s*%\s+)?(\S.*)$");
+static NEW: Pattern = Pattern::new(
+    r"^\s*(?<label>\S.*?):?\s{2,}(?:<?\s*(?<percent>\d[\d.,]*)\s*%\s+)?(?<value>\S.*)$",
+);
 
 /// Reads the report.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -57,8 +59,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut summary = reading.table("arc_summary");
     for line in section.lines {
         let text = line.text.trim();
-        if text.is_empty()
-            || text.bytes().all(|byte| byte == b'-' || byte == b'=')
+        if text.bytes().all(|byte| b"-=".contains(&byte))
             || text.starts_with("ZFS Subsystem Report")
         {
             continue;
@@ -67,57 +68,37 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.parameter(&found[1], &found[2], line);
             continue;
         }
-        let parts = NEW
-            .captures(&line.text)
-            .map(|found| {
-                (
-                    found[2].trim_end_matches(':').to_owned(),
-                    found.get(3).map(|part| part.as_str().to_owned()),
-                    found[4].to_owned(),
-                )
-            })
-            .or_else(|| {
-                OLD.captures(text).map(|found| (found[1].to_owned(), None, found[2].to_owned()))
-            });
-        let Some((label, percent, value)) = parts else {
+        let Some(found) = NEW.captures(&line.text).or_else(|| OLD.captures(text)) else {
             // Titles of parts (`ARC Misc:`) carry nothing; other text is not ours.
             if !is_title(text) {
                 reading.leave(line);
             }
             continue;
         };
-        let plain = PARENTHESES.replace_all(&label, " $1").trim().to_lowercase().replace(':', "");
-        let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+        let label = PARENTHESES.replace_all(&found["label"], " $1").to_lowercase();
+        let label = label.split([' ', '\t', ':']).filter(|word| !word.is_empty());
+        let plain = label.collect::<Vec<_>>().join(" ");
         let key = plain.replace([' ', '-', '/'], "_");
         // `100.02%  34.20  GiB`, `1.5 GiB`, `12.3k`, `HEALTHY`.
-        let mut words: Vec<&str> = value.split_whitespace().collect();
-        let share = percent
-            .as_deref()
-            .and_then(|part| number::plain(part.trim_start_matches('<').trim()))
-            .or_else(|| {
-                let first =
-                    words.first().and_then(|word| word.strip_suffix('%')).and_then(number::plain);
-                if first.is_some() && words.len() > 1 {
-                    words.remove(0);
-                }
-                first
-            });
-        if let Some(share) = share {
-            summary.gauge(&format!("{key}_percent"), Some(share), line);
+        let mut words: Vec<&str> = found["value"].split_whitespace().collect();
+        let mut share = found.name("percent").and_then(|part| number::plain(part.as_str()));
+        if share.is_none() {
+            share = words.first().and_then(|word| word.strip_suffix('%')).and_then(number::plain);
+            words.drain(..usize::from(share.is_some() && words.len() > 1));
         }
+        summary.gauge(&format!("{key}_percent"), share, line);
         // `16:1  31.4 GiB` is the largest size and how many times the smallest it is.
         if words.len() > 2 && words[0].ends_with(":1") {
             words.remove(0);
         }
         let Some(amount) = amount(&words) else {
             if share.is_none() {
-                summary.text(&key, &value, line);
+                summary.text(&key, &found["value"], line);
             }
             continue;
         };
         summary.gauge(&key, Some(amount), line);
-        let bare = plain.split(" (").next().unwrap_or(&plain);
-        if let Some((row, _)) = ROWS.iter().find(|(_, labels)| words::is(labels, bare)) {
+        if let Some((row, _)) = ROWS.iter().find(|(_, labels)| words::is(labels, &plain)) {
             arcstats.number(row, kstat::number(kstat::kind_of("arcstats", row), amount), line);
         }
     }
