@@ -108,6 +108,12 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
                 || little && !users.are_named_only()
         }
         Role::Kernel => busy && first.is_some_and(|user| user.kind == Kind::Stolen),
+        // CPU is no trouble of a machine that has enough of it.
+        Role::Cause
+            if rule.share.is_some() && state == State::Idle && !answers.cpu.since_boot() =>
+        {
+            true
+        }
         // Causes without a share of the CPU are complaints about something else.
         Role::Cause | Role::LegitWork => {
             (accuses_zfs(rule) || rule.text.role == Role::LegitWork)

@@ -39,6 +39,9 @@ const CAP_SETTINGS: f64 = 0.35;
 /// Fewer busy samples than this prove little.
 const FEW_SAMPLES: f64 = 100.0;
 
+/// What takes less of the busy CPU, percent, is not the answer to where it goes.
+const SMALL_PERCENT: f64 = 15.0;
+
 /// What a stack without weight counts, of what the same place in a profile counts.
 const PRESENCE: f64 = 0.7;
 
@@ -290,7 +293,8 @@ fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
     single
 }
 
-/// What a rule costs that explains (next to) no CPU.
+/// What a rule costs that explains (next to) no CPU. To accuse takes more: what is small beside
+/// all that is used is work that goes on as well.
 fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
     if !matches!(role, Role::Cause | Role::LegitWork | Role::Kernel) {
         return 0.0;
@@ -298,6 +302,7 @@ fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
     match share_percent {
         Some(percent) if percent < 2.0 => -4.0,
         Some(percent) if percent < 5.0 => -2.0,
+        Some(percent) if percent < SMALL_PERCENT && role == Role::Cause => -2.0,
         _ => 0.0,
     }
 }
