@@ -17,6 +17,10 @@ use crate::rule::{Action, Change, Remedy, Rule, command, probe};
 /// Properties that hold for what is written from then on.
 const FOR_NEW_DATA: [&str; 6] =
     ["checksum", "compression", "dedup", "dnodesize", "recordsize", "xattr"];
+/// Those of them that a block keeps when a file is cloned.
+const KEPT_BY_CLONES: [&str; 4] = ["checksum", "compression", "dedup", "recordsize"];
+/// The first release that clones blocks.
+const CLONES_BLOCKS: &str = "2.2.0";
 
 /// What a host is, for the lines of one rule.
 struct Host<'a> {
@@ -58,7 +62,7 @@ pub(crate) fn remedy(
     let changes = now.iter().flat_map(|line| line.changes.clone()).collect();
     let mut now = texts(now);
     if !already.is_empty() {
-        now.insert(0, format!("Set already, so not advised: {}.", already.join(", ")));
+        now.push(format!("Set already, so not advised: {}.", already.join(", ")));
     }
     let one = |lines: Vec<String>| {
         Some(lines.join(" ")).filter(|line| !line.is_empty()).into_iter().collect()
@@ -170,11 +174,30 @@ impl Host<'_> {
         sentence(&run.map_or_else(|| words.to_owned(), |run| format!("{words} (`{run}`)")))
     }
 
+    /// What a property is for, where it changes nothing that is written already. A copy within a
+    /// pool may clone blocks, which keep what they were written with.
+    fn holds_for(&self, name: &str) -> &'static str {
+        let facts = self.facts();
+        if !FOR_NEW_DATA.contains(&name) {
+            return "";
+        }
+        let never = self.system == "illumos" || facts.param("zfs_bclone_enabled") == Ok(0.0);
+        match facts.zfs_before(CLONES_BLOCKS) {
+            _ if never || !KEPT_BY_CLONES.contains(&name) => ", for new data",
+            Ok(true) => ", for new data",
+            Ok(false) => ", for new data; write files anew with dd or rsync: cp clones blocks",
+            Err(_) => {
+                ", for new data; write files anew with dd or rsync: \
+                 from 2.2 on cp clones blocks"
+            }
+        }
+    }
+
     fn property(&self, line: &Action, name: &str, of_pool: bool) -> Made {
         let Some(value) = line.text.value.as_deref().filter(|_| self.pools) else {
             return Made::No;
         };
-        let later = if FOR_NEW_DATA.contains(&name) { ", for new data" } else { "" };
+        let later = self.holds_for(name);
         match property::set(name, value, of_pool, self.facts()) {
             Some(Setting::Made(made)) => {
                 let text = sentence(&format!("{}: {}{later}", lead(line, name), made.text));

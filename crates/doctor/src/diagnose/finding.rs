@@ -10,6 +10,9 @@ use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
 use crate::rule::{Remedy, Role, Rule};
 
+/// A share below it, in percent, measured something else: the cause stands on other facts.
+const LEAST_PERCENT: f64 = 0.5;
+
 /// Confidence in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
@@ -75,7 +78,7 @@ pub struct Finding {
     /// Whether it is no finding without words in lines that no format claims; then it has no
     /// remedy.
     pub is_hint: bool,
-    /// Percent of the busy CPU that it can be shown to take.
+    /// Percent of the busy CPU that it can be shown to take; `None` where nothing measured it.
     pub share_percent: Option<f64>,
     /// Facts that speak for it, strongest first.
     pub evidence: Vec<EvidenceLine>,
@@ -126,7 +129,7 @@ pub(super) fn finding(
         confidence: own.confidence,
         word: Word::of(own.confidence),
         is_hint: own.is_hint,
-        share_percent: own.share_percent,
+        share_percent: own.share_percent.filter(|percent| *percent >= LEAST_PERCENT),
         evidence: own.evidence.clone(),
         against: own.against.clone(),
         not_known: own.not_known.clone(),
