@@ -51,6 +51,8 @@ impl Users {
             _ if user.name.starts_with("kernel/lock") => 0.6,
             // Behind a list that was cut there may be many like its last, and nobody larger.
             Kind::NotShown if !comes_down => 0.0,
+            // Children that ended have it at most, and nobody knows their names.
+            _ if user.is_ended => 0.8,
             _ => 1.0,
         };
         let size = |user: &User| user.size() * part(user);

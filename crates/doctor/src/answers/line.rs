@@ -157,7 +157,10 @@ fn waiting(answers: &Answers) -> Statement {
     let Answers { cpu, users, zfs } = answers;
     let what = cpu.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
     let proof = cpu.proof.clone().unwrap_or_default();
-    let own = (zfs.among == Among::Yes).then(|| clause(ClauseKind::Beside, zfs.because.clone()));
+    let own = (zfs.among == Among::Yes).then(|| {
+        let brief = format!("part of that is {}", zfs.name);
+        Clause { kind: ClauseKind::Among, text: format!("{brief}: {}", zfs.because), brief }
+    });
     // One command that waits, or an array that is rebuilt, is not the machine.
     if !cpu.is_known {
         return Statement::plain(capital_first(&proof))

@@ -175,10 +175,14 @@ fn costs(rule: &Rule) -> bool {
 }
 
 /// Whether a likely cause is a problem here: it needs a machine that is busy or waits, or a line of
-/// the log; one that costs CPU also samples, or figures over the look, that carry it.
+/// the log; one that costs CPU also samples, or figures over the look, that carry it. A cost of CPU
+/// is no answer where the CPU is not what is waited for.
 fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Environment) -> bool {
-    if rule.text.role != Role::Cause || rule.text.family == "ogive" {
+    if rule.text.family == "ogive" {
         return true;
+    }
+    if rule.text.role != Role::Cause {
+        return !costs(rule) || kind_of(answers) != VerdictKind::NotCpu;
     }
     let is_idle = answers.cpu.state == State::Idle && !answers.cpu.since_boot();
     if !costs(rule) {

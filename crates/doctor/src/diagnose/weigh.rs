@@ -302,7 +302,7 @@ fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
     match share_percent {
         Some(percent) if percent < 2.0 => -4.0,
         Some(percent) if percent < 5.0 => -2.0,
-        Some(percent) if percent < SMALL_PERCENT && role == Role::Cause => -2.0,
+        Some(percent) if percent < SMALL_PERCENT && role != Role::Kernel => -2.0,
         _ => 0.0,
     }
 }
