@@ -291,3 +291,71 @@ fn words_are_a_hint_that_neither_the_first_line_nor_a_remedy_stands_on() {
     assert!(diagnosis.answers.users.list.is_empty());
     assert!(diagnosis.verdict.step.is_some());
 }
+
+#[test]
+fn the_first_report_of_a_tool_is_of_all_the_time_since_the_start() {
+    let busy = |name: &str, text: &str| diagnosed(name, text).answers.cpu.sentence();
+    let heading = "UID PID %usr %system %guest %wait %CPU CPU Command\n";
+    let rows = |time: &str| -> String {
+        let row = |(pid, used, name): &(u32, &str, &str)| {
+            format!("{time} 0 {pid} {used} 0.00 0.00 0.00 {used} 0 {name}\n")
+        };
+        let rows = [
+            (1, "0.20", "init"),
+            (2, "0.00", "kthreadd"),
+            (30, "0.10", "sshd"),
+            (40, "0.00", "cron"),
+        ];
+        rows.iter().map(row).collect()
+    };
+    let report = |at: &str, time: &str| format!("{at}   {heading}{}", rows(time));
+    assert_eq!(busy("a.txt", &report("10:00:01", "10:00:01")), "not shown by what was given");
+    assert!(busy("a.txt", &report("10:00:01", "10:00:06")).starts_with("no: what is listed uses"));
+    // Without a time above the rows the command tells.
+    let whole = format!("$ pidstat -h\n# Time {heading}{}", rows("1692579199"));
+    assert_eq!(busy("a.txt", &whole), "not shown by what was given");
+    let blocks = "CPU minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl\n  \
+                  0    9   0   23  2663 1122  100   94  497  913    0 22367    5  14   0 81\n  \
+                  1    9   0   23  2663 1122  100   94  497  913    0 22367    5  14   0 81\n";
+    assert!(busy("mpstat.txt", blocks).starts_with("not shown of now: 19% of 2 CPUs"));
+    let twice = format!("{blocks}{}", blocks.replace(" 14   0 81", " 90   0  5"));
+    assert!(busy("mpstat.txt", &twice).starts_with("yes: 95% of 2 CPUs"));
+}
+
+#[test]
+fn one_figure_for_all_that_is_busy_is_neither_the_programs_nor_the_kernels() {
+    for (busy, words) in [("99.65", "yes: 100% of the CPUs is busy"), ("4.06", "no: 4.1% of the")] {
+        let text = format!(
+            "Core\tCPU\tAvg_MHz\tBusy%\tBzy_MHz\tTSC_MHz\n-\t-\t63\t{busy}\t1562\t2808\n\
+             0\t0\t73\t{busy}\t1816\t2808\n"
+        );
+        let answers = diagnosed("turbostat.txt", &text).answers;
+        let sentence = answers.cpu.sentence();
+        assert!(sentence.starts_with(words) && !sentence.contains("user"), "{sentence}");
+        assert!(!answers.zfs.sentence().contains("kernel as a whole"), "{:?}", answers.zfs);
+    }
+}
+
+#[test]
+fn containers_that_are_idle_do_not_show_an_idle_machine() {
+    let row = |name: &str| {
+        format!("{name:<20}0.01%               1 MiB/994 MiB       4.14%               0 B/0 B\n")
+    };
+    let rows: String = ["one", "two", "three", "four"].into_iter().map(row).collect();
+    let heading = "CONTAINER           CPU %               MEM USAGE/LIMIT     MEM %               \
+                   NET I/O\n";
+    let answers = diagnosed("stats.txt", &format!("{heading}{rows}")).answers;
+    assert_eq!(answers.cpu.state, State::Unknown);
+    assert_eq!(answers.users.list.len(), 4);
+}
+
+#[test]
+fn a_process_stands_for_threads_that_were_cut_off() {
+    let text = "10:00:01 UID TGID TID %usr %system %guest %wait %CPU CPU Command\n\
+         10:00:02 1000 26897 - 43.14 15.69 0.00 2.94 58.82 6 player\n\
+         10:00:02 1000 - 26897 8.82 0.98 0.00 2.94 9.80 6 |__player\n\
+         10:00:02 1000 - 26912 0.98 0.98 0.00 0.98 1.96 3 |__Binder\n";
+    let first = diagnosed("pidstat.txt", text).answers.users;
+    let first = first.first().expect("somebody");
+    assert_eq!((first.name.as_str(), first.used().as_str()), ("player", "0.59 CPUs"));
+}

@@ -108,7 +108,8 @@ fn question(answers: &Answers, containers: bool) -> Option<Question> {
         (State::Idle, _) => return None,
         _ => {}
     }
-    let full_of_interrupts = matches!(&answers.cpu.full, Some((_, Part::Interrupts, _)));
+    let full_of_interrupts =
+        answers.cpu.full.as_ref().is_some_and(|full| full.most == Some(Part::Interrupts));
     match first {
         Some(Kind::Stolen) => Some(Question::Stolen),
         Some(Kind::Interrupts) => Some(Question::Interrupts),

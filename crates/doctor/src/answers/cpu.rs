@@ -83,6 +83,25 @@ impl Part {
     }
 }
 
+/// A single CPU that is full.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FullCpu {
+    /// Its number, as printed.
+    pub name: String,
+    /// What fills it most, where the tool tells programs from the kernel.
+    pub most: Option<Part>,
+    /// Percent of it that is busy.
+    pub percent: f64,
+}
+
+impl FullCpu {
+    /// How full it is, and with what: `95%, most with interrupts`.
+    pub(super) fn words(&self) -> String {
+        let most = self.most.map(|part| format!(", most with {}", part.name()));
+        format!("{}{}", percent(self.percent), most.unwrap_or_default())
+    }
+}
+
 /// The first answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cpu {
@@ -97,12 +116,14 @@ pub struct Cpu {
     pub busy: Option<Range>,
     /// CPUs that a list of programs and threads adds up to.
     pub listed_cpus: Option<f64>,
+    /// Percent of all CPUs that such a list adds up to, where their number is not known.
+    pub listed_percent: Option<f64>,
     /// Percent of all CPUs that is idle with a disk request outstanding.
     pub iowait_percent: Option<f64>,
     /// Percent of all CPUs by part, largest first; empty where no tool tells.
     pub parts: Vec<(Part, f64)>,
-    /// A CPU that is full while others are not: its name, what fills it most, percent of it.
-    pub full: Option<(String, Part, f64)>,
+    /// A CPU that is full while others are not.
+    pub full: Option<FullCpu>,
     /// A CPU that did not come back from the kernel.
     pub lockup: Option<Lockup>,
     /// The command that was timed and took longest, where nothing shows the machine.
@@ -169,11 +190,9 @@ impl Cpu {
     }
 
     /// What is to be said where no state of the CPUs is shown and nobody uses them.
-    pub(super) fn calm_words(&self) -> &'static str {
-        match self.listed_cpus {
-            Some(_) => "those listed use next to nothing",
-            None => "nothing is shown to use it",
-        }
+    pub(super) fn calm_words(&self) -> String {
+        let used = self.listed_percent.map(|used| format!("{} of all CPUs", percent(used)));
+        format!("those listed use {}", used.as_deref().unwrap_or("next to nothing"))
     }
 
     fn busy_with(&self, parts: &str) -> Option<String> {
@@ -199,7 +218,12 @@ impl Cpu {
         let lockup = self.lockup.as_ref()?;
         let name = lockup.cpu.as_ref().map_or_else(|| "a CPU".to_owned(), |n| format!("CPU {n}"));
         let long = lockup.seconds.as_ref().map(|s| format!(" for {s} s")).unwrap_or_default();
-        Some(format!("{name} did not come back from the kernel{long} (lockup or stall)"))
+        let interrupts = lockup.interrupts.map(percent);
+        let interrupts = interrupts.map(|part| format!(": interrupts had {part} of it"));
+        let interrupts = interrupts.unwrap_or_default();
+        Some(format!(
+            "{name} did not come back from the kernel{long} (lockup or stall){interrupts}"
+        ))
     }
 
     /// What is used where no state of the CPUs is shown.
@@ -214,12 +238,11 @@ impl Cpu {
     pub fn sentence(&self) -> String {
         let used = self.listed_cpus.filter(|count| *count > 0.0).map(|_| self.listed());
         let busy = self.busy_words().or(used);
-        let full = self.full.as_ref().map(|(name, part, value)| {
-            format!("CPU {name} is full: {} of it, most with {}", percent(*value), part.name())
-        });
+        let full = self.full.as_ref();
+        let full = full.map(|full| format!("CPU {} is full ({})", full.name, full.words()));
         let full = full.or_else(|| self.lockup_words());
         let waits = self.proof.clone();
-        let calm = || self.calm_words().to_owned();
+        let calm = || self.calm_words();
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {

@@ -3,7 +3,7 @@
 //! is used is busy; one whose few threads each fill a CPU is busy in part, however many CPUs idle
 //! beside them.
 
-use super::cpu::{Cpu, IOWAIT_PERCENT, Part, State};
+use super::cpu::{Cpu, FullCpu, IOWAIT_PERCENT, Part, State};
 use super::range::{Of, Over, Range};
 use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
@@ -30,6 +30,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
     cpu.full = full_cpu(facts);
     let listed = consumption.filter(|list| !matches!(list.basis, Basis::Machine | Basis::Seconds));
     cpu.listed_cpus = listed.map(|list| list.percent / 100.0);
+    cpu.listed_percent = by_machine(consumption);
     if cpu.cpus.is_none() {
         cpu.cpus = cpus_by_list(&cpu, consumption);
         cpu.cpus_by_figures = cpu.cpus.is_some();
@@ -58,7 +59,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         State::Some
     } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
         State::Waiting
-    } else if cpu.busy_percent().is_some() || is_calm(consumption) {
+    } else if cpu.busy_percent().is_some() || is_calm(facts, consumption) {
         State::Idle
     } else {
         match &timed {
@@ -184,7 +185,7 @@ fn states(facts: &Facts) -> Cpu {
 }
 
 /// A single CPU that is full.
-fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
+fn full_cpu(facts: &Facts) -> Option<FullCpu> {
     let busy =
         |used: &crate::evidence::CpuUse| used.user + used.system + used.interrupt + used.steal;
     let fullest = facts
@@ -200,8 +201,9 @@ fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
         (Part::Interrupts, used.interrupt),
         (Part::Stolen, used.steal),
     ];
-    let (part, _) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some((fullest.name.clone(), part, busy(used)))
+    let (most, _) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (name, percent) = (fullest.name.clone(), busy(used));
+    Some(FullCpu { name, most: used.is_split.then_some(most), percent })
 }
 
 /// How many CPUs there are, by a list that shows who makes up what the states say: one thread that
@@ -223,9 +225,14 @@ fn by_machine(consumption: Option<&Consumption>) -> Option<f64> {
     consumption.filter(|list| list.basis == Basis::Machine).map(|list| list.percent)
 }
 
-/// Whether a list of what is used now comes down to nothing from little.
-fn is_calm(consumption: Option<&Consumption>) -> bool {
+/// Whether a list of what is used now comes down to nothing from little. Containers are not all
+/// that a machine runs.
+fn is_calm(facts: &Facts, consumption: Option<&Consumption>) -> bool {
     consumption.is_some_and(|list| {
-        list.is_of_now() && list.comes_down && list.users.len() >= 4 && list.percent < 30.0
+        !facts.lists_containers()
+            && list.is_of_now()
+            && list.comes_down
+            && list.users.len() >= 4
+            && list.percent < 30.0
     })
 }

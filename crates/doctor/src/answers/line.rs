@@ -4,7 +4,7 @@
 //! where ZFS is loaded or was asked about; elsewhere it is said who it is. Names stay as the system
 //! writes them.
 
-use super::cpu::{Cpu, Part, State};
+use super::cpu::{Cpu, FullCpu, Part, State};
 use super::range::Of;
 use super::statement::{Clause, ClauseKind, Statement};
 use super::users::{Kind, User, Users};
@@ -40,7 +40,7 @@ fn not(answers: &Answers) -> String {
 
 fn idle(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
-    let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words().to_owned());
+    let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words());
     // What was long ago says nothing of now.
     if cpu.since_boot() {
         let listed = answers.users.first().and_then(|_| unknown(answers));
@@ -197,7 +197,7 @@ fn busy(answers: &Answers) -> Statement {
         return by_nobody(answers);
     };
     // One CPU that is full of interrupts hides among many.
-    if let Some((name, Part::Interrupts, value)) = &cpu.full
+    if let Some(FullCpu { name, most: Some(Part::Interrupts), percent: value }) = &cpu.full
         && first.kind != Kind::Zfs
         && first.cpus().is_none_or(|count| count < 0.9)
     {
@@ -220,9 +220,8 @@ fn busy(answers: &Answers) -> Statement {
 /// Busy, and nobody is shown to use it.
 fn by_nobody(answers: &Answers) -> Statement {
     let cpu = &answers.cpu;
-    let full = cpu.full.as_ref().map(|(name, part, value)| {
-        format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
-    });
+    let full = cpu.full.as_ref();
+    let full = full.map(|full| format!("CPU {} is full ({})", full.name, full.words()));
     let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
     let said = |busy: Option<String>| {
         let full = full.clone();

@@ -2,7 +2,7 @@
 //! hypervisor, and what the list does not show; which samples by program fill, and which bounds
 //! what a list can add up to.
 
-use super::cpu::{Cpu, Part};
+use super::cpu::{Cpu, FullCpu, Part};
 use super::range::{Of, Over, Range};
 use super::users::{Kind, User, Users};
 use crate::atlas;
@@ -74,9 +74,11 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
     let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
     let is_rest = rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy;
     match (&cpu.full, consumption) {
-        (Some((name, Part::Interrupts, value)), None) if users.is_empty() => {
+        (Some(FullCpu { name, most: Some(Part::Interrupts), percent }), None)
+            if users.is_empty() =>
+        {
             let full = User::new(format!("interrupts on CPU {name}"), Kind::Interrupts);
-            users.push(User { used: Some(Range::exact(value / 100.0, Of::Cpus)), ..full });
+            users.push(User { used: Some(Range::exact(percent / 100.0, Of::Cpus)), ..full });
         }
         (_, None) if !users.is_empty() => {
             users.push(part("others, of whom none is listed,", Kind::NotShown, rest));

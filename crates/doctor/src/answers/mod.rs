@@ -28,7 +28,7 @@ use crate::facts::Facts;
 
 pub(crate) use statement::{ClauseKind, LINE, Statement};
 
-pub use cpu::{Cpu, Part, State, Wait};
+pub use cpu::{Cpu, FullCpu, Part, State, Wait};
 pub use range::{Of, Over, Range};
 pub use users::{Kind, User, Users};
 pub use zfs::{Among, Zfs};

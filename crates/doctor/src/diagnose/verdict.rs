@@ -217,9 +217,9 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
             line(&most).and(ClauseKind::NotShown, "nothing shows how busy the machine is")
         }
         (None, Some(trouble), _) => line(&trouble),
-        (None, None, 1) if !read => line("the only line is no tool's output"),
+        (None, None, 1) if !read => line("the only line is of no tool that is known here"),
         (None, None, lines) if !read && lines > 0 => {
-            line(&format!("none of the {lines} lines is a tool's output"))
+            line(&format!("none of the {lines} lines is of a tool that is known here"))
         }
         (None, None, 0) => line(NOTHING),
         (None, None, 1) => line(NOTHING).and(ClauseKind::NotShown, "1 line was not read"),

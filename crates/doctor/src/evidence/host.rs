@@ -66,6 +66,8 @@ pub struct CpuUse {
     pub interrupt: f64,
     /// Taken by the hypervisor.
     pub steal: f64,
+    /// Whether the tool tells programs from the kernel. One figure for both stands in `user`.
+    pub is_split: bool,
     /// Averages since boot (first row of vmstat, first page of `top -n1`), hence weak.
     pub since_boot: bool,
     /// Where it was read.
@@ -75,7 +77,7 @@ pub struct CpuUse {
 impl CpuUse {
     /// No use yet, as read at a place.
     pub fn none(source: Source) -> Self {
-        Self { source, ..Self::default() }
+        Self { is_split: true, source, ..Self::default() }
     }
 
     /// The mean of several; `None` of none. It is cited where the first was read.
@@ -93,6 +95,7 @@ impl CpuUse {
             iowait: mean(|one| one.iowait),
             interrupt: mean(|one| one.interrupt),
             steal: mean(|one| one.steal),
+            is_split: all.iter().any(|one| one.is_split),
             since_boot: all.iter().all(|one| one.since_boot),
             source: first.source.clone(),
         })

@@ -22,8 +22,14 @@ static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
 /// The thread that a CPU runs while it stalls: a line of the dump.
 static RUNNING: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(\S+)\s+R\s+running task\b"));
 
+/// How a CPU was used while it did not come back: newer kernels print it, a line an interval.
+static UTILIZATION: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^#\d+:\s*\d+% system,\s*(\d+)% softirq,\s*(\d+)% hardirq,"));
+/// Interrupts with so many percent of a CPU hold it up, and not the thread that they interrupt.
+const MOST_PERCENT: f64 = 50.0;
+
 /// A CPU that was in the kernel without an end in sight.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lockup {
     /// Its number, where said.
     pub cpu: Option<String>,
@@ -31,6 +37,8 @@ pub struct Lockup {
     pub seconds: Option<String>,
     /// The thread it was in, where said.
     pub thread: Option<String>,
+    /// Percent of it that interrupts had, where they held it up.
+    pub interrupts: Option<f64>,
     /// Where it was read.
     pub source: Source,
 }
@@ -41,6 +49,7 @@ impl Facts {
         let log = &self.evidence().log;
         let mut running = log.iter().filter_map(|line| RUNNING.captures(line.value.trim()));
         let running = running.next().map(|found| found[1].to_owned());
+        let interrupts = self.interrupts_while_locked();
         let mut first = None;
         for line in log {
             let Some(found) = LOCKUP.captures(&line.value) else { continue };
@@ -48,7 +57,8 @@ impl Facts {
             let lockup = Lockup {
                 cpu: part(1),
                 seconds: part(2),
-                thread: part(3).or_else(|| running.clone()),
+                thread: part(3).or_else(|| running.clone()).filter(|_| interrupts.is_none()),
+                interrupts,
                 source: line.source.clone(),
             };
             if lockup.thread.is_some() {
@@ -57,6 +67,17 @@ impl Facts {
             first = first.or(Some(lockup));
         }
         first
+    }
+
+    /// What interrupts had of the CPUs that did not come back, percent, where that is most.
+    fn interrupts_while_locked(&self) -> Option<f64> {
+        let log = self.evidence().log.iter();
+        let rows = log.filter_map(|line| UTILIZATION.captures(line.value.trim()));
+        let parts: Vec<f64> =
+            rows.map(|row| (1..=2).filter_map(|at| row[at].parse::<f64>().ok()).sum()).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a number of lines")]
+        let mean = parts.iter().sum::<f64>() / parts.len().max(1) as f64;
+        (mean >= MOST_PERCENT).then_some(mean)
     }
 }
 
@@ -77,6 +98,14 @@ mod tests {
         let line = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [z_wr_iss:1234]";
         let found = lockup(line).unwrap();
         assert_eq!((found.thread.as_deref(), found.cpu.as_deref()), (Some("z_wr_iss"), Some("3")));
+        let storm = |hard: u32| {
+            let row = format!("  #1:   0% system,\t  0% softirq,\t{hard}% hardirq,\t  0% idle");
+            let log =
+                [line, &row].map(|text| Statement { value: text.to_owned(), source: source() });
+            Facts::new(Evidence { log: log.to_vec(), ..Evidence::default() }).lockup().unwrap()
+        };
+        assert_eq!((storm(100).thread, storm(100).interrupts), (None, Some(100.0)));
+        assert_eq!((storm(3).thread.as_deref(), storm(3).interrupts), (Some("z_wr_iss"), None));
         assert!(lockup("sd 0:0:0:0: [sda] Attached SCSI disk").is_none());
     }
 }

@@ -8,9 +8,6 @@ use std::sync::Arc;
 use super::{Facts, Known, absent};
 use crate::evidence::CpuUse;
 
-/// Use without any of the kernel's from which the tool cannot have told it apart.
-const UNSPLIT_PERCENT: f64 = 5.0;
-
 impl Facts {
     /// Use of all CPUs, percent, by state.
     pub fn cpu(&self, state: &str) -> Known<f64> {
@@ -19,9 +16,8 @@ impl Facts {
             return absent("CPU use by state (vmstat 1 10)");
         }
         // Tools that show one figure do not tell programs from the kernel.
-        let split = rows.iter().any(|row| row.system + row.interrupt > 0.0)
-            || rows.iter().all(|row| row.user < UNSPLIT_PERCENT);
-        if !split && matches!(state, "user" | "system" | "interrupt") {
+        if !rows.iter().any(|row| row.is_split) && matches!(state, "user" | "system" | "interrupt")
+        {
             return absent("CPU use by programs and by the kernel");
         }
         let mut sum = 0.0;

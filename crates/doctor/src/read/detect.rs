@@ -200,7 +200,10 @@ fn is_dtrace(text: &str) -> bool {
 
 fn begins_atop(text: &str) -> bool {
     text.starts_with("PRC |")
-        || text.starts_with("CPU |") && text.contains("sys") && text.contains("idle")
+        || text.starts_with("CPL | avg1")
+        || ["CPU |", "cpu |"].iter().any(|begin| text.starts_with(begin))
+            && text.contains("sys")
+            && text.contains("idle")
         || text.starts_with("ATOP - ")
         || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
 }

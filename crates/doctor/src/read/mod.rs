@@ -160,7 +160,8 @@ fn add_idle_row(evidence: &mut Evidence) {
     }
     // Who has the rest is the kernel or a program: rows do not tell.
     let rest = 100.0 - percent;
-    evidence.cpu.push(CpuUse { user: rest, idle: percent, ..CpuUse::none(idle.source) });
+    let none = CpuUse::none(idle.source);
+    evidence.cpu.push(CpuUse { user: rest, idle: percent, is_split: false, ..none });
 }
 
 /// Where only single CPUs are shown, their mean is the use of all of them.

@@ -66,8 +66,7 @@ fn evidence(source: &str, subject: &Subject, means: &Means, name: &str) -> Evide
             iowait: host("cpu_iowait").unwrap_or(0.0),
             interrupt: host("cpu_irq").unwrap_or(0.0),
             steal: host("cpu_steal").unwrap_or(0.0),
-            since_boot: false,
-            source: source_of.clone(),
+            ..CpuUse::none(source_of.clone())
         });
     }
     let cpus = means.values.iter().filter(|(name, _)| name.starts_with("host.core_usr.")).count();

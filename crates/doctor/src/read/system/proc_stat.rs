@@ -57,6 +57,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
                 iowait: part(4),
                 interrupt: part(5) + part(6),
                 steal: part(7),
+                is_split: true,
                 since_boot: false,
                 source: figure.source.clone(),
             });

@@ -36,7 +36,8 @@ pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut R
         }
     }
     if let Some((share, source)) = busiest {
-        let used = CpuUse { user: share, idle: 100.0 - share, ..CpuUse::none(source) };
+        let none = CpuUse { is_split: false, ..CpuUse::none(source) };
+        let used = CpuUse { user: share, idle: 100.0 - share, ..none };
         reading.evidence.cpu.push(used);
     }
 }

@@ -1,5 +1,7 @@
 //! Walks through a section of a table: headings, rows, and what belongs to neither.
 
+use std::collections::{HashMap, HashSet};
+
 use super::clock::{self, Before};
 use super::format::{Boot, Format, Percent, Rows, To};
 use super::layout::Layout;
@@ -23,6 +25,10 @@ pub(crate) struct Table<'a, 'l> {
     /// The process that the threads below it are of.
     process: Option<u64>,
     omits_boot: bool,
+    /// Whether the command was asked for one report, which is of all the time since the start.
+    is_of_boot: bool,
+    /// Which rows were shown, by heading and by what they are of.
+    shown: HashSet<(usize, Option<&'a str>)>,
 }
 
 /// A row is tried under so many headings.
@@ -78,6 +84,8 @@ impl<'a, 'l> Table<'a, 'l> {
             rows: Vec::new(),
             process: None,
             omits_boot: command.is_some_and(omits_boot),
+            is_of_boot: command.is_some_and(has_no_interval),
+            shown: HashSet::new(),
         }
     }
 
@@ -161,24 +169,41 @@ impl<'a, 'l> Table<'a, 'l> {
         let time_s = before.time_s.or_else(|| last().and_then(|row| row.time_s));
         let since_boot = match format.boot {
             Boot::Never => false,
-            Boot::First => !self.omits_boot && self.rows.iter().all(|row| row.layout != at),
-            Boot::WithHeading => before.time_s.is_some() && before.time_s == self.before.time_s,
-        };
-        if format.percent.is_some() {
-            // Threads are drawn below the process they are of.
-            if let Some(process) = list::process_of_threads(layout, &cells) {
-                self.process = Some(process);
-                return true;
+            Boot::First => {
+                let of = sink::scope(layout, &cells);
+                self.shown.insert((at, of)) && !self.omits_boot
             }
+            Boot::WithHeading => {
+                let of_heading = self.before.time_s;
+                let is_list = format.percent.is_some();
+                of_heading.is_some() && before.time_s == of_heading
+                    || of_heading.is_none() && is_list && self.is_of_boot
+            }
+        };
+        let mut is_process = false;
+        if format.percent.is_some() {
             if !list::is_row(layout, &cells) {
                 return false;
             }
+            // Threads are drawn below the process they are of.
+            let process = list::process_of_threads(layout, &cells);
+            is_process = process.is_some();
+            self.process = process.or(self.process);
         } else if sink::figures(layout, &cells).is_empty() {
             return false;
         }
         let (process, average) = (self.process, before.average);
-        let row = sink::Row { layout: at, cells, line, list, time_s, average, since_boot, process };
-        self.rows.push(row);
+        self.rows.push(sink::Row {
+            layout: at,
+            cells,
+            line,
+            list,
+            time_s,
+            average,
+            since_boot,
+            process,
+            is_process,
+        });
         true
     }
 
@@ -220,11 +245,38 @@ fn threads(
     for list in rows.chunk_by(|one, other| one.list == other.list) {
         let cells: Vec<&[&str]> = list.iter().map(|row| &row.cells[..]).collect();
         let are_threads = list::are_threads(layout, &cells);
-        for (row, _) in list.iter().zip(are_threads).filter(|(_, is_thread)| !is_thread) {
+        let cut = cut_processes(layout, list);
+        let is_cut = |row: &sink::Row<'_, '_>| row.process.is_some_and(|one| cut.contains(&one));
+        for (row, is_thread) in list.iter().zip(are_threads) {
+            if is_thread || row.is_process != is_cut(row) {
+                continue;
+            }
             reading.list = row.list;
             sink::thread(layout, row, of_one, reading);
         }
     }
+}
+
+/// Threads of a process that have less than this part of its figure were cut off.
+const CUT_PART: f64 = 0.5;
+
+/// Processes of which only a part of the threads is shown below them.
+fn cut_processes(layout: &Layout<'_>, rows: &[&sink::Row<'_, '_>]) -> HashSet<u64> {
+    // Of each process its own figure, and the sum of its threads.
+    let mut figures: HashMap<u64, (f64, f64)> = HashMap::new();
+    for row in rows {
+        let Some(process) = row.process else { continue };
+        let own = layout.figures(To::Percent, &row.cells).next().unwrap_or_default();
+        let (whole, threads) = figures.entry(process).or_default();
+        *(if row.is_process { whole } else { threads }) += own;
+    }
+    let is_cut = |(_, (whole, threads)): &(u64, (f64, f64))| *threads < CUT_PART * whole;
+    figures.into_iter().filter(is_cut).map(|(process, _)| process).collect()
+}
+
+/// Whether the command names no number, so no interval either.
+fn has_no_interval(command: &str) -> bool {
+    command.split_whitespace().all(|word| word.parse::<f64>().is_err())
 }
 
 /// Whether the command leaves out the report since boot (`iostat -y`).

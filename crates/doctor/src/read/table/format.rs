@@ -126,9 +126,10 @@ pub(crate) enum Rows {
 pub(crate) enum Boot {
     /// None.
     Never,
-    /// The first, unless it was left out by `-y`.
+    /// The first of each device or CPU, unless it was left out by `-y`.
     First,
-    /// One that was printed at the moment of its heading.
+    /// One that was printed at the moment of its heading, and a list by a command that names no
+    /// interval.
     WithHeading,
 }
 
@@ -357,9 +358,9 @@ pub(super) fn names<'h>(heading: &'h str, format: &Format) -> Vec<&'h str> {
         found.push(&rest[..end]);
         rest = rest[end..].trim_start_matches(is_gap);
     }
-    // The number of a page (`1/29`), the mark of a report (`_cpu_`).
+    // The number of a page (`1/29`, `1/1673e4`), the mark of a report (`_cpu_`).
     let is_page =
-        |(page, of): (&str, &str)| page.parse::<u32>().is_ok() && of.parse::<u32>().is_ok();
+        |(page, of): (&str, &str)| page.parse::<u32>().is_ok() && of.parse::<f64>().is_ok();
     let is_mark = |word: &&str| {
         word.starts_with('_') && word.ends_with('_') || word.split_once('/').is_some_and(is_page)
     };

@@ -19,6 +19,8 @@ pub(super) struct Row<'a, 'l> {
     pub(super) average: bool,
     pub(super) since_boot: bool,
     pub(super) process: Option<u64>,
+    /// It is of that process itself, whose threads stand below it.
+    pub(super) is_process: bool,
 }
 
 /// One figure of a row: the table that it goes into if that is one of its own, its name and value.
@@ -73,8 +75,9 @@ fn put(table: &mut Rows, figure: &Figure, line: &Line<'_>) {
     }
 }
 
-fn scope<'a>(layout: &Layout<'_>, row: &Row<'a, '_>) -> Option<&'a str> {
-    layout.cell(To::Scope, &row.cells).or_else(|| layout.cell(To::Cpu, &row.cells))
+/// What a row is of: a device, or a CPU.
+pub(super) fn scope<'a>(layout: &Layout<'_>, cells: &[&'a str]) -> Option<&'a str> {
+    layout.cell(To::Scope, cells).or_else(|| layout.cell(To::Cpu, cells))
 }
 
 /// A time of day in a column of its own, or before the row.
@@ -87,7 +90,7 @@ pub(super) fn table(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &mut Readin
     let figures = figures(layout, &row.cells);
     for name in layout.format.tables {
         let mut table = reading.table(name).taken(time(layout, row));
-        table.table.scope = scope(layout, row).map(str::to_owned);
+        table.table.scope = scope(layout, &row.cells).map(str::to_owned);
         let own = figures.iter().filter(|figure| figure.table.is_none());
         own.for_each(|figure| put(&mut table, figure, row.line));
         reading.push(table);
@@ -130,7 +133,14 @@ pub(super) fn thread(
     if of_one {
         thread.cpu_percent = thread.machine_percent.take();
     }
-    thread.process = row.process.or(thread.process);
+    if row.since_boot {
+        thread.life_percent = thread.cpu_percent.take();
+    }
+    if row.is_process {
+        thread.id = row.process;
+    } else {
+        thread.process = row.process.or(thread.process);
+    }
     let mut figures = figures(layout, &row.cells);
     // pidstat prints -1 for what it may not see.
     figures.retain(|figure| figure.value >= 0.0);
@@ -148,7 +158,7 @@ pub(super) fn intervals(layout: &Layout<'_>, rows: &[&Row<'_, '_>], reading: &mu
     let mut scopes: Vec<Option<&str>> = Vec::new();
     let mut of_scope: HashMap<Option<&str>, Vec<&Row<'_, '_>>> = HashMap::new();
     for row in rows {
-        let scope = scope(layout, row);
+        let scope = scope(layout, &row.cells);
         let known = of_scope.entry(scope).or_default();
         if known.is_empty() {
             scopes.push(scope);

@@ -60,7 +60,7 @@ impl<'e> Reading<'e> {
     /// The use of CPUs of which only the sum is known.
     pub(crate) fn busy(&self, percent: f64, line: &Line<'_>) -> CpuUse {
         let user = percent.clamp(0.0, 100.0);
-        CpuUse { user, idle: 100.0 - user, ..CpuUse::none(self.at(line)) }
+        CpuUse { user, idle: 100.0 - user, is_split: false, ..CpuUse::none(self.at(line)) }
     }
 
     /// Gives a line back: it is not of the reader's format (a sentence, damage).

@@ -68,8 +68,9 @@ impl<'l> Moment<'l> {
             let parts = share("user").zip(system).map(|(user, system)| user + system);
             let Some(all) = all.or(parts) else { continue };
             let used = reading.busy(all, line);
+            let is_split = system.is_some();
             let system = system.unwrap_or_default();
-            let used = CpuUse { system, user: (used.user - system).max(0.0), ..used };
+            let used = CpuUse { system, user: (used.user - system).max(0.0), is_split, ..used };
             if is_idle(&name) {
                 reading.evidence.cpu.push(used);
             } else {

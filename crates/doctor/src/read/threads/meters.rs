@@ -45,7 +45,10 @@ pattern!(
     CPU_METER,
     r"(?:(CPU|Avg|\d{1,4})\s{0,3}\[[^\]\[%]*?|\bC(PU|\d{1,4})\s+)(\d+(?:[.,]\d+)?)\s*%"
 );
-pattern!(CPU, r"^(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$");
+pattern!(
+    CPU,
+    r"^(?:Load Avg:.*\s)?(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$"
+);
 // A second CPU on the same line.
 pattern!(NEXT_CPU, r"\s%?Cpu\s?\d+\s*:");
 // `45.3/10.0  55[||||` of newer ones tells user and system.

@@ -37,6 +37,10 @@ static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
 static ATOP_CPU: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\|\s*cpu0*(\d{1,4}) w\s+(\d+)%").expect("a constant pattern"));
 
+/// How busy a disk is: `DSK | sda | busy 96%`.
+static ATOP_BUSY: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\|\s*busy\s+(\d+)%").expect("a constant pattern"));
+
 /// The first screen is of all the time since the machine started: `1839d20h58m49 elapsed`.
 static ATOP_DAYS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b\d+d\d{1,2}h\S* elapsed").expect("a constant pattern"));
@@ -66,6 +70,13 @@ pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
         }
         reading.push(table);
+        if matches!(label, "DSK" | "LVM" | "MDD") && !since_boot {
+            let device = text.split('|').nth(1).unwrap_or_default().trim();
+            let mut disk = reading.table("atopsar").scope(device.to_owned());
+            let busy = ATOP_BUSY.captures(text).and_then(|found| number::plain(&found[1]));
+            disk.gauge("busy_percent", busy, line);
+            reading.push(disk);
+        }
         if label == "CPU" {
             reading.evidence.cpu.push(cpu::per_cpu(used));
         } else if let Some(found) = ATOP_CPU.captures(text).filter(|_| label == "cpu") {

@@ -19,7 +19,11 @@ pub(crate) static IOSTAT: [Format; 2] = [
         heading: Heading::of("avg-cpu: %idle", ""),
         clocked: true,
         boot: Boot::First,
-        columns: &[column("%user|%nice|%system|%iowait|%steal|%idle", To::Used, Unit::Percent)],
+        columns: &[column(
+            "%user|%nice|%system|%sys|%iowait|%steal|%idle",
+            To::Used,
+            Unit::Percent,
+        )],
         silent: &["Linux ", "extended device statistics"],
         above: &["avg-cpu: "],
         ..FORMAT

@@ -69,6 +69,7 @@ pub(crate) static SARS: [Format; 2] = [
 pub(crate) static MPSTAT_ILLUMOS: [Format; 1] = [Format {
     name: "mpstat of illumos",
     heading: Heading::of("CPU xcal idl", ""),
+    boot: Boot::First,
     tables: &["mpstat"],
     columns: &[
         column("CPU", To::Cpu, Unit::Cpu),

@@ -1,6 +1,8 @@
 //! Lists of threads, processes and containers.
 
-use crate::read::table::{Column, FORMAT, Format, Heading, Percent, To, Unit, column, gauge, rate};
+use crate::read::table::{
+    Boot, Column, FORMAT, Format, Heading, Percent, To, Unit, column, gauge, rate,
+};
 
 /// `pidstat` with any of its options, in any language and clock.
 pub(crate) static PIDSTAT: [Format; 1] = [Format {
@@ -11,6 +13,7 @@ pub(crate) static PIDSTAT: [Format; 1] = [Format {
     ),
     clocked: true,
     percent: Some(Percent::OneCpu),
+    boot: Boot::WithHeading,
     columns: &[
         column("USER", To::Nothing, Unit::Word),
         column("UID|CPU|StkSize|StkRef|RSS|threads|fd-nr", To::Nothing, Unit::Number),
@@ -56,7 +59,7 @@ const OF_PS: [Column; 2] = [
         Unit::Word,
     ),
 ];
-const FOREIGN: &str = "#* TIME+ WCPU VIRT KSTACK %VSZ SYSCPU DSK";
+const FOREIGN: &str = "#* TIME+ WCPU USERNAME VIRT KSTACK %VSZ SYSCPU DSK";
 const PS_OF_LIFE: Format =
     Format { name: "ps", percent: Some(Percent::Life), columns: &OF_PS, ..FORMAT };
 const PS_OF_NOW: Format = Format { percent: Some(Percent::OneCpu), ..PS_OF_LIFE };
@@ -169,7 +172,11 @@ pub(crate) static CONTAINERS: [Format; 1] = [Format {
         column("NAME|CONTAINER|CONTAINER ID|ID", To::Command, Unit::Word),
         column("CPU %", To::Percent, Unit::Percent),
         column("MEM %|AVG CPU %", To::Nothing, Unit::Percent),
-        column("MEM USAGE / LIMIT|NET I/O|BLOCK I/O|NET IO|BLOCK IO", To::Nothing, Unit::Pair),
+        column(
+            "MEM USAGE / LIMIT|MEM USAGE/LIMIT|NET I/O|BLOCK I/O|NET IO|BLOCK IO",
+            To::Nothing,
+            Unit::Pair,
+        ),
         column("CPU TIME", To::Nothing, Unit::Word),
     ],
     ..FORMAT
