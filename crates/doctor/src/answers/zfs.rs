@@ -260,7 +260,10 @@ impl Zfs {
         }
         // All that a mount does is done by its process.
         if let Some(own) = own.filter(|_| self.name == "ogive") {
-            return self.because(Among::No, format!("its process uses {}", Range::exact(least, own.of).words()));
+            return self.because(
+                Among::No,
+                format!("its process uses {}", Range::exact(least, own.of).words()),
+            );
         }
         let first = users.first().filter(|first| !self.is_one(first) && first.kind != Kind::Zfs);
         let exclusion = first

@@ -21,6 +21,7 @@ use crate::read;
 use unpack::whole;
 
 pub use pack::{BUNDLE_VERSION, BundleWriter};
+pub use sampled::add_profile;
 
 /// As much of one input is unpacked.
 pub const MAX_INPUT_BYTES: u64 = 512 << 20;

@@ -100,7 +100,7 @@ pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
 }
 
 /// Adds a profile to evidence under a name.
-fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
+pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     let input: Arc<str> = Arc::from(name);
     let converted = evidence_of(&input, profile, &programs(evidence));
     let said = |value: &str| Statement { value: value.to_owned(), source: Source::whole(&input) };
