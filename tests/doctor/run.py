@@ -106,6 +106,12 @@ def machine():
     return user + nice + system + irq + softirq + steal, iowait
 
 
+def asked_s():
+    """CPU of what was asked so far: children that were waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def outputs(load, work, seconds):
     """The file that a tool makes, for the loads that give a tool's output."""
     if load.ask.startswith("perf"):
@@ -172,7 +178,9 @@ def faults(load, answer, code, truth):
                 found.append(f"{load.user} is given {said:.2f} CPUs, and used {own:.2f}")
     if not load.output and elapsed > 1 and not load.ask:
         said = given["cpu"].get("busy_cpus")
-        if said is None or abs(said - cpus) > max(CLOSE_CPUS, CLOSE_PART * cpus):
+        close = max(CLOSE_CPUS, CLOSE_PART * cpus)
+        # The doctor leaves out its own work, which is a part of it where it is built for tests.
+        if said is None or not cpus - truth["asking"] - close <= said <= cpus + close:
             found.append(f"{said} CPUs are said to be busy, and {cpus:.2f} were")
         total = sum(u["cpus"] or 0 for u in users)
         if said is not None and total > said * 1.1 + 0.1:
@@ -210,12 +218,14 @@ def run(load, ways, seconds, keep):
             if load.output and way != "live":
                 continue
             before, own, waited = machine(), group.used_s(), time.monotonic()
+            asking = asked_s()
             done = ask(load, way, work, seconds)
             after, elapsed = machine(), time.monotonic() - waited
             truth = {
                 "elapsed": elapsed,
                 "busy": (after[0] - before[0]) / elapsed,
                 "own": (group.used_s() - own) / elapsed,
+                "asking": (asked_s() - asking) / elapsed,
             }
             try:
                 answer = json.loads(done.stdout)
