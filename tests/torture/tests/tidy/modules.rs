@@ -33,7 +33,8 @@ fn place(file: &Path) -> Option<(String, Module)> {
         module.push(last);
     }
     let is_test = module.iter().any(|part| part == "tests" || part == "testing");
-    (name.starts_with("crates/") && !is_test).then_some((name, module))
+    let is_ours = name.starts_with("crates/") || name.starts_with("tests/");
+    (is_ours && !is_test).then_some((name, module))
 }
 
 /// The text without comments, and without test modules that stand in it.

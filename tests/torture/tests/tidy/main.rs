@@ -49,7 +49,7 @@ const MODULE_ARROWS: [(&str, &str); 8] = [
         "completions and manual pages are made from the command line that they are part of",
     ),
     (
-        "crates/torture: a circle of access, attributes, contents, names",
+        "tests/torture: a circle of access, attributes, contents, names",
         "`access` runs an operation, the others are its operations on the `Side` that it has",
     ),
 ];
@@ -165,7 +165,7 @@ fn nothing_is_left_undone() {
     let mut faults = Vec::new();
     for (file, text) in texts() {
         // The rules themselves must name what they forbid.
-        if file.starts_with("crates/torture/tests/tidy") {
+        if file.starts_with("tests/torture/tests/tidy") {
             continue;
         }
         for fault in rules::left_undone(&Lines::of(&text)) {
@@ -206,7 +206,7 @@ fn names_are_the_fields() {
     let mut faults = Vec::new();
     for (file, text) in sources() {
         // The rules themselves must name what they forbid.
-        if file.starts_with("crates/torture/tests/tidy") {
+        if file.starts_with("tests/torture/tests/tidy") {
             continue;
         }
         for fault in rules::own_words(&Lines::of(&text)) {
@@ -219,7 +219,7 @@ fn names_are_the_fields() {
 #[test]
 fn skipped_tests_are_heard_of() {
     check(|file, lines| {
-        let is_rule = file.starts_with("crates/torture/tests/tidy");
+        let is_rule = file.starts_with("tests/torture/tests/tidy");
         if is_rule { Vec::new() } else { rules::unheard_skips(lines) }
     });
 }
@@ -258,7 +258,7 @@ fn shell_scripts_fit_a_window() {
 fn no_path_of_one_machine() {
     let mut faults = Vec::new();
     for (file, text) in texts() {
-        if file.starts_with("crates/torture/tests/tidy") {
+        if file.starts_with("tests/torture/tests/tidy") {
             continue;
         }
         for fault in rules::machine_paths(&Lines::of(&text)) {
@@ -277,7 +277,8 @@ fn packages_come_from_the_public_registry() {
 #[test]
 fn arrows_run_down_only() {
     let mut manifests = BTreeMap::new();
-    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+    let folders = ["crates", "tests"].map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
+    for entry in folders.into_iter().flatten() {
         let manifest = entry.unwrap().path().join("Cargo.toml");
         if let Ok(text) = std::fs::read_to_string(&manifest) {
             manifests.insert(arrows::name(&text).unwrap(), text);
