@@ -280,7 +280,7 @@ impl<K, V> Core<K, V> {
         (at, keep_ghost): (At, bool),
         leaving: &mut Leaving<K, V>,
     ) -> bool {
-        if at.list == List::Mfu && balance.rule(at.kind).is_some_and(|rule| rule != Rule::Arc) {
+        if at.list == List::Mfu && balance.rule(at.kind).is_some_and(Rule::merges_lists) {
             // The published stamp of MFU may be too old. Then MRU may have the older entry.
             let published = guard.tail_stamp(at.index());
             guard.sort(at);
@@ -288,7 +288,10 @@ impl<K, V> Core<K, V> {
                 return true;
             }
         }
-        if balance.rule(at.kind) == Some(Rule::TwoQueues) && self.another_round(guard, at) {
+        if let Some(rule) = balance.rule(at.kind)
+            && rule.gives_rounds()
+            && self.another_round(guard, (at, rule))
+        {
             guard.flush(balance);
             return true;
         }
@@ -312,12 +315,12 @@ impl<K, V> Core<K, V> {
 
     /// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. Returns
     /// whether the oldest of a list was such an entry.
-    fn another_round(&self, guard: &mut SublistGuard<'_, K, V>, at: At) -> bool {
+    fn another_round(&self, guard: &mut SublistGuard<'_, K, V>, (at, rule): (At, Rule)) -> bool {
         let Some(id) = guard.oldest(at) else {
             return false;
         };
         let on = if at.waits { On::Window } else { On::main(at.list) };
-        let Some(left) = kernel::another_round(Rule::TwoQueues, on, guard.uses(id)) else {
+        let Some(left) = kernel::another_round(rule, on, guard.uses(id)) else {
             return false;
         };
         let event = if at.waits { Event::WindowAdmitted } else { Event::SecondChances };

@@ -13,7 +13,6 @@ use super::evict::{FEW, Leaving};
 use super::hold::Hold;
 use crate::counters::Event;
 use crate::flight::{Flight, Landing};
-use crate::policy::duel::Rule;
 use crate::policy::duel::kernel::LEFTOVERS_PER_ARRIVAL;
 use crate::policy::transition::Arrival;
 use crate::policy::{Access, Balance, Kind, List, Step};
@@ -291,7 +290,7 @@ impl<K, V> Core<K, V> {
         };
         guard.settle(ticket.id, as_what, (value, weight_bytes), stamp);
         let kind = ticket.kind;
-        if as_what.0 == MFU && self.rule(kind) == Rule::Lirs && self.goes_by_rules() {
+        if as_what.0 == MFU && self.rule(kind).demotes() {
             let mut ledger = self.ledger();
             guard.flush(&mut ledger.balance);
             ledger.balance.require_demotions(kind);

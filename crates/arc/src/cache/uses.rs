@@ -10,10 +10,9 @@ use super::core::Core;
 use super::evict::Leaving;
 use crate::counters::Event;
 use crate::policy::balance::rules::ListEnds;
-use crate::policy::duel::Rule;
-use crate::policy::duel::kernel::Used;
+use crate::policy::duel::kernel::{self, Used};
 use crate::policy::{Balance, Kind, List, Step};
-use crate::table::{Demoted, Note, PROMOTED, SublistGuard, TOUCHED, WAITING, WATCHED};
+use crate::table::{Demoted, Note, PROMOTED, SublistGuard, TOUCHED, WAITING, WATCHED, Word};
 
 impl<K, V> Core<K, V> {
     /// Applies what hits have noted in a locked sublist: in this thread, or with `all` in every
@@ -38,9 +37,8 @@ impl<K, V> Core<K, V> {
 
     /// Moves an entry that has been used to where the use puts it.
     fn used(&self, guard: &mut SublistGuard<'_, K, V>, id: u32, by_demand: bool, may_wait: bool) {
-        let word = guard.word(id);
-        if !word.is(WAITING) || self.rule(word.kind()) != Rule::Lirs {
-            self.used_simply(guard, id, by_demand);
+        if let Some(used) = self.used_unseen(guard.word(id)) {
+            self.used_simply(guard, id, by_demand, used);
             return;
         }
         let ledger = if may_wait { Some(self.ledger()) } else { self.try_ledger() };
@@ -57,26 +55,36 @@ impl<K, V> Core<K, V> {
         balance: &mut Balance,
         id: u32,
     ) {
-        let word = guard.word(id);
-        if word.is(WAITING) && self.rule(word.kind()) == Rule::Lirs {
-            self.used_beside(guard, balance, id, false);
-        } else {
-            self.used_simply(guard, id, false);
+        match self.used_unseen(guard.word(id)) {
+            Some(used) => self.used_simply(guard, id, false, used),
+            None => self.used_beside(guard, balance, id, false),
         }
         guard.flush(balance);
     }
 
-    fn used_simply(&self, guard: &mut SublistGuard<'_, K, V>, id: u32, by_demand: bool) {
-        let word = guard.word(id);
-        if !word.is(WAITING) {
-            guard.move_up(id, self.arrivals());
-        } else if self.rule(word.kind()) == Rule::TwoQueues {
-            // Its uses decide when it leaves the window.
-            guard.count_use(id, by_demand);
-        } else if by_demand {
-            guard.admit(id, self.arrivals());
+    /// What a use does to an entry with this word, if the rule says it without the ledger. An entry
+    /// that does not wait goes to the head of its list, or of MFU if its word says so.
+    fn used_unseen(&self, word: Word) -> Option<Used> {
+        if word.is(WAITING) {
+            kernel::used_in_window_unseen(self.rule(word.kind()))
         } else {
-            guard.move_up(id, self.arrivals());
+            Some(Used::Mfu)
+        }
+    }
+
+    fn used_simply(
+        &self,
+        guard: &mut SublistGuard<'_, K, V>,
+        id: u32,
+        by_demand: bool,
+        used: Used,
+    ) {
+        match used {
+            Used::Stays => guard.count_use(id, by_demand),
+            Used::Mfu if by_demand && guard.word(id).is(WAITING) => {
+                guard.admit(id, self.arrivals());
+            }
+            Used::Mfu | Used::Window => guard.move_up(id, self.arrivals()),
         }
     }
 

@@ -2,9 +2,8 @@
 //! evict or to forget next.
 //!
 //! # One kind: ARC
-//! With entries of one kind and of one weight this is ARC as printed (Megiddo and Modha, "ARC: A
-//! Self-Tuning, Low Overhead Replacement Cache", FAST '03, Fig. 4), with bytes in the place of
-//! pages and `p` a real number:
+//! With entries of one kind and of one weight this is ARC as printed, with bytes in the place of
+//! pages and `p` a real number. The arithmetic is in `policy/arc.rs`:
 //! - a hit in the MRU ghosts raises `p` by the weight of the entry times max(1, MFU ghosts / MRU
 //!   ghosts), and a hit in the MFU ghosts lowers it likewise;
 //! - REPLACE takes from MRU if MRU is larger than `p` (or as large, if the newcomer is an MFU
@@ -35,7 +34,7 @@
 pub(crate) mod rules;
 
 use self::rules::Rules;
-use super::duel::kernel;
+use super::arc::{self, ListBytes};
 use super::state::{Kind, LISTS, List, list_index, window_index};
 
 /// The fraction of the cache that is metadata's before any ghost hit.
@@ -280,8 +279,8 @@ impl Balance {
             return self.excess_bytes() > 0 || self.ghosts_are_over();
         }
         let over_ghosts = |kind| {
-            let ghosts = self.size_bytes(kind, List::Mru, true);
-            ghosts > 0 && self.size_bytes(kind, List::Mru, false) + ghosts > self.target_bytes
+            let bytes = self.list_bytes(kind);
+            bytes.mru_ghosts > 0 && bytes.once_over(0, self.target_bytes) > 0
         };
         let total = self.size_bytes.iter().sum::<u64>();
         self.excess_bytes() > 0
@@ -365,7 +364,7 @@ impl Balance {
         let capacity = self.capacity_bytes(kind);
         let p = self.mru_target_bytes[kind as usize].min(capacity);
         self.mru_target_bytes[kind as usize] =
-            kernel::adapted_target(p, capacity, (list, weight_bytes), ghosts);
+            arc::adapted_target(p, capacity, (list, weight_bytes), ghosts);
         let weight = weight_bytes as f64;
         if self.live_bytes(kind.other()) > 0 {
             let ghosts = self.ghost_bytes(Kind::Data) + self.ghost_bytes(Kind::Metadata);
@@ -395,9 +394,9 @@ impl Balance {
                 Some(_) => continue,
                 None => 0,
             };
-            let mru_ghosts = self.size_bytes(kind, List::Mru, true);
-            if self.size_bytes(kind, List::Mru, false) + mru_ghosts + joins > target {
-                if mru_ghosts > 0 {
+            let bytes = self.list_bytes(kind);
+            if bytes.once_over(joins, target) > 0 {
+                if bytes.mru_ghosts > 0 {
                     return Step::Forget { kind, list: List::Mru };
                 }
                 if joins > 0 && over && can_evict(kind, List::Mru) {
@@ -407,26 +406,28 @@ impl Balance {
         }
         let total = self.size_bytes.iter().sum::<u64>() + weight;
         if total > target.saturating_mul(2)
-            && let Some((kind, list)) = self.ghosts_to_forget()
+            && let kind = self.kind_with_more_ghosts()
+            && let Some(list) = self.list_bytes(kind).ghosts_to_forget()
         {
             return Step::Forget { kind, list };
         }
         if over { self.victim(incoming, can_evict) } else { Step::Fits }
     }
 
-    /// The kind with more ghosts gives. Of its lists it is the one that is longer with its ghosts,
-    /// as in the paper, where this is always MFU at `2c`.
-    fn ghosts_to_forget(&self) -> Option<(Kind, List)> {
+    /// The lists of one kind, as ARC counts them.
+    const fn list_bytes(&self, kind: Kind) -> ListBytes {
+        ListBytes {
+            mru: self.size_bytes(kind, List::Mru, false),
+            mfu: self.size_bytes(kind, List::Mfu, false),
+            mru_ghosts: self.size_bytes(kind, List::Mru, true),
+            mfu_ghosts: self.size_bytes(kind, List::Mfu, true),
+        }
+    }
+
+    /// The kind that gives when both together have too many ghosts.
+    const fn kind_with_more_ghosts(&self) -> Kind {
         let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
-        let kind = if more_data { Kind::Data } else { Kind::Metadata };
-        let with_ghosts =
-            |list| self.size_bytes(kind, list, false) + self.size_bytes(kind, list, true);
-        let longer =
-            if with_ghosts(List::Mru) > with_ghosts(List::Mfu) { List::Mru } else { List::Mfu };
-        let list = [longer, longer.other()];
-        list.into_iter()
-            .find(|&list| self.size_bytes(kind, list, true) > 0)
-            .map(|list| (kind, list))
+        if more_data { Kind::Data } else { Kind::Metadata }
     }
 
     /// The kind that has to give first.
@@ -451,13 +452,10 @@ impl Balance {
         Step::NotEnough
     }
 
-    /// REPLACE of the paper.
     fn preferred(&self, kind: Kind, incoming: Option<&Incoming>) -> List {
-        let mru = self.size_bytes(kind, List::Mru, false);
-        let p = self.mru_target_bytes(kind);
+        let mru_bytes = self.size_bytes(kind, List::Mru, false);
         let was_mfu_ghost = incoming.is_some_and(|entry| entry.kind == kind && entry.was_mfu_ghost);
-        let mru_has_more = mru as f64 > p || (was_mfu_ghost && mru as f64 >= p);
-        if mru > 0 && mru_has_more { List::Mru } else { List::Mfu }
+        arc::replace(mru_bytes, self.mru_target_bytes(kind), was_mfu_ghost)
     }
 }
 

@@ -11,9 +11,12 @@
 //! balance, and lists of its own behind locks; tests compare it with the witness. In a [`Sublist`]
 //! a held entry is on no list. In the cache it stays on its list until an eviction meets it.
 //!
+//! ARC's arithmetic (`p`, REPLACE, the bounds of ghosts) is written once, in `arc.rs`.
+//!
 //! The duel: its four rules are written once, in `duel/kernel.rs`, over a trait. The shadow
 //! directories of [`duel`] and the cache's own lists (`balance/rules.rs`) both implement it.
 
+mod arc;
 pub(crate) mod balance;
 pub mod duel;
 mod single;

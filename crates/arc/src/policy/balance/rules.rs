@@ -212,7 +212,7 @@ impl Balance {
     /// Something went to MFU that was not on main: main's oldest have to make room there.
     pub(crate) fn require_demotions(&mut self, kind: Kind) {
         if let Some(rules) = &mut self.rules {
-            rules.demotions_due[kind as usize] = rules.of[kind as usize] == Rule::Lirs;
+            rules.demotions_due[kind as usize] = rules.of[kind as usize].demotes();
         }
     }
 
@@ -265,8 +265,7 @@ impl Balance {
             return step;
         }
         if self.ghosts_are_over() {
-            let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
-            let kind = if more_data { Kind::Data } else { Kind::Metadata };
+            let kind = self.kind_with_more_ghosts();
             if let Some(list) = ends.older_ghosts(kind) {
                 return Step::Forget { kind, list };
             }

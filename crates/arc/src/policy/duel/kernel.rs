@@ -1,9 +1,8 @@
 //! What the four rules say: where an arrival goes, what a use does, which list gives next, and
 //! whether what leaves is remembered. A rule's choice is written here and nowhere else.
 //!
-//! The engine's lists are spread over sublists, so a few other places ask for a rule by name:
-//! `cache/{miss,uses,evict}.rs`, `balance/rules.rs` and `duel/ruled_cache.rs`. docs/policy.md
-//! ("Another rule") lists them.
+//! The engine's lists are spread over sublists, so it also asks a rule before it looks at them: the
+//! questions of [`Rule`] and [`used_in_window_unseen`]. What is printed of ARC is in `policy/arc.rs`.
 //!
 //! A rule sees five lists of one kind through [`Lists`]. Two things have such lists. A shadow
 //! directory ([`RuledCache`](super::ruled_cache::RuledCache)) knows all of them exactly. The
@@ -15,6 +14,7 @@
 
 use super::rule::{Constants, Rule, USES_TO_ADMIT};
 use crate::policy::List;
+use crate::policy::arc::{self, ListBytes};
 
 /// How many ghosts and window entries that a change of rule has left, one arrival takes away.
 pub(crate) const LEFTOVERS_PER_ARRIVAL: u8 = 4;
@@ -152,11 +152,19 @@ pub(crate) fn waits(lists: &impl Lists, weight_bytes: u64) -> bool {
 
 /// What a use does to an entry of the window. `is_recent` as for [`comes_back`].
 pub(crate) fn used_in_window(lists: &impl Lists, is_recent: impl FnOnce() -> bool) -> Used {
-    match lists.rule() {
+    used_in_window_unseen(lists.rule()).unwrap_or_else(|| {
+        if !is_recent() && main_is_over(lists, 0) { Used::Window } else { Used::Mfu }
+    })
+}
+
+/// The same, as far as a rule says it without a look at the lists. `None`: LIRS asks whether the
+/// entry is in its stack.
+pub(crate) const fn used_in_window_unseen(rule: Rule) -> Option<Used> {
+    match rule {
         // Its uses decide when it leaves the window.
-        Rule::TwoQueues => Used::Stays,
-        Rule::Lirs if !is_recent() && main_is_over(lists, 0) => Used::Window,
-        Rule::Lirs | Rule::Lru | Rule::Arc => Used::Mfu,
+        Rule::TwoQueues => Some(Used::Stays),
+        Rule::Lirs => None,
+        Rule::Lru | Rule::Arc => Some(Used::Mfu),
     }
 }
 
@@ -167,7 +175,7 @@ pub(crate) const fn one_use_more(uses: u8) -> u8 {
 
 /// LIRS: whether the oldest of main has to go back to the window, because main has too much.
 pub(crate) fn demotes(lists: &impl Lists) -> bool {
-    lists.rule() == Rule::Lirs && main_is_over(lists, 0)
+    lists.rule().demotes() && main_is_over(lists, 0)
 }
 
 /// The list whose oldest leaves next.
@@ -178,18 +186,18 @@ pub(crate) fn victim(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
             if main { lists.older() } else { None }
         }
         Rule::Lru => lists.older(),
-        Rule::Arc => return replace(lists, was_mfu_ghost),
+        Rule::Arc => return arc_victim(lists, was_mfu_ghost),
     };
     from.or_else(|| lists.any(On::Window).then_some(On::Window))
 }
 
-/// REPLACE of ARC.
-fn replace(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
-    let mru = (lists.bytes(On::Mru) + lists.bytes(On::Window)) as f64;
-    let p = lists.mru_target_bytes();
-    let takes_mru = mru > 0.0 && (mru > p || (was_mfu_ghost && mru >= p));
-    let order =
-        if takes_mru { [On::Mru, On::Window, On::Mfu] } else { [On::Mfu, On::Mru, On::Window] };
+/// ARC: the list that REPLACE takes from; another, if everything there is held.
+fn arc_victim(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
+    let mru_bytes = lists.bytes(On::Mru) + lists.bytes(On::Window);
+    let order = match arc::replace(mru_bytes, lists.mru_target_bytes(), was_mfu_ghost) {
+        List::Mru => [On::Mru, On::Window, On::Mfu],
+        List::Mfu => [On::Mfu, On::Mru, On::Window],
+    };
     order.into_iter().find(|&on| lists.any(on))
 }
 
@@ -197,7 +205,7 @@ fn replace(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
 /// that gets another round at the head of MFU: how many uses it has left.
 pub(crate) fn another_round(rule: Rule, on: On, uses: u8) -> Option<u8> {
     match on {
-        _ if rule != Rule::TwoQueues => None,
+        _ if !rule.gives_rounds() => None,
         On::Window if uses >= USES_TO_ADMIT => Some(0),
         On::Mfu if uses > 0 => Some(uses - 1),
         _ => None,
@@ -213,12 +221,17 @@ pub(crate) fn leaves_a_ghost(lists: &impl Lists, from: On, arrival: Option<Arriv
     lists.rule() != Rule::Arc
         || arrival.to_mfu
         || from == On::Mfu
-        || once_bytes(lists) + arrival.weight_bytes <= lists.capacity_bytes()
+        || list_bytes(lists).once_over(arrival.weight_bytes, lists.capacity_bytes()) == 0
 }
 
-/// Bytes of what was seen once: the window, MRU, and its ghosts.
-fn once_bytes(lists: &impl Lists) -> u64 {
-    lists.bytes(On::Window) + lists.bytes(On::Mru) + lists.bytes(On::MruGhosts)
+/// The lists as ARC counts them: the window is a part of MRU.
+fn list_bytes(lists: &impl Lists) -> ListBytes {
+    ListBytes {
+        mru: lists.bytes(On::Window) + lists.bytes(On::Mru),
+        mfu: lists.bytes(On::Mfu),
+        mru_ghosts: lists.bytes(On::MruGhosts),
+        mfu_ghosts: lists.bytes(On::MfuGhosts),
+    }
 }
 
 /// ARC: the ghosts that have to give for an arrival, if there are too many.
@@ -226,35 +239,23 @@ pub(crate) fn surplus_ghosts(lists: &impl Lists, arrival: Arrival) -> Option<On>
     if lists.rule() != Rule::Arc {
         return None;
     }
-    let capacity = lists.capacity_bytes();
-    let (mru, mfu) = (lists.bytes(On::MruGhosts), lists.bytes(On::MfuGhosts));
+    let (capacity, bytes) = (lists.capacity_bytes(), list_bytes(lists));
     let joins = if arrival.to_mfu { 0 } else { arrival.weight_bytes };
-    let once = once_bytes(lists);
-    if mru > 0 && once + joins > capacity {
+    let once_over = bytes.once_over(joins, capacity);
+    if bytes.mru_ghosts > 0 && once_over > 0 {
         return Some(On::MruGhosts);
     }
-    let often = lists.bytes(On::Mfu) + mfu;
-    // These bytes will leave without a ghost.
-    let spared = (once + joins).saturating_sub(capacity);
-    let all = once + often + arrival.weight_bytes;
-    if all.saturating_sub(spared) <= capacity.saturating_mul(2) || mru + mfu == 0 {
+    // What MRU has too much will leave without a ghost.
+    let all = (bytes.all() + arrival.weight_bytes).saturating_sub(once_over);
+    if all <= capacity.saturating_mul(2) {
         return None;
     }
-    let take_mru = mfu == 0 || (once > often && mru > 0);
-    Some(if take_mru { On::MruGhosts } else { On::MfuGhosts })
+    bytes.ghosts_to_forget().map(|list| On::main(list).ghosts())
 }
 
-/// ARC's `p` after a ghost of a list was asked for, with the bytes of all ghosts while it still
-/// counts (FAST '03, Fig. 4, cases II and III).
-pub(in crate::policy) fn adapted_target(
-    p: f64,
-    capacity_bytes: f64,
-    (list, weight_bytes): (List, u64),
-    [mru_ghosts, mfu_ghosts]: [u64; 2],
-) -> f64 {
-    let (mru, mfu, weight) = (mru_ghosts as f64, mfu_ghosts as f64, weight_bytes as f64);
-    match list {
-        List::Mru => (p + weight * (mfu / mru).max(1.0)).min(capacity_bytes),
-        List::Mfu => (p - weight * (mru / mfu).max(1.0)).max(0.0),
-    }
+/// ARC: `p` after a ghost was asked for, while the ghost still counts. `None`: the rule has no `p`.
+pub(crate) fn adapted_target(lists: &impl Lists, ghost: (List, u64)) -> Option<f64> {
+    let ghosts = [On::MruGhosts, On::MfuGhosts].map(|on| lists.bytes(on));
+    let (p, capacity) = (lists.mru_target_bytes(), lists.capacity_bytes() as f64);
+    (lists.rule() == Rule::Arc).then(|| arc::adapted_target(p, capacity, ghost, ghosts))
 }

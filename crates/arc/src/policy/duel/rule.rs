@@ -47,7 +47,34 @@ impl Rule {
     /// Whether newcomers wait in the window.
     #[must_use]
     pub const fn has_window(self) -> bool {
-        matches!(self, Self::Lirs | Self::TwoQueues)
+        match self {
+            Self::Lirs | Self::TwoQueues => true,
+            Self::Lru | Self::Arc => false,
+        }
+    }
+
+    /// Whether the oldest of MRU and MFU goes back to the window when they have too much.
+    pub(crate) const fn demotes(self) -> bool {
+        match self {
+            Self::Lirs => true,
+            Self::TwoQueues | Self::Lru | Self::Arc => false,
+        }
+    }
+
+    /// Whether a victim that was used gets another round instead.
+    pub(crate) const fn gives_rounds(self) -> bool {
+        match self {
+            Self::TwoQueues => true,
+            Self::Lirs | Self::Lru | Self::Arc => false,
+        }
+    }
+
+    /// Whether MRU and MFU are one list in the order of their stamps. ARC has `p` instead.
+    pub(crate) const fn merges_lists(self) -> bool {
+        match self {
+            Self::Lirs | Self::TwoQueues | Self::Lru => true,
+            Self::Arc => false,
+        }
     }
 }
 

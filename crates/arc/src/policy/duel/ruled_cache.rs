@@ -239,11 +239,8 @@ impl<K: Eq> RuledCache<K> {
         let (list, weight_bytes) = (node.on.list(), node.weight_bytes);
         let ghost = Returning { list, away_bytes: self.left_bytes - node.left_at_bytes };
         let comes_back = kernel::comes_back(self, ghost, || self.is_recent(id));
-        if self.rule == Rule::Arc {
-            let ghosts = [On::MruGhosts, On::MfuGhosts].map(|on| self.directory.bytes(on));
-            let (p, capacity) = (self.mru_target_bytes, self.capacity_bytes as f64);
-            self.mru_target_bytes =
-                kernel::adapted_target(p, capacity, (list, weight_bytes), ghosts);
+        if let Some(target) = kernel::adapted_target(self, (list, weight_bytes)) {
+            self.mru_target_bytes = target;
         }
         comes_back
     }

@@ -1,6 +1,9 @@
 //! One sublist: a slab of nodes, an index of their keys, and eight lists through them.
 //!
-//! It is for one thread, under [`PlainArc`](super::PlainArc); the cache's own is `table::Sublist`.
+//! It is for one thread, under [`PlainArc`](super::PlainArc): the witness that tests compare the
+//! cache with. So it has lists of its own on purpose, and shares none with `table::Sublist`, which
+//! the cache has. ARC as printed stands a second time in `tests/engine/model_paper.rs` alone.
+//!
 //! A node is an entry, the ghost of one, or an entry on its way in. Nodes live in a slab and refer
 //! to each other by number, so a hit allocates nothing and no pointer can dangle.
 //!
