@@ -320,7 +320,7 @@ impl<K, V> Core<K, V> {
             return false;
         };
         let on = if at.waits { On::Window } else { On::main(at.list) };
-        let Some(left) = kernel::another_round(rule, on, guard.uses(id)) else {
+        let Some(left) = kernel::another_round(rule, on, guard.entry(id).uses()) else {
             return false;
         };
         let event = if at.waits { Event::WindowAdmitted } else { Event::SecondChances };

@@ -100,7 +100,8 @@ impl<K, V> Core<K, V> {
         guard.flush(balance);
         let word = guard.word(id);
         let kind = word.kind();
-        let recent = !guard.is_stale(id) && guard.entry(id).stamp() >= self.horizon(guard, kind);
+        let entry = guard.entry(id);
+        let recent = !entry.is_stale() && entry.stamp() >= self.horizon(guard, kind);
         let by_demand = by_demand || word.is(PROMOTED);
         if by_demand && balance.used_in_window(kind, recent) == Used::Mfu {
             guard.admit(id, self.arrivals());

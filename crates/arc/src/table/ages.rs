@@ -14,8 +14,7 @@
 //! Invariants, checked by validation: the marks of ages stand in order along the list, and the
 //! stamps along the list never grow (a placed entry gets the stamp of its age).
 
-use super::entry::Entry;
-use super::lists::NONE;
+use super::entry::{Entry, NONE};
 use super::slab::Slab;
 
 /// Ages for each turnover of the list, which is as many uses as it has entries.

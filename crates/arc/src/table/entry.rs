@@ -10,10 +10,17 @@
 #![allow(unsafe_code)]
 
 use super::meta::Meta;
+use crate::policy::duel::kernel::{USES_MAX, one_use_more};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// No entry: the end of a list.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Of the byte of uses: the entry is stale.
+const STALE: u8 = 1 << 7;
 
 /// One entry. All zero is a vacant one. With a key of 8 bytes it is one cache line.
 #[repr(C)]
@@ -60,9 +67,26 @@ impl<K, V> Entry<K, V> {
         used_in, set_used_in: u16;
         /// On MFU: the age it was placed in.
         placed_in, set_placed_in: u16;
-        /// Uses since it came in or was given another round, and whether it is stale (see
-        /// [`window`](super::window)).
-        uses, set_uses: u8;
+    }
+
+    /// Uses since it came in or was given another round, at most three.
+    pub(crate) fn uses(&self) -> u8 {
+        self.uses.load(Relaxed) & USES_MAX
+    }
+
+    /// Whether it was the oldest of MRU and MFU when it went to the window, and has not been used
+    /// since.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.uses.load(Relaxed) & STALE != 0
+    }
+
+    pub(crate) fn set_uses(&self, uses: u8, stale: bool) {
+        self.uses.store(uses | if stale { STALE } else { 0 }, Relaxed);
+    }
+
+    /// Counts a use, after which it is not stale.
+    pub(crate) fn count_use(&self) {
+        self.set_uses(one_use_more(self.uses()), false);
     }
 
     /// # Safety

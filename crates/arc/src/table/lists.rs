@@ -2,79 +2,21 @@
 //! loads in flight.
 
 use super::ages::Ages;
-use super::entry::Entry;
+use super::entry::{Entry, NONE};
 use super::ghosts::{Ghosts, Marks};
+use super::live_list::{At, LIVE_LISTS};
 use super::slab::Slab;
 use crate::flight::Flight;
-use crate::policy::{EMPTY, Kind, LISTS, List, is_ghost_list, list_index, window_index};
+use crate::policy::{EMPTY, Kind, List, list_index};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::Arc;
-
-/// No entry: the end of a list.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// Lists of entries: two kinds, MRU, MFU and the window.
-pub(super) const LIVE_LISTS: usize = 6;
 
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
 pub(super) const ARRIVAL_SHIFT: u32 = 20;
 
 /// Entries of MFU that one eviction places anew, at most.
 const LOOKS: usize = 128;
-
-/// A list of live entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    pub(crate) kind: Kind,
-    pub(crate) list: List,
-    /// Of MRU, the window.
-    pub(crate) waits: bool,
-}
-
-impl At {
-    pub(crate) const fn mru(kind: Kind) -> Self {
-        Self { kind, list: List::Mru, waits: false }
-    }
-
-    pub(crate) const fn mfu(kind: Kind) -> Self {
-        Self { kind, list: List::Mfu, waits: false }
-    }
-
-    pub(crate) const fn window(kind: Kind) -> Self {
-        Self { kind, list: List::Mru, waits: true }
-    }
-
-    /// The list with this number, if it is one of live entries.
-    pub(crate) const fn of(index: usize) -> Option<Self> {
-        if index >= LISTS {
-            return Some(Self::window(Kind::ALL[index - LISTS]));
-        }
-        if is_ghost_list(index) {
-            return None;
-        }
-        let kind = Kind::ALL[index / 4];
-        Some(if index.is_multiple_of(2) { Self::mru(kind) } else { Self::mfu(kind) })
-    }
-
-    /// Its number among the engine's lists.
-    pub(crate) const fn index(self) -> usize {
-        if self.waits { window_index(self.kind) } else { list_index(self.kind, self.list, false) }
-    }
-
-    /// Its number among the lists of live entries.
-    pub(super) const fn live(self) -> usize {
-        let place = if self.waits { 2 } else { self.list as usize };
-        self.kind as usize * 3 + place
-    }
-
-    /// All of them, in the order of [`At::live`].
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        Kind::ALL
-            .into_iter()
-            .flat_map(|kind| [Self::mru(kind), Self::mfu(kind), Self::window(kind)])
-    }
-}
 
 /// What a slot owned.
 pub(crate) type Stored<K, V> = (K, Option<Arc<V>>);
@@ -219,7 +161,7 @@ impl Inside {
         kind: Kind,
     ) {
         self.unlink(slab, (id, entry), At::mfu(kind));
-        entry.set_uses(super::window::one_more(entry.uses()));
+        entry.count_use();
         let (older, stamp) = self.ages[kind as usize].place((id, entry));
         let ends = &mut self.lists[At::mfu(kind).live()];
         let neighbour = slab.get(older).filter(|_| older != NONE);

@@ -20,7 +20,7 @@
 //!   pinned a live entry sees its key and its value, and both stay until it lets go.
 //! - The last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
 
-use super::lists::At;
+use super::live_list::At;
 use crate::policy::{Kind, List};
 use crate::sync::atomic::{AtomicU64, Ordering};
 

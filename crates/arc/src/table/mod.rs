@@ -20,6 +20,7 @@ mod ghosts;
 mod handed;
 mod index;
 mod lists;
+mod live_list;
 mod meta;
 mod pages;
 mod recency;
@@ -34,7 +35,8 @@ pub(crate) use blocks::Blocks;
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
 pub(crate) use handed::{Handed, Place};
-pub(crate) use lists::{At, Stored};
+pub(crate) use lists::Stored;
+pub(crate) use live_list::At;
 pub(crate) use meta::{
     ASKED_FOR, DEAD, DOOMED, HANDED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, RETURNED,
     TOUCHED, WAITING, WATCHED, Word,

@@ -2,7 +2,7 @@
 //! go back to the system.
 #![allow(unsafe_code)]
 
-use super::lists::NONE;
+use super::entry::NONE;
 use super::meta::{PARKED, Word};
 use super::sublist::{SublistGuard, short};
 use crate::policy::List;
@@ -64,7 +64,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         place.set_stamp(entry.stamp());
         place.set_used_in(entry.used_in());
         place.set_placed_in(entry.placed_in());
-        place.set_uses(entry.uses());
+        place.set_uses(entry.uses(), entry.is_stale());
         let (newer, older) = (entry.newer(), entry.older());
         place.set_newer(newer);
         place.set_older(older);

@@ -10,18 +10,18 @@
 
 use super::ages::Ages;
 use super::blocks::Blocks;
-use super::entry::Entry;
+use super::entry::{Entry, NONE};
 use super::ghosts::{Ghost, Marks, remembered};
 use super::handed::Handed;
 use super::index::Index;
-use super::lists::{At, Inside, NONE, Stored};
+use super::lists::{Inside, Stored};
+use super::live_list::At;
 use super::meta::{
     DEAD, DEMOTE, DOOMED, HANDED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
 };
 use super::recency::Recency;
 use super::slab::Slab;
 use super::tails::Tails;
-use super::window::one_more;
 use crate::counters::{Counters, Event};
 use crate::policy::{Balance, EMPTY, Kind, LISTS, List, list_index};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
@@ -207,7 +207,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         unsafe { entry.put_key(key) };
         entry.set_hash(hash);
         entry.set_weight_bytes(0);
-        entry.set_uses(0);
+        entry.set_uses(0, false);
         let loading = |word: Word| {
             Some(word.plain().with_kind(kind).with_state(LOADING).with(flags).pinned())
         };
@@ -297,7 +297,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     pub(crate) fn move_up(&mut self, id: u32, arrivals: u64) {
         let entry = self.entry(id);
         let word = entry.meta.lower(TOUCHED | PROMOTED);
-        entry.set_uses(one_more(entry.uses()));
+        entry.count_use();
         if !word.is(PARKED) {
             self.unlink(id, word);
         }
@@ -371,7 +371,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
             word,
             weight_bytes: entry.weight_bytes(),
             stamp: entry.stamp(),
-            stale: self.is_stale(id),
+            stale: entry.is_stale(),
         }
     }
 

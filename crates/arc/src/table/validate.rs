@@ -1,6 +1,7 @@
 //! Recounting a sublist: every invariant of it, checked from its slots alone.
 
-use super::lists::{At, NONE};
+use super::entry::NONE;
+use super::live_list::At;
 use super::meta::{DEAD, DOOMED, HANDED, LOADING, OVERSIZE, PARKED};
 use super::sublist::SublistGuard;
 use crate::policy::{Census, Kind, List, list_index};

@@ -1,24 +1,15 @@
 //! What a sublist does for the duel's rules: the window, and the uses an entry remembers.
 //!
-//! The window is a list beside MRU, for entries of MRU that wait. An entry's byte of uses has two
-//! things. One is its uses since it came or was given another round, at most three. The other is a
-//! bit for *stale*: the entry was the oldest of MRU and MFU when it went to the window, and has not
-//! been used since. So every list, the window too, is in the order of its stamps.
+//! The window is a list beside MRU, for entries of MRU that wait. An entry that was the oldest of
+//! MRU and MFU when it went to the window is *stale* until it is used again. So every list, the
+//! window too, is in the order of its stamps.
 
-use super::lists::At;
+use super::live_list::At;
 use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
 use super::recency::Note;
 use super::sublist::SublistGuard;
-use crate::policy::duel::kernel::{self, USES_MAX};
+use crate::policy::duel::kernel::one_use_more;
 use crate::policy::{Balance, EMPTY, Kind, List};
-
-/// Used before all of MRU and MFU.
-const STALE: u8 = 1 << 7;
-
-/// Uses, and whether stale, after one use more.
-pub(super) const fn one_more(uses: u8) -> u8 {
-    kernel::one_use_more(uses & USES_MAX)
-}
 
 /// The outcome of an attempt to demote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,16 +27,6 @@ impl<K, V> SublistGuard<'_, K, V> {
     pub(crate) fn noted(&self, note: Note) -> Option<Word> {
         let word = self.sublist.entry(note.id)?.meta.load();
         (word.uses() == note.uses && word.is_live()).then_some(word)
-    }
-
-    /// Whether an entry was used before all of MRU and MFU, when it last changed its list.
-    pub(crate) fn is_stale(&self, id: u32) -> bool {
-        self.entry(id).uses() & STALE != 0
-    }
-
-    /// Uses an entry remembers.
-    pub(crate) fn uses(&self, id: u32) -> u8 {
-        self.entry(id).uses() & USES_MAX
     }
 
     /// Puts the old end of MFU in order, if hits have only noted their age.
@@ -81,8 +62,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         let entry = self.entry(id);
         let word = entry.meta.lower(TOUCHED | PROMOTED);
         if by_demand || word.is(PROMOTED) {
-            let stale = entry.uses() & STALE;
-            entry.set_uses(stale | kernel::one_use_more(self.uses(id)));
+            entry.set_uses(one_use_more(entry.uses()), entry.is_stale());
         }
     }
 
@@ -101,7 +81,7 @@ impl<K, V> SublistGuard<'_, K, V> {
     /// left. The caller has told the balance of everything else.
     pub(crate) fn another_round(&mut self, id: u32, uses: u8, arrivals: u64) {
         self.admit(id, arrivals);
-        self.entry(id).set_uses(uses);
+        self.entry(id).set_uses(uses, false);
     }
 
     /// Moves the oldest entry of the window to the head of MRU. Returns whether there was one.
@@ -112,7 +92,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         let entry = self.entry(id);
         self.unlink(id, self.word(id));
         let word = entry.meta.lower(WAITING).without(WAITING);
-        entry.set_uses(self.uses(id));
+        entry.set_uses(entry.uses(), false);
         let stamp = self.inside.stamp(arrivals);
         self.link(id, word, stamp);
         balance.sub_waiting(kind, entry.weight_bytes());
@@ -144,7 +124,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         };
         debug_assert!(!before.is(PARKED), "what is on a list is not parked");
         self.unlink(id, before);
-        entry.set_uses(self.uses(id) | STALE);
+        entry.set_uses(entry.uses(), true);
         let stamp = self.inside.stamp(arrivals);
         self.link(id, after, stamp);
         if before.state() == MFU {

@@ -24,12 +24,7 @@ const LONG_FUNCTIONS: [(&str, &str); 0] = [];
 
 /// How faults of modules begin that are none, with the reason: arrows up, and circles of more than
 /// two files.
-const MODULE_ARROWS: [(&str, &str); 8] = [
-    (
-        "crates/arc: a circle of table::ages, table::blocks, table::entry, table::lists, table::meta, \
-         table::recency, table::slab, table::sublist, table::window",
-        "a sublist is one structure under one lock: its lists and ages are parts of `Sublist`",
-    ),
+const MODULE_ARROWS: [(&str, &str); 7] = [
     (
         "crates/bucket: a circle of journal::directory, journal::staged_log, journal::tree",
         "a folder opens the logs in it, and a log is made and removed in its folder",
