@@ -1,13 +1,21 @@
-//! Loading through the cache: one loader a key, however many ask.
+//! Loading through the cache: one load a key, however many ask. It runs under no lock.
+//!
+//! Of those who ask for a key without an entry, the first gets a [`Claim`]: the right, and the duty,
+//! to bring the value. The others get a share in that load ([`Joined`]): they wait for it, or say
+//! what to do when it ends. [`Cache::get_or_load`] is both in one call.
+//!
+//! A claim ends in one of four ways (`flight.rs`): a value, an error, a panic, or abandoned. After
+//! the last one, the next who wants the key loads it.
 
-use super::core::Core;
+use super::Cache;
+use super::hold::Hold;
 use super::miss::{Ticket, count_load};
-use super::{Cache, Found, Hold};
-use crate::counters::Event;
-use crate::flight::Landing;
+use crate::counters::{Counters, Event};
+use crate::flight::{Flight, Landing};
 use crate::policy::{Access, Kind};
 use crate::sync::elapsed_ns;
 use crate::table::PREFETCHED;
+use std::fmt;
 use std::hash::Hash;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -33,6 +41,17 @@ pub enum LoadError<E> {
     /// The loader the caller waited for panicked.
     #[error("the load failed: the thread that did it panicked")]
     Panicked,
+}
+
+/// What [`Cache::get_or_claim`] found of a key.
+#[derive(Debug)]
+pub enum Lookup<K: Send + Sync + 'static, V: Send + Sync + 'static> {
+    /// Its entry.
+    Hit(Hold<K, V>),
+    /// Nothing: it is the caller's to load.
+    Claimed(Claim<K, V>),
+    /// A load in flight.
+    Loading(Joined<K, V>),
 }
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
@@ -62,33 +81,32 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         F: FnOnce() -> Result<(V, u64), E>,
     {
         loop {
-            let (flight, hold) = match self.find_or_claim(key, kind, access) {
+            let share = match self.find_or_claim(key, kind, access) {
                 Found::Entry(hold) => return Ok((hold, Source::Hit)),
                 Found::Claimed(ticket) => {
-                    return run(self.core(), ticket, load).map(|hold| (hold, Source::Loaded));
+                    let claim = Claim::new(self.clone(), ticket).timed();
+                    // A panic drops the claim, which tells those who wait.
+                    return match load() {
+                        Ok((value, weight_bytes)) => {
+                            Ok((claim.fill(value, weight_bytes), Source::Loaded))
+                        }
+                        Err(error) => {
+                            claim.fail(error.clone());
+                            Err(LoadError::Failed(error))
+                        }
+                    };
                 }
-                Found::Loading(flight, hold) => (flight, hold),
+                Found::Loading(share) => share,
             };
-            let start = Instant::now();
-            let landing = flight.wait();
-            let counters = &self.core().counters;
-            counters.count(Event::JoinedWaits);
-            counters.add(Event::JoinedWaitNs, elapsed_ns(start));
-            match landing {
-                Landing::Loaded => return Ok((ManuallyDrop::into_inner(hold), Source::Joined)),
-                Landing::Failed(error) => {
-                    if let Some(error) = error.downcast_ref::<E>() {
-                        return Err(LoadError::Failed(error.clone()));
-                    }
-                }
-                Landing::Panicked => return Err(LoadError::Panicked),
-                Landing::Abandoned => {}
+            let landing = share.flight.wait();
+            if let Some(hold) = share.end(&self.core().counters, landing)? {
+                return Ok((hold, Source::Joined));
             }
         }
     }
 
     #[inline]
-    pub(super) fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
+    fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
         let hash = self.hash(key);
         if let Some(hold) = self.find_near(hash, key, access) {
             return Found::Entry(hold);
@@ -131,39 +149,193 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             counters.count(Event::DemandIohitPredictivePrefetch);
         }
         // Not a hold before there is a value. If none comes, the slot goes with this pin.
-        Found::Loading(flight, ManuallyDrop::new(Hold::of(core, entry)))
+        let hold = ManuallyDrop::new(Hold::of(core, entry));
+        Found::Loading(Share { flight, hold, since: Instant::now() })
     }
 }
 
-/// Lands the flight if the loader panics.
-struct PanicGuard<'a, K, V>(&'a Core<K, V>, Option<Ticket>);
+impl<K: Eq + Hash + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cache<K, V> {
+    /// The entry of a key, the right to load it, or a share in the load in flight. Never waits;
+    /// looks and counts as [`Cache::get_or_load`], which is this and a load on the calling thread.
+    pub fn get_or_claim(&self, key: &K, kind: Kind, access: Access) -> Lookup<K, V> {
+        match self.find_or_claim(key, kind, access) {
+            Found::Entry(hold) => Lookup::Hit(hold),
+            Found::Claimed(ticket) => Lookup::Claimed(Claim::new(self.clone(), ticket).timed()),
+            Found::Loading(share) => Lookup::Loading(Joined { share: Some((self.clone(), share)) }),
+        }
+    }
+}
 
-impl<K, V> Drop for PanicGuard<'_, K, V> {
+/// The exclusive right to load one key.
+///
+/// Those who ask for the key with [`Cache::get_or_load`] meanwhile wait for this claim. It ends
+/// with [`Claim::fill`] or [`Claim::fail`]. A claim that is dropped is abandoned, and the next who
+/// wants the key loads it. If a panic drops it, those who wait get
+/// [`LoadError::Panicked`](crate::LoadError).
+#[must_use = "those who want the key wait for this claim"]
+pub struct Claim<K, V> {
+    /// Keeps the cache alive until the load has ended.
+    cache: Cache<K, V>,
+    ticket: Option<Ticket>,
+    /// Since when somebody waits for it.
+    since: Option<Instant>,
+}
+
+impl<K, V> Claim<K, V> {
+    pub(super) const fn new(cache: Cache<K, V>, ticket: Ticket) -> Self {
+        Self { cache, ticket: Some(ticket), since: None }
+    }
+
+    /// The time until it is filled counts as that of a load.
+    fn timed(mut self) -> Self {
+        self.since = Some(Instant::now());
+        self
+    }
+
+    /// Brings the value in, with its weight in bytes (0 counts as 1), and wakes all who wait.
+    ///
+    /// If the key was invalidated since the claim, or is heavier than the cache, the value is
+    /// handed out but not kept.
+    ///
+    /// # Panics
+    /// Never: a claim is filled once.
+    pub fn fill(mut self, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let ticket = self.ticket.take().expect("a claim has its ticket until it ends");
+        let core = self.cache.core();
+        match self.since {
+            Some(since) => count_load(core, since),
+            None => core.counters.count(Event::Loads),
+        }
+        core.put(ticket, value, weight_bytes)
+    }
+
+    /// Gives up with an error, which those who wait with the same error type get.
+    pub fn fail<E: Send + Sync + 'static>(mut self, error: E) {
+        if let Some(ticket) = self.ticket.take() {
+            self.cache.core().fail(ticket, Arc::new(error));
+        }
+    }
+}
+
+impl<K, V> Drop for Claim<K, V> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.1.take() {
-            self.0.counters.count(Event::LoadPanics);
-            self.0.land(ticket, Landing::Panicked);
+        if let Some(ticket) = self.ticket.take() {
+            let core = self.cache.core();
+            if std::thread::panicking() {
+                core.counters.count(Event::LoadPanics);
+                return core.land(ticket, Landing::Panicked);
+            }
+            core.counters.count(Event::LoadsAbandoned);
+            core.land(ticket, Landing::Abandoned);
         }
     }
 }
 
-fn run<K, V, E, F>(core: &Core<K, V>, ticket: Ticket, load: F) -> Result<Hold<K, V>, LoadError<E>>
-where
-    E: Clone + Send + Sync + 'static,
-    F: FnOnce() -> Result<(V, u64), E>,
-{
-    let mut guard = PanicGuard(core, Some(ticket));
-    let start = Instant::now();
-    let loaded = load();
-    guard.1 = None;
-    match loaded {
-        Ok((value, weight_bytes)) => {
-            count_load(core, start);
-            Ok(core.put(ticket, value, weight_bytes))
-        }
-        Err(error) => {
-            core.fail(ticket, Arc::new(error.clone()));
-            Err(LoadError::Failed(error))
+impl<K, V> fmt::Debug for Claim<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// A share in a load in flight. Dropping it gives it up.
+#[must_use = "it is there to be waited for"]
+pub struct Joined<K: Send + Sync + 'static, V: Send + Sync + 'static> {
+    share: Option<(Cache<K, V>, Share<K, V>)>,
+}
+
+impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Joined<K, V> {
+    /// Waits for the end of the load. `None`: the load was given up, or its error is of another
+    /// type. A caller that still wants the key asks again.
+    ///
+    /// # Errors
+    /// As of [`Cache::get_or_load`].
+    ///
+    /// # Panics
+    /// Never: it is waited for once.
+    pub fn wait<E>(mut self) -> Result<Option<Hold<K, V>>, LoadError<E>>
+    where
+        E: Clone + Send + Sync + 'static,
+    {
+        let (cache, share) = self.share.take().expect("a share is used once");
+        let landing = share.flight.wait();
+        share.end(&cache.core().counters, landing)
+    }
+
+    /// Runs `then` when the load has ended: on the thread that ends it, or on this one if it has
+    /// ended already. `then` must not block, because others wait for what that thread does next. It
+    /// gets what [`Joined::wait`] returns.
+    ///
+    /// # Panics
+    /// Never: it is waited for once.
+    pub fn then<E>(
+        mut self,
+        then: impl FnOnce(Result<Option<Hold<K, V>>, LoadError<E>>) + Send + 'static,
+    ) where
+        E: Clone + Send + Sync + 'static,
+    {
+        let (cache, share) = self.share.take().expect("a share is used once");
+        let flight = Arc::clone(&share.flight);
+        flight.then(Box::new(move |landing| then(share.end(&cache.core().counters, landing))));
+    }
+}
+
+impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Drop for Joined<K, V> {
+    fn drop(&mut self) {
+        if let Some((cache, share)) = self.share.take() {
+            let flight = Arc::clone(&share.flight);
+            // The pin becomes a hold only if a value comes, and cannot be let go of before.
+            flight.then(Box::new(move |landing| {
+                if matches!(landing, Landing::Loaded) {
+                    drop(ManuallyDrop::into_inner(share.hold));
+                }
+                drop(cache);
+            }));
         }
     }
+}
+
+impl<K: Send + Sync + 'static, V: Send + Sync + 'static> fmt::Debug for Joined<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flight = self.share.as_ref().map(|(_, share)| &share.flight);
+        f.debug_struct("Joined").field("flight", &flight).finish_non_exhaustive()
+    }
+}
+
+/// What a caller has of a load that another does.
+pub(super) struct Share<K, V> {
+    flight: Arc<Flight>,
+    /// A pin of the loading entry. It becomes a hold if a value comes; if none comes, the slot goes
+    /// with it.
+    hold: ManuallyDrop<Hold<K, V>>,
+    since: Instant,
+}
+
+impl<K, V> Share<K, V> {
+    fn end<E>(
+        self,
+        counters: &Counters,
+        landing: Landing,
+    ) -> Result<Option<Hold<K, V>>, LoadError<E>>
+    where
+        E: Clone + Send + Sync + 'static,
+    {
+        counters.count(Event::JoinedWaits);
+        counters.add(Event::JoinedWaitNs, elapsed_ns(self.since));
+        match landing {
+            Landing::Loaded => Ok(Some(ManuallyDrop::into_inner(self.hold))),
+            Landing::Failed(error) => match error.downcast_ref::<E>() {
+                Some(error) => Err(LoadError::Failed(error.clone())),
+                None => Ok(None),
+            },
+            Landing::Panicked => Err(LoadError::Panicked),
+            Landing::Abandoned => Ok(None),
+        }
+    }
+}
+
+/// What a look-up of a key found.
+enum Found<K, V> {
+    Entry(Hold<K, V>),
+    Loading(Share<K, V>),
+    Claimed(Ticket),
 }

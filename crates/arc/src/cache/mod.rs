@@ -31,13 +31,11 @@
 //! [`Generation`](crate::Generation) into the key.
 
 mod builder;
-mod claim;
 mod core;
 mod evict;
 mod handed;
 mod hit;
 mod hold;
-mod joined;
 mod load;
 mod miss;
 mod noted;
@@ -52,10 +50,8 @@ mod uses;
 mod walk;
 
 pub use builder::Builder;
-pub use claim::Claim;
 pub use hold::Hold;
-pub use joined::{Joined, Lookup};
-pub use load::{LoadError, Source};
+pub use load::{Claim, Joined, LoadError, Lookup, Source};
 pub use sizing::Level;
 pub(crate) use sizing::WeakCache;
 pub use walk::Resident;
@@ -64,13 +60,11 @@ use self::core::Core;
 use self::evict::Leaving;
 use self::miss::Ticket;
 use crate::counters::Event;
-use crate::flight::Flight;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
 use crate::table::{DOOMED, LOADING, MRU, SublistGuard, WAITING};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// Which entry leaves when room is needed (`docs/policy.md`).
@@ -166,13 +160,6 @@ impl<K, V> Drop for Cache<K, V> {
             clear(&self.core);
         }
     }
-}
-
-/// What a look-up of a key found.
-enum Found<K, V> {
-    Entry(Hold<K, V>),
-    Loading(Arc<Flight>, ManuallyDrop<Hold<K, V>>),
-    Claimed(Ticket),
 }
 
 impl<K, V> Cache<K, V> {
