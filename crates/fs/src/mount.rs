@@ -252,7 +252,7 @@ fn cache(
         .hash_seed(salt());
     match second_level {
         Some(second_level) => {
-            builder.on_evict(move |eviction| second_level.offer(eviction)).build()
+            builder.on_evict(move |eviction| second_level.on_evict(eviction)).build()
         }
         None => builder.build(),
     }

@@ -295,10 +295,11 @@ impl Tier {
         })
     }
 
-    /// Offers a record that leaves the first level. Never waits: what cannot be taken is dropped
-    /// and counted. Returns whether it was taken.
+    /// Offers a record that leaves the first level to the device that its name belongs to, which may
+    /// refuse it (`Store::admit`). Never waits: a refused record is dropped and counted. Returns
+    /// whether it was taken.
     pub fn offer(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
-        self.member(name).is_some_and(|member| member.store.offer(name, bytes, offered))
+        self.member(name).is_some_and(|member| member.store.admit(name, bytes, offered))
     }
 
     /// Notes a miss of the first level that nobody asks this one about.

@@ -177,8 +177,8 @@ impl SecondLevel {
         self.tier.note_refused_path();
     }
 
-    /// Takes what the engine lets go of, if it is a record that may be kept.
-    pub(crate) fn offer(&self, eviction: Eviction<Key, Entry>) {
+    /// The engine has evicted an entry: offers it to the tier, if it is a record that may be kept.
+    pub(crate) fn on_evict(&self, eviction: Eviction<Key, Entry>) {
         let worth = match &*eviction.value {
             Entry::Record(_, worth) => *worth,
             Entry::Link(_) | Entry::Listing(_) => Worth::Fleeting,

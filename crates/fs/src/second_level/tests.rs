@@ -95,7 +95,7 @@ fn view_with(
     let view = View::new(
         DirectoryOrigin::open(directory.path()).unwrap(),
         settings,
-        Cache::builder(64 << 20).on_evict(move |eviction| hook.offer(eviction)).build(),
+        Cache::builder(64 << 20).on_evict(move |eviction| hook.on_evict(eviction)).build(),
         Versions::new(Duration::ZERO, false, 1, secret),
         Workers::new(4),
         InodeLimit::new(1 << 20, || {}),

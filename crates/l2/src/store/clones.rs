@@ -51,7 +51,7 @@ fn go_on(image: &[u8], records: &[(u8, u8)]) -> Vec<u8> {
     let store = Store::start(device, opened, options, Arc::default(), None).unwrap();
     for (name, content) in records {
         let bytes = vec![*content; 20_000];
-        assert!(store.offer(&[*name, *content], Arc::new(bytes), Offered::default()));
+        assert!(store.admit(&[*name, *content], Arc::new(bytes), Offered::default()));
     }
     assert!(store.wait_taken(Instant::now() + Duration::from_secs(60)) && store.is_recovered());
     store.close();

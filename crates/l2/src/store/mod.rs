@@ -53,7 +53,7 @@ use crate::index::{Index, LengthClasses, Place, Shrunk};
 use crate::padding::Padding;
 use ogive_threads::Present;
 use parking_lot::Mutex;
-use queue::{Offer, Queue};
+use queue::{Queue, WaitingRecord};
 use segments::Segments;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -263,8 +263,10 @@ impl Store {
         self.queue.in_flight(key)
     }
 
-    /// Takes a record that leaves the first level, or not. Never waits.
-    pub(crate) fn offer(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
+    /// Takes a record that leaves the first level, or refuses it: for its size, because it is there
+    /// already, by the admission, while the device is bypassed, or because the queue is full. Never
+    /// waits.
+    pub(crate) fn admit(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
         let length = (*bytes).as_ref().len() as u64;
         let counters = &self.counters;
         add(&counters.l2_offers, 1);
@@ -304,8 +306,8 @@ impl Store {
             return false;
         }
         let prefetched = if offered.unused_prefetch { provenance::PREFETCHED } else { 0 };
-        let offer = Offer { key, bytes, provenance: bit | prefetched };
-        if !self.queue.push(offer) {
+        let waiting = WaitingRecord { key, bytes, provenance: bit | prefetched };
+        if !self.queue.try_push(waiting) {
             add(&counters.l2_dropped_queue, 1);
             return false;
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A record that waits to be written.
-pub(crate) struct Offer {
+pub(crate) struct WaitingRecord {
     pub(crate) key: [u8; 16],
     pub(crate) bytes: SharedBytes,
     pub(crate) provenance: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Offer {
 /// What the writer finds when it looks.
 pub(crate) enum Popped {
     /// A record to write.
-    Offer(Offer),
+    Record(WaitingRecord),
     /// Nothing for as long as it was willing to wait.
     Idle,
     /// It is to end.
@@ -43,7 +43,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct State {
-    offers: VecDeque<Offer>,
+    waiting: VecDeque<WaitingRecord>,
     in_flight: HashMap<[u8; 16], SharedBytes>,
     write_soon: bool,
     stopped: bool,
@@ -75,20 +75,20 @@ impl Queue {
     }
 
     /// False if it is full, or the key is in flight already.
-    pub(crate) fn push(&self, offer: Offer) -> bool {
-        let length = (*offer.bytes).as_ref().len() as u64;
+    pub(crate) fn try_push(&self, record: WaitingRecord) -> bool {
+        let length = (*record.bytes).as_ref().len() as u64;
         {
             let mut state = self.state.lock();
             if state.stopped
                 || self.bytes() + length > self.bytes_max
-                || state.in_flight.contains_key(&offer.key)
+                || state.in_flight.contains_key(&record.key)
             {
                 drop(state);
                 return false;
             }
             self.bytes.fetch_add(length, Ordering::Relaxed);
-            state.in_flight.insert(offer.key, offer.bytes.clone());
-            state.offers.push_back(offer);
+            state.in_flight.insert(record.key, record.bytes.clone());
+            state.waiting.push_back(record);
             self.count.fetch_add(1, Ordering::Release);
         }
         self.wake.notify_one();
@@ -110,13 +110,13 @@ impl Queue {
         Some(bytes)
     }
 
-    /// The next offer. With nothing to do it waits, `patience` at most.
+    /// The next record. With nothing to do it waits, `patience` at most.
     pub(crate) fn pop(&self, patience: Option<Duration>) -> Popped {
         let deadline = patience.map(|patience| Instant::now() + patience);
         let mut state = self.state.lock();
         loop {
-            if let Some(offer) = state.offers.pop_front() {
-                return Popped::Offer(offer);
+            if let Some(record) = state.waiting.pop_front() {
+                return Popped::Record(record);
             }
             if state.stopped {
                 return Popped::Stop;
@@ -134,7 +134,7 @@ impl Queue {
                 Some(deadline) => self.wake.wait_until(&mut state, deadline).timed_out(),
             };
             state.resting = false;
-            if is_late && state.offers.is_empty() && !state.stopped {
+            if is_late && state.waiting.is_empty() && !state.stopped {
                 return Popped::Idle;
             }
         }
@@ -174,15 +174,15 @@ impl Queue {
     /// Whether before the deadline the writer has taken all there is and waits for more.
     pub(crate) fn wait_taken(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
-        while !(state.resting && state.offers.is_empty()) {
+        while !(state.resting && state.waiting.is_empty()) {
             if state.ended || self.told.wait_until(&mut state, deadline).timed_out() {
-                return state.resting && state.offers.is_empty();
+                return state.resting && state.waiting.is_empty();
             }
         }
         true
     }
 
-    /// No more offers; the writer is to write what there is.
+    /// No more records; the writer is to write what there is.
     pub(crate) fn stop(&self) {
         self.state.lock().stopped = true;
         self.wake.notify_one();

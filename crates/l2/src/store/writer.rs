@@ -131,9 +131,9 @@ impl<'a> Writer<'a> {
             let waiting = self.open.as_ref().is_some_and(|open| open.chunk_filled > 0);
             let linger = self.store.options.linger;
             match self.store.queue.pop(waiting.then_some(linger)) {
-                Popped::Offer(offer) => {
-                    let bytes: &[u8] = (*offer.bytes).as_ref();
-                    self.write(offer.key, bytes, offer.provenance);
+                Popped::Record(record) => {
+                    let bytes: &[u8] = (*record.bytes).as_ref();
+                    self.write(record.key, bytes, record.provenance);
                 }
                 Popped::Idle => self.flush(),
                 Popped::Stop => break,
