@@ -79,9 +79,9 @@ ask() {
 }
 
 # A cause (exit code 8) or, for what is slow but no waste of CPU, an answer without blame (0).
-declare -A codes=([ccm]=8 [large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=8
+declare -A codes=([large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=8
     [slow-source]=0 [slow-l2]=0)
-for sickness in large-records small-arc pinned prefetch ccm slow-source slow-l2; do
+for sickness in large-records small-arc pinned prefetch slow-source slow-l2; do
     provoke "$sickness"
     expected="$(field "$WORK/sick" 'x["expect"]')"
     # A load that has just begun may look like another for a moment, or like nothing beside what

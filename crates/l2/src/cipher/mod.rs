@@ -14,15 +14,8 @@ pub(crate) use keys::{DeviceKeys, HolderKeys, Keyring, SharedKey};
 pub use secret::{MasterKey, Passphrase, SecretError, derive_from_passphrase};
 pub use segment::{Purpose, SegmentKey};
 
-use aes::Aes256;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use ccm::aead::inout::InOutBuf;
-use ccm::aead::{AeadInOut, KeyInit};
-use ccm::consts::{U12, U16};
 use std::fmt;
-
-/// AES-256-CCM with a nonce of 12 bytes: messages of up to 16 MiB.
-type Aes256Ccm = ccm::Ccm<Aes256, U16, U12>;
 
 /// How records are sealed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,15 +25,13 @@ pub enum Cipher {
     /// AES-256-GCM (NIST SP 800-38D).
     #[default]
     Gcm,
-    /// AES-256-CCM (NIST SP 800-38C), for comparison: its speed is bounded by the latency of AES.
-    Ccm,
 }
 
 impl Cipher {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Gcm, Self::Ccm];
+    pub const ALL: [Self; 2] = [Self::Off, Self::Gcm];
 
-    /// Its number on a device.
+    /// Its number on a device. Number 2 was AES-256-CCM, and is not given out again.
     pub fn number(self) -> u32 {
         self as u32
     }
@@ -55,7 +46,6 @@ impl Cipher {
         match self {
             Self::Off => "off",
             Self::Gcm => "aes-256-gcm",
-            Self::Ccm => "aes-256-ccm",
         }
     }
 }
@@ -72,7 +62,6 @@ pub struct Seal(Kind);
 enum Kind {
     Off,
     Gcm(Box<LessSafeKey>),
-    Ccm(Box<Aes256Ccm>),
 }
 
 impl fmt::Debug for Seal {
@@ -90,7 +79,6 @@ impl Seal {
                 let key = UnboundKey::new(&AES_256_GCM, key).expect("the key has 32 bytes");
                 Kind::Gcm(Box::new(LessSafeKey::new(key)))
             }
-            Cipher::Ccm => Kind::Ccm(Box::new(Aes256Ccm::new(key.into()))),
         })
     }
 
@@ -108,10 +96,6 @@ impl Seal {
                     .expect("the message is short enough");
                 tag.as_ref().try_into().expect("the tag has 16 bytes")
             }
-            Kind::Ccm(key) => key
-                .encrypt_inout_detached(&nonce.into(), additional, bytes.into())
-                .expect("the message is short enough")
-                .into(),
         }
     }
 
@@ -143,9 +127,6 @@ impl Seal {
                 let aad = Aad::from(additional);
                 key.open_separate_gather(nonce, aad, sealed, &tag, plain).is_ok()
             }
-            Kind::Ccm(key) => InOutBuf::new(sealed, plain).is_ok_and(|buffer| {
-                key.decrypt_inout_detached(&nonce.into(), additional, buffer, &tag.into()).is_ok()
-            }),
         };
         if !opened {
             plain.fill(0);

@@ -82,6 +82,17 @@ pub enum FormatError {
     /// It was made by another version of ogive.
     #[error("the format is version {0}, and only version {VERSION} is known here")]
     Version(u32),
+    /// Its records are sealed with a cipher that this version has not.
+    #[error("its records are sealed with {}, which this ogive does not have", sealed_with(*.0))]
+    Cipher(u32),
+}
+
+/// The cipher of a number that no [`Cipher`] has.
+fn sealed_with(number: u32) -> String {
+    match number {
+        2 => "AES-256-CCM".to_owned(),
+        _ => format!("cipher number {number}"),
+    }
 }
 
 /// What a device is.
@@ -175,8 +186,11 @@ impl Superblock {
         {
             return Err(FormatError::Damaged);
         }
+        // It is whole, and somebody may still have an ogive that reads it: never formatted unasked.
+        let number = layout.cipher.get();
+        let cipher = Cipher::from_number(number).ok_or(FormatError::Cipher(number))?;
         Ok(Self {
-            cipher: Cipher::from_number(layout.cipher.get()).ok_or(FormatError::Damaged)?,
+            cipher,
             device: layout.device,
             generation: layout.generation.get(),
             segment_bytes,

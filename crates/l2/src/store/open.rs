@@ -302,7 +302,9 @@ pub(crate) fn open(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Op
     }
     match read_copies(&**device).map_err(system("read the superblock"))? {
         Ok(copies) => resize(device, authenticate(&copies, options)?, options),
-        Err(error @ FormatError::Version(_)) => Err(DeviceError::Format(error)),
+        Err(error @ (FormatError::Version(_) | FormatError::Cipher(_))) => {
+            Err(DeviceError::Format(error))
+        }
         Err(error) if options.format == FormatPolicy::Never => Err(DeviceError::Format(error)),
         Err(FormatError::Damaged) => {
             log::warn!("the second level's superblock is damaged; it begins anew");

@@ -4,6 +4,7 @@
 //! that nothing can beat, so that ratios mean something on a busy machine, too.
 
 mod arc;
+mod ccm;
 mod seal;
 mod second_level;
 mod sick;

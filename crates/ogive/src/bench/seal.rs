@@ -1,10 +1,12 @@
 //! `ogive bench seal`: what a cipher costs a reader.
 //!
 //! The case that made ZFS's choice of cipher famous: one large file, read again and again through a
-//! cache whose second level is sealed. The file is mounted once for each cipher and read until the
-//! second level has it. Then memory forgets it and it is read once more, by each cipher in turn and
-//! several times, so that all of them see the same moods of the disk; those reads are measured. The
-//! readers, the session and the second level are threads of this process, so their CPU time is read
+//! cache whose second level is sealed. The file is mounted once sealed and once unsealed, and read
+//! until the second level has it. Then memory forgets it and it is read once more, by each cipher in
+//! turn and several times, so that all of them see the same moods of the disk; those reads are
+//! measured. The second level has no CCM: the reader applies it to what it reads unsealed.
+//!
+//! The readers, the session and the second level are threads of this process, so their CPU time is read
 //! from the kernel by name. For the same reason a signal may not just end the process: a reader
 //! that waits for a file system of its own process cannot be killed. It asks for the end between
 //! two reads, and then the mount and all files go as they do otherwise.
@@ -20,14 +22,15 @@ use clap::{Args, ValueHint};
 use ogive_fs::{Mount, MountOptions};
 use ogive_l2::Cipher;
 
+use super::ccm::Ccm;
 use super::second_level;
 use super::stop::{self, Stop};
 use crate::quantity::Size;
 
 /// Published figures of the case, in MB/s: a file of 20 GiB read from OpenZFS with each of the
 /// ciphers, where half of CCM's CPU went into saving and restoring the FPU's state.
-const PUBLISHED_MB_PER_SECOND: [(Cipher, f64); 3] =
-    [(Cipher::Ccm, 200.0), (Cipher::Gcm, 1600.0), (Cipher::Off, 2400.0)];
+const PUBLISHED_MB_PER_SECOND: [(Candidate, f64); 3] =
+    [(Candidate::Ccm, 200.0), (Candidate::Gcm, 1600.0), (Candidate::Off, 2400.0)];
 /// Bytes without `--size`, where there is room for them.
 const SIZE_BYTES: u64 = 2 << 30;
 const SIZE_BYTES_MIN: u64 = 64 << 20;
@@ -47,10 +50,11 @@ const ROUNDS: usize = 5;
 
 /// Read one file through AES-256-CCM, AES-256-GCM and no cipher
 ///
-/// A file of random bytes is read through a mount whose second level is sealed by each cipher in
-/// turn, cold in memory and warm on the second level. Prints MB/s (millions of bytes), CPU seconds
-/// per GiB by thread, the share of the cipher, and what was published for the case on ZFS, and says
-/// what the cipher costs on this machine. Needs FUSE, and room for the file and three copies.
+/// A file of random bytes is read through two mounts, cold in memory and warm on the second level:
+/// one is sealed with AES-256-GCM, one is not sealed. AES-256-CCM, which the second level does not
+/// have, is applied by the reader to what it reads unsealed. Prints MB/s (millions of bytes), CPU
+/// seconds per GiB by thread, the share of the cipher, and what was published for the case on ZFS.
+/// It says what each cipher costs on this machine. Needs FUSE, and room for the file and two copies.
 #[derive(Debug, Args)]
 pub(crate) struct SealArgs {
     /// Where to work; a directory is made there and removed at the end
@@ -64,6 +68,33 @@ pub(crate) struct SealArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    Ccm,
+    Gcm,
+    Off,
+}
+
+impl Candidate {
+    const ALL: [Self; 3] = [Self::Ccm, Self::Gcm, Self::Off];
+
+    /// How the second level is sealed that it reads.
+    fn cipher(self) -> Cipher {
+        match self {
+            Self::Gcm => Cipher::Gcm,
+            Self::Ccm | Self::Off => Cipher::Off,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ccm => "aes-256-ccm",
+            Self::Gcm | Self::Off => self.cipher().name(),
+        }
+    }
 }
 
 /// One timed read.
@@ -88,9 +119,9 @@ impl Round {
     }
 }
 
-/// What was measured for a cipher.
+/// What was measured for a candidate.
 struct Row {
-    cipher: Cipher,
+    candidate: Candidate,
     rounds: Vec<Round>,
     size_bytes: u64,
 }
@@ -162,9 +193,9 @@ fn size(args: &SealArgs) -> Result<u64> {
         };
         bail!("cannot measure with less than {}; {remedy}", Size(SIZE_BYTES_MIN));
     }
-    if size_bytes / 2 * 9 > free_bytes {
+    if size_bytes / 2 * 7 > free_bytes {
         bail!(
-            "cannot measure: {} and three copies of it do not fit into {} of free space in {}",
+            "cannot measure: {} and two copies of it do not fit into {} of free space in {}",
             Size(size_bytes),
             Size(free_bytes >> 20 << 20),
             args.dir.display()
@@ -231,7 +262,7 @@ impl Mounted {
     }
 }
 
-/// All ciphers. What was mounted is in `mounted` afterwards, whatever happens.
+/// All candidates. What was mounted is in `mounted` afterwards, whatever happens.
 fn measure(
     work: &Path,
     source: &Path,
@@ -239,23 +270,26 @@ fn measure(
     mounted: &mut Vec<Mounted>,
     stop: &Stop,
 ) -> Result<Vec<Row>> {
-    for cipher in [Cipher::Ccm, Cipher::Gcm, Cipher::Off] {
+    for cipher in [Cipher::Gcm, Cipher::Off] {
         mounted.push(Mounted::start(work, source, cipher, size_bytes)?);
     }
     for one in &*mounted {
         fill_up(one, size_bytes, stop)?;
     }
-    let row = |one: &Mounted| Row { cipher: one.cipher, rounds: Vec::new(), size_bytes };
-    let mut rows: Vec<Row> = mounted.iter().map(row).collect();
+    let row = |candidate| Row { candidate, rounds: Vec::new(), size_bytes };
+    let mut rows = Candidate::ALL.map(row);
     for number in 0..ROUNDS {
-        for (one, row) in mounted.iter().zip(&mut rows) {
-            eprint!("\r{}: reading, {} of {ROUNDS}     ", one.cipher, number + 1);
-            forget(&one.mount_point)?;
-            row.rounds.push(time(&one.mount_point, size_bytes, stop)?);
+        for row in &mut rows {
+            let candidate = row.candidate;
+            eprint!("\r{}: reading, {} of {ROUNDS}     ", candidate.name(), number + 1);
+            let of_candidate = mounted.iter().find(|one| one.cipher == candidate.cipher());
+            let mount_point = &of_candidate.context("its mount is there")?.mount_point;
+            forget(mount_point)?;
+            row.rounds.push(time(mount_point, candidate, size_bytes, stop)?);
         }
     }
     eprintln!();
-    Ok(rows)
+    Ok(rows.into())
 }
 
 /// Reads the file until the second level has it.
@@ -277,12 +311,13 @@ fn fill_up(one: &Mounted, size_bytes: u64, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
-fn time(mount_point: &Path, size_bytes: u64, stop: &Stop) -> Result<Round> {
+fn time(mount_point: &Path, candidate: Candidate, size_bytes: u64, stop: &Stop) -> Result<Round> {
     let count = |name: &str| statistic(mount_point, "ogivestats", name);
     let sealed = || Ok::<_, anyhow::Error>(count("l2_unseal_cpu_ns")? + count("l2_copy_cpu_ns")?);
     let before = (sealed()?, count("l2_bytes")?, threads()?);
     let start = Instant::now();
-    read_through(&mount_point.join("file"), stop)?;
+    let mut ccm = (candidate == Candidate::Ccm).then(Ccm::new);
+    read_through(&mount_point.join("file"), ccm.as_mut(), stop)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut spent = threads()?;
     for (name, ns) in &mut spent {
@@ -292,7 +327,7 @@ fn time(mount_point: &Path, size_bytes: u64, stop: &Stop) -> Result<Round> {
     Ok(Round {
         seconds,
         threads: spent,
-        seal_ns: sealed()? - before.0,
+        seal_ns: ccm.map_or(sealed()? - before.0, |ccm| ccm.spent_ns()),
         warm_share: warm_bytes as f64 / size_bytes as f64,
     })
 }
@@ -316,13 +351,19 @@ fn fill(mount_point: &Path, path: &Path, stop: &Stop) -> Result<()> {
     }
 }
 
-fn read_through(path: &Path, stop: &Stop) -> Result<()> {
+fn read_through(path: &Path, mut ccm: Option<&mut Ccm>, stop: &Stop) -> Result<()> {
     let mut file = File::open(path).context("cannot open the mounted file")?;
     let mut block = vec![0; READ_BYTES];
-    while file.read(&mut block).context("cannot read the mounted file")? > 0 {
+    loop {
+        let read = file.read(&mut block).context("cannot read the mounted file")?;
+        if read == 0 {
+            return Ok(());
+        }
+        if let Some(ccm) = &mut ccm {
+            ccm.work(&mut block[..read])?;
+        }
         stop::check(stop)?;
     }
-    Ok(())
 }
 
 fn forget(mount_point: &Path) -> Result<()> {
@@ -351,8 +392,8 @@ fn threads() -> Result<BTreeMap<String, u64>> {
     Ok(spent)
 }
 
-fn published(cipher: Cipher) -> f64 {
-    let row = PUBLISHED_MB_PER_SECOND.iter().find(|(name, _)| *name == cipher);
+fn published(candidate: Candidate) -> f64 {
+    let row = PUBLISHED_MB_PER_SECOND.iter().find(|(name, _)| *name == candidate);
     row.map_or(0.0, |(_, rate)| *rate)
 }
 
@@ -380,7 +421,7 @@ fn print(rows: &[Row]) -> Result<()> {
         write!(
             out,
             "{:<12} {:>8.0} {:>15}",
-            row.cipher.name(),
+            row.candidate.name(),
             row.mb_per_second(),
             format!("{low:.0}-{high:.0}")
         )?;
@@ -393,7 +434,7 @@ fn print(rows: &[Row]) -> Result<()> {
             " {:>6.1}% {:>5.0}% {:>10}",
             100.0 * row.median(Round::seal_share),
             100.0 * row.median(|round| round.warm_share),
-            format!("{:.0} MB/s", published(row.cipher))
+            format!("{:.0} MB/s", published(row.candidate))
         )?;
     }
     writeln!(out, "\n{}", verdict(rows))?;
@@ -402,9 +443,9 @@ fn print(rows: &[Row]) -> Result<()> {
 
 /// The sentence at the end.
 fn verdict(rows: &[Row]) -> String {
-    let find = |cipher| rows.iter().find(|row| row.cipher == cipher);
+    let find = |candidate| rows.iter().find(|row| row.candidate == candidate);
     let (Some(ccm), Some(gcm), Some(off)) =
-        (find(Cipher::Ccm), find(Cipher::Gcm), find(Cipher::Off))
+        (find(Candidate::Ccm), find(Candidate::Gcm), find(Candidate::Off))
     else {
         return "not everything was measured".to_owned();
     };
@@ -439,7 +480,7 @@ fn print_json(rows: &[Row]) -> Result<()> {
         .iter()
         .map(|row| {
             serde_json::json!({
-                "cipher": row.cipher.name(),
+                "cipher": row.candidate.name(),
                 "size_bytes": row.size_bytes,
                 "mb_per_second": row.mb_per_second(),
                 "mb_per_second_spread": row.spread(),
@@ -448,7 +489,7 @@ fn print_json(rows: &[Row]) -> Result<()> {
                     THREADS.map(|name| (name, row.thread_per_gib(name))),
                 "cipher_share_of_cpu": row.median(Round::seal_share),
                 "warm_share": row.median(|round| round.warm_share),
-                "published_mb_per_second": published(row.cipher),
+                "published_mb_per_second": published(row.candidate),
             })
         })
         .collect();

@@ -106,9 +106,6 @@ pub(crate) enum Cipher {
     /// AES-256-GCM: fast wherever the processor has AES
     #[value(name = "aes-256-gcm", alias = "gcm")]
     Gcm,
-    /// AES-256-CCM: many times slower by design; for comparison
-    #[value(name = "aes-256-ccm", alias = "ccm")]
-    Ccm,
     /// A checksum only: damage is found, but whoever has the device can read it
     Off,
 }
@@ -117,7 +114,6 @@ impl From<Cipher> for ogive_l2::Cipher {
     fn from(cipher: Cipher) -> Self {
         match cipher {
             Cipher::Gcm => Self::Gcm,
-            Cipher::Ccm => Self::Ccm,
             Cipher::Off => Self::Off,
         }
     }

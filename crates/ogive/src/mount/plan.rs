@@ -315,14 +315,14 @@ mod tests {
     #[test]
     fn a_second_level_is_what_was_typed() {
         let plan = plan(
-            "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher ccm --compress zstd:3 --l2-dwpd 0.5 \
+            "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher gcm --compress zstd:3 --l2-dwpd 0.5 \
              --l2-write-max 40M --l2-padding 4K --l2-admit all --l2-engine pread --passphrase-fd 3",
         )
         .unwrap();
         let second_level = plan.options.second_level.unwrap();
         assert_eq!(second_level.devices, ["/ssd/a", "/ssd/b"].map(std::path::PathBuf::from));
         assert_eq!(second_level.size_bytes, Some(10 << 30));
-        assert_eq!(second_level.cipher, Some(ogive_l2::Cipher::Ccm));
+        assert_eq!(second_level.cipher, Some(ogive_l2::Cipher::Gcm));
         assert_eq!(second_level.compression, ogive_l2::Compression::Zstd(3));
         assert_eq!(second_level.padding, ogive_l2::Padding::Step(4096));
         assert_eq!(second_level.admission, ogive_l2::Admission::All);
@@ -342,6 +342,7 @@ mod tests {
             "--l2-padding 3K",
             "--l2-exclude [",
             "--cipher rot13",
+            "--cipher aes-256-ccm",
         ] {
             assert!(super::tests::plan(&format!("--l2 /ssd/a {line}")).is_err(), "{line}");
         }

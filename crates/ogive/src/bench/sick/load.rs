@@ -62,7 +62,7 @@ impl Load {
 /// Brings the mount to where the sickness shows: fills the second level, warms the cache.
 pub(super) fn prepare(sickness: Sickness, mount_point: &Path, stop: &Stop) -> Result<()> {
     match sickness {
-        Sickness::Ccm | Sickness::SlowL2 => fill_second_level(mount_point, stop),
+        Sickness::SlowL2 => fill_second_level(mount_point, stop),
         Sickness::Healthy | Sickness::SmallArc => {
             for path in files(mount_point)? {
                 std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -124,7 +124,7 @@ impl Worker {
             let blocks = bytes / read_bytes;
             let (first, reads) = match self.sickness {
                 // Whole files: what a second level is read for.
-                Sickness::Ccm | Sickness::SlowL2 => (0, blocks),
+                Sickness::SlowL2 => (0, blocks),
                 Sickness::Prefetch => (self.random(blocks - STREAM_READS) as u64, STREAM_READS),
                 _ => (self.random(blocks) as u64, 1),
             };

@@ -35,10 +35,9 @@ use crate::mount::paths;
 /// and says where the mount is and what the doctor should find. Everything is removed at the end
 /// and after Ctrl-C. Needs FUSE and up to 600 MB of disk space.
 ///
-/// The sicknesses: ccm (a second level sealed with AES-CCM), large-records (4 KiB reads of 1 MiB
-/// records), pinned (inodes that cannot be let go of), small-arc (a cache smaller than what is read
-/// again), prefetch (streams that end when prefetch has begun), slow-source, slow-l2; and healthy,
-/// for which nothing may be accused.
+/// The sicknesses: large-records (4 KiB reads of 1 MiB records), pinned (inodes that cannot be let
+/// go of), small-arc (a cache smaller than what is read again), prefetch (streams that end when
+/// prefetch has begun), slow-source, slow-l2; and healthy, for which nothing may be accused.
 #[derive(Debug, Args)]
 pub(crate) struct SickArgs {
     /// The sickness

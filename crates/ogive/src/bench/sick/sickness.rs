@@ -20,8 +20,6 @@ const MIB: u64 = 1 << 20;
 /// The sicknesses, and health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sickness {
-    /// A second level sealed with AES-256-CCM
-    Ccm,
     /// 4 KiB reads of records of 1 MiB
     LargeRecords,
     /// Inodes that the kernel cannot let go of, and a table that is full of them
@@ -47,7 +45,6 @@ impl Sickness {
     /// The rule that the doctor must put first; none for health.
     pub(super) fn expect(self) -> Option<&'static str> {
         match self {
-            Self::Ccm => Some("ogive-cipher-ccm"),
             Self::LargeRecords => Some("ogive-record-amplification"),
             Self::Pinned => Some("ogive-prune-futile"),
             Self::SmallArc => Some("ogive-arc-too-small"),
@@ -61,9 +58,6 @@ impl Sickness {
     /// What was done, in a sentence.
     pub(super) fn story(self) -> &'static str {
         match self {
-            Self::Ccm => {
-                "16 MiB are read through 4 MiB of memory and a second level with AES-256-CCM"
-            }
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
             Self::Pinned => {
                 "thousands of files are held where only a thousand inodes should be kept"
@@ -81,7 +75,6 @@ impl Sickness {
     /// How many files of how many bytes the source has.
     fn files(self) -> (u64, u64) {
         match self {
-            Self::Ccm => (8, 2 * MIB),
             Self::LargeRecords => (8, 32 * MIB),
             Self::Pinned => (8_000, 16),
             Self::SmallArc => (12, MIB),
@@ -146,15 +139,6 @@ impl Sickness {
             ..MountOptions::default()
         };
         let options = match self {
-            Self::Ccm => MountOptions {
-                arc_max_bytes: Some(4 * MIB),
-                second_level: Some(second_level::options(
-                    &work.join("second-level"),
-                    Cipher::Ccm,
-                    64 * MIB,
-                )?),
-                ..common
-            },
             Self::LargeRecords => MountOptions {
                 arc_max_bytes: Some(32 * MIB),
                 arc_min_bytes: Some(16 * MIB),
