@@ -20,7 +20,7 @@ use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
 use crate::policy::balance::rules::ListEnds;
 use crate::policy::duel::Rule;
-use crate::policy::duel::kernel::{self, On};
+use crate::policy::duel::rules::{self, On};
 use crate::policy::{Balance, EMPTY, Incoming, Kind, List, Step, list_index, window_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
@@ -320,7 +320,7 @@ impl<K, V> Core<K, V> {
             return false;
         };
         let on = if at.waits { On::Window } else { On::main(at.list) };
-        let Some(left) = kernel::another_round(rule, on, guard.entry(id).uses()) else {
+        let Some(left) = rules::another_round(rule, on, guard.entry(id).uses()) else {
             return false;
         };
         let event = if at.waits { Event::WindowAdmitted } else { Event::SecondChances };

@@ -13,7 +13,7 @@ use super::evict::{FEW, Leaving};
 use super::hold::Hold;
 use crate::counters::Event;
 use crate::flight::{Flight, Landing};
-use crate::policy::duel::kernel::LEFTOVERS_PER_ARRIVAL;
+use crate::policy::duel::rules::LEFTOVERS_PER_ARRIVAL;
 use crate::policy::transition::Arrival;
 use crate::policy::{Access, Balance, Kind, List, Step};
 use crate::sync::elapsed_ns;

@@ -10,7 +10,7 @@ use super::core::Core;
 use super::evict::Leaving;
 use crate::counters::Event;
 use crate::policy::balance::rules::ListEnds;
-use crate::policy::duel::kernel::{self, Used};
+use crate::policy::duel::rules::{self, Used};
 use crate::policy::{Balance, Kind, List, Step};
 use crate::table::{Demoted, Note, PROMOTED, SublistGuard, TOUCHED, WAITING, WATCHED, Word};
 
@@ -66,7 +66,7 @@ impl<K, V> Core<K, V> {
     /// that does not wait goes to the head of its list, or of MFU if its word says so.
     fn used_unseen(&self, word: Word) -> Option<Used> {
         if word.is(WAITING) {
-            kernel::used_in_window_unseen(self.rule(word.kind()))
+            rules::used_in_window_unseen(self.rule(word.kind()))
         } else {
             Some(Used::Mfu)
         }

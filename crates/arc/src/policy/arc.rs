@@ -3,7 +3,7 @@
 //! ghosts are too many. It is written here and nowhere else.
 //!
 //! Two callers have such lists. [`Balance`](super::Balance) bounds the ghosts of two kinds together.
-//! The rules of the duel (`duel/kernel.rs`) bound those of one kind, and have a window besides.
+//! The rules of the duel (`duel/rules.rs`) bound those of one kind, and have a window besides.
 //! Each caller says which bytes it counts, and what happens to them.
 
 use super::state::List;

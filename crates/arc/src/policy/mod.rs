@@ -13,8 +13,8 @@
 //!
 //! ARC's arithmetic (`p`, REPLACE, the bounds of ghosts) is written once, in `arc.rs`.
 //!
-//! The duel: its four rules are written once, in `duel/kernel.rs`, over a trait. The shadow
-//! directories of [`duel`] and the cache's own lists (`balance/rules.rs`) both implement it.
+//! The duel: its four rules are written once, in `duel/rules.rs`, over a trait. The shadow
+//! directories of [`duel`] and the cache's own lists (`balance/by_rules.rs`) both implement it.
 
 mod arc;
 pub(crate) mod balance;

@@ -31,7 +31,7 @@ impl Arrival {
     #[must_use]
     pub fn incoming(&self, kind: Kind, weight_bytes: u64) -> Incoming {
         let was_mfu_ghost = self.ghost == Some((kind, List::Mfu));
-        let leftovers = super::duel::kernel::LEFTOVERS_PER_ARRIVAL;
+        let leftovers = super::duel::rules::LEFTOVERS_PER_ARRIVAL;
         Incoming { weight_bytes, kind, list: self.list, was_mfu_ghost, leftovers }
     }
 }

@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use super::meta::Meta;
-use crate::policy::duel::kernel::{USES_MAX, one_use_more};
+use crate::policy::duel::rules::{USES_MAX, one_use_more};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;

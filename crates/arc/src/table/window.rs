@@ -8,7 +8,7 @@ use super::live_list::At;
 use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
 use super::recency::Note;
 use super::sublist::SublistGuard;
-use crate::policy::duel::kernel::one_use_more;
+use crate::policy::duel::rules::one_use_more;
 use crate::policy::{Balance, EMPTY, Kind, List};
 
 /// The outcome of an attempt to demote.

@@ -1,4 +1,4 @@
-//! The balance of a cache that goes by one of the duel's rules. The rules are in [`kernel`]. This
+//! The balance of a cache that goes by one of the duel's rules. The rules are in `duel/rules.rs`. This
 //! file answers their questions, from the bytes of all sublists, and combines two kinds.
 //!
 //! Each kind has a rule of its own, over the capacity the kind has at the moment. The window of a
@@ -7,7 +7,7 @@
 //! that a change of rule has left. A few of these go with each arrival.
 
 use super::{Balance, Incoming, Step};
-use crate::policy::duel::kernel::{self, Arrival, Lists, On, Returning};
+use crate::policy::duel::rules::{self, Arrival, Lists, On, Returning};
 use crate::policy::duel::{Constants, Rule};
 use crate::policy::state::{Kind, List};
 
@@ -181,13 +181,13 @@ impl Balance {
 
     /// Whether a newcomer waits in the window.
     pub(crate) fn waits(&self, kind: Kind, weight_bytes: u64) -> bool {
-        self.ask(kind, &NoEnds, |lists| kernel::waits(lists, weight_bytes)).unwrap_or(false)
+        self.ask(kind, &NoEnds, |lists| rules::waits(lists, weight_bytes)).unwrap_or(false)
     }
 
-    /// What a use does to an entry of the window (see [`kernel::used_in_window`]).
-    pub(crate) fn used_in_window(&self, kind: Kind, is_recent: bool) -> kernel::Used {
-        let used = self.ask(kind, &NoEnds, |lists| kernel::used_in_window(lists, || is_recent));
-        used.unwrap_or(kernel::Used::Mfu)
+    /// What a use does to an entry of the window (see [`rules::used_in_window`]).
+    pub(crate) fn used_in_window(&self, kind: Kind, is_recent: bool) -> rules::Used {
+        let used = self.ask(kind, &NoEnds, |lists| rules::used_in_window(lists, || is_recent));
+        used.unwrap_or(rules::Used::Mfu)
     }
 
     /// Whether entries are left in the window although the rule has none.
@@ -205,7 +205,7 @@ impl Balance {
     ) -> bool {
         let away_bytes = self.left_bytes(kind).saturating_sub(left_at_bytes);
         let ghost = Returning { list, away_bytes };
-        let answer = |lists: &OneKind<'_, _>| kernel::comes_back(lists, ghost, || is_recent);
+        let answer = |lists: &OneKind<'_, _>| rules::comes_back(lists, ghost, || is_recent);
         self.ask(kind, &NoEnds, answer).unwrap_or(true)
     }
 
@@ -226,7 +226,7 @@ impl Balance {
     /// Whether main's oldest is to go to the window, under LIRS.
     pub(crate) fn demotion_is_due(&self, kind: Kind) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.demotions_due[kind as usize])
-            && self.ask(kind, &NoEnds, |lists| kernel::demotes(lists)) == Some(true)
+            && self.ask(kind, &NoEnds, |lists| rules::demotes(lists)) == Some(true)
     }
 
     /// Notes where no more demotions are due.
@@ -275,7 +275,7 @@ impl Balance {
 
     /// ARC: the ghosts that have to go for an arrival, if there are too many of its kind.
     fn surplus_ghosts(&self, entry: &Incoming) -> Option<On> {
-        let surplus = |lists: &OneKind<'_, _>| kernel::surplus_ghosts(lists, entry.as_arrival());
+        let surplus = |lists: &OneKind<'_, _>| rules::surplus_ghosts(lists, entry.as_arrival());
         self.ask(entry.kind, &NoEnds, surplus).flatten()
     }
 
@@ -294,8 +294,8 @@ impl Balance {
         let own = incoming.filter(|entry| entry.kind == kind).map(Incoming::as_arrival);
         let was_mfu_ghost = own.is_some_and(|arrival| arrival.was_mfu_ghost);
         let victim = |lists: &OneKind<'_, _>| {
-            let from = kernel::victim(lists, was_mfu_ghost)?;
-            Some((from, kernel::leaves_a_ghost(lists, from, own)))
+            let from = rules::victim(lists, was_mfu_ghost)?;
+            Some((from, rules::leaves_a_ghost(lists, from, own)))
         };
         let (from, keep_ghost) = self.ask(kind, ends, victim)??;
         Some(match from {

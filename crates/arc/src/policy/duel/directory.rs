@@ -4,7 +4,7 @@
 //! window, and the ghosts of what left MFU. Every key is on one list, or on none while it is held.
 //! A node has the stamp of its last use, which its ghost keeps.
 
-use super::kernel::On;
+use super::rules::On;
 use hashbrown::HashTable;
 
 const LISTS: usize = On::ALL.len();

@@ -5,14 +5,13 @@
 //! it and has its table.
 
 mod directory;
-pub(crate) mod kernel;
 mod referee;
-mod rule;
 mod ruled_cache;
+pub(crate) mod rules;
 
 pub(crate) use referee::is_sampled;
 pub use referee::{Referee, Verdict};
-pub use rule::{Constants, Rule};
+pub use rules::{Constants, Rule};
 
 use super::Outcome;
 use foldhash::quality::FixedState;

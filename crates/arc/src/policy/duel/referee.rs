@@ -13,9 +13,8 @@
 //!
 //! Scores are halved every 16 cachefuls of requests: older times count less.
 
-use super::kernel::Lists;
-use super::rule::{Constants, Rule};
 use super::ruled_cache::RuledCache;
+use super::rules::{Constants, Lists, Rule};
 
 const RULES: usize = Rule::ALL.len();
 

@@ -13,8 +13,9 @@
 //! left; a few of these go with each arrival.
 
 use super::directory::Directory;
-use super::kernel::{self, Arrival, LEFTOVERS_PER_ARRIVAL, Lists, On, Returning, Used};
-use super::rule::{Constants, Rule};
+use super::rules::{
+    self, Arrival, Constants, LEFTOVERS_PER_ARRIVAL, Lists, On, Returning, Rule, Used,
+};
 use crate::policy::{List, Outcome};
 
 /// Keys and ghosts within a capacity, under a rule.
@@ -101,7 +102,7 @@ impl<K: Eq> RuledCache<K> {
         self.mru_target_bytes = share * capacity_bytes as f64;
         self.make_room(None);
         let nothing = Arrival { weight_bytes: 0, to_mfu: true, was_mfu_ghost: false };
-        while kernel::surplus_ghosts(self, nothing).is_some_and(|on| self.forget_oldest(on)) {}
+        while rules::surplus_ghosts(self, nothing).is_some_and(|on| self.forget_oldest(on)) {}
         self.bound_ghosts();
     }
 
@@ -168,11 +169,11 @@ impl<K: Eq> RuledCache<K> {
         let clock = self.clock;
         let (on, held) = {
             let node = self.directory.node_mut(id);
-            node.uses = kernel::one_use_more(node.uses);
+            node.uses = rules::one_use_more(node.uses);
             (node.on, node.holds > 0)
         };
         let to = match on {
-            On::Window => match kernel::used_in_window(self, || self.is_recent(id)) {
+            On::Window => match rules::used_in_window(self, || self.is_recent(id)) {
                 Used::Stays => return,
                 Used::Window => On::Window,
                 Used::Mfu => On::Mfu,
@@ -193,7 +194,7 @@ impl<K: Eq> RuledCache<K> {
 
     /// LIRS: moves the oldest of main to the window while main has too much.
     fn demote_oldest(&mut self) {
-        while kernel::demotes(self)
+        while rules::demotes(self)
             && let Some(on) = self.older()
             && let Some(id) = self.directory.tail(on)
             && self.main_bytes() > self.directory.node(id).weight_bytes
@@ -214,12 +215,8 @@ impl<K: Eq> RuledCache<K> {
         if weight_bytes > self.capacity_bytes {
             return;
         }
-        let to =
-            to.unwrap_or_else(
-                || {
-                    if kernel::waits(self, weight_bytes) { On::Window } else { On::Mru }
-                },
-            );
+        let to = to
+            .unwrap_or_else(|| if rules::waits(self, weight_bytes) { On::Window } else { On::Mru });
         let arrival = Arrival { weight_bytes, to_mfu: to == On::Mfu, was_mfu_ghost };
         self.clear_leftovers(arrival);
         self.make_room(Some(arrival));
@@ -238,8 +235,8 @@ impl<K: Eq> RuledCache<K> {
         let node = self.directory.node(id);
         let (list, weight_bytes) = (node.on.list(), node.weight_bytes);
         let ghost = Returning { list, away_bytes: self.left_bytes - node.left_at_bytes };
-        let comes_back = kernel::comes_back(self, ghost, || self.is_recent(id));
-        if let Some(target) = kernel::adapted_target(self, (list, weight_bytes)) {
+        let comes_back = rules::comes_back(self, ghost, || self.is_recent(id));
+        if let Some(target) = rules::adapted_target(self, (list, weight_bytes)) {
             self.mru_target_bytes = target;
         }
         comes_back
@@ -254,7 +251,7 @@ impl<K: Eq> RuledCache<K> {
             }
         }
         for _ in 0..LEFTOVERS_PER_ARRIVAL {
-            let Some(on) = kernel::surplus_ghosts(self, arrival) else { break };
+            let Some(on) = rules::surplus_ghosts(self, arrival) else { break };
             self.forget_oldest(on);
         }
     }
@@ -280,15 +277,15 @@ impl<K: Eq> RuledCache<K> {
         let weight_bytes = arrival.map_or(0, |arrival| arrival.weight_bytes);
         let was_mfu_ghost = arrival.is_some_and(|arrival| arrival.was_mfu_ghost);
         while self.live_bytes() + weight_bytes > self.capacity_bytes {
-            let Some(from) = kernel::victim(self, was_mfu_ghost) else { return };
+            let Some(from) = rules::victim(self, was_mfu_ghost) else { return };
             let Some(id) = self.directory.tail(from) else { return };
             let uses = self.directory.node(id).uses;
-            if let Some(left) = kernel::another_round(self.rule, from, uses) {
+            if let Some(left) = rules::another_round(self.rule, from, uses) {
                 self.directory.node_mut(id).uses = left;
                 self.put_first(id, On::Mfu, false);
                 continue;
             }
-            let keeps_ghost = kernel::leaves_a_ghost(self, from, arrival);
+            let keeps_ghost = rules::leaves_a_ghost(self, from, arrival);
             self.directory.unlink(id);
             self.evict(id, keeps_ghost);
         }
