@@ -5,14 +5,14 @@
 //! for. Arrivals, ghost hits, removals and evictions take the ledger's lock; a hit never waits for
 //! it. A referee's lock is taken alone, and the ledger's within it.
 
-use super::referees::Referees;
+use super::duel::Referees;
 use super::{Eviction, Growth};
 use crate::counters::{Counters, Event};
 use crate::policy::Balance;
 use crate::prune::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
-use crate::table::{Blocks, Handed, Marks, Sublist, SublistGuard, Tails};
+use crate::table::{Blocks, HandOverQueue, Marks, Sublist, SublistGuard, Tails};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
@@ -79,7 +79,7 @@ pub(crate) struct Core<K, V> {
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
     pub(crate) tails: Tails,
     /// What a cache above has, too.
-    pub(crate) handed: Arc<Handed>,
+    pub(crate) handed: Arc<HandOverQueue>,
     /// Advances with every arrival, so that hits only read it.
     clock: AtomicU64,
     ledger: Mutex<Ledger>,
@@ -115,7 +115,7 @@ impl<K, V> Core<K, V> {
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
         let blocks = Arc::new(Blocks::new(sublists));
-        let handed = Arc::new(Handed::new());
+        let handed = Arc::new(HandOverQueue::new());
         let sublist = |number| Sublist::new((&blocks, &handed), number, (exact, rings), marks);
         Arc::new_cyclic(|this| Self {
             sublists: (0..sublists).map(sublist).collect(),

@@ -2,7 +2,7 @@
 //! leaves is dropped after all locks are released.
 //!
 //! The victim is the oldest of its list over all sublists, for entries and ghosts alike. With many
-//! sublists it may be one that is nearly as old (`table/tails.rs`). So the cache evicts nearly as
+//! sublists it may be one that is nearly as old (`table/published_tails.rs`). So the cache evicts nearly as
 //! if it had one sublist.
 //!
 //! An arrival first evicts a few while it has the lock of its own sublist. It tries the lock of the
@@ -10,7 +10,7 @@
 //! have to go, it gives its own lock back. Then it takes batches from wherever the oldest are, and
 //! reserves its bytes.
 //!
-//! What was handed over to a cache above leaves before anything else (`handed.rs`).
+//! What was handed over to a cache above leaves before anything else (`hand_over.rs`).
 //!
 //! Work is proportional to what is freed. A held entry is looked at once and leaves its list. With
 //! nothing to evict, one load for each list shows it.
@@ -18,13 +18,13 @@
 use super::core::Core;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
-use crate::policy::balance::rules::ListEnds;
+use crate::policy::balance::by_rules::ListEnds;
 use crate::policy::duel::Rule;
 use crate::policy::duel::rules::{self, On};
 use crate::policy::{Balance, EMPTY, Incoming, Kind, List, Step, list_index, window_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
-    At, Ghost, Mark, PREFETCHED, Pick, RemovedEntry, Stored, Sublist, SublistGuard, Taken,
+    Ghost, LiveList, Mark, PREFETCHED, Pick, RemovedEntry, Stored, Sublist, SublistGuard, Taken,
     Unpinned, WAITING,
 };
 use smallvec::SmallVec;
@@ -261,11 +261,11 @@ impl<K, V> Core<K, V> {
                 true
             }),
             Step::Evict { kind, list, keep_ghost } => {
-                let at = At { kind, list, waits: false };
+                let at = LiveList { kind, list, waits: false };
                 self.evict_oldest(guard, balance, (at, keep_ghost), leaving)
             }
             Step::EvictWaiting { kind, keep_ghost } => {
-                self.evict_oldest(guard, balance, (At::window(kind), keep_ghost), leaving)
+                self.evict_oldest(guard, balance, (LiveList::window(kind), keep_ghost), leaving)
             }
             Step::Demote { kind, list } => self.demote_one(guard, balance, (kind, list)),
         }
@@ -277,7 +277,7 @@ impl<K, V> Core<K, V> {
         &self,
         guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
-        (at, keep_ghost): (At, bool),
+        (at, keep_ghost): (LiveList, bool),
         leaving: &mut Leaving<K, V>,
     ) -> bool {
         if at.list == List::Mfu && balance.rule(at.kind).is_some_and(Rule::merges_lists) {
@@ -315,7 +315,11 @@ impl<K, V> Core<K, V> {
 
     /// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. Returns
     /// whether the oldest of a list was such an entry.
-    fn another_round(&self, guard: &mut SublistGuard<'_, K, V>, (at, rule): (At, Rule)) -> bool {
+    fn another_round(
+        &self,
+        guard: &mut SublistGuard<'_, K, V>,
+        (at, rule): (LiveList, Rule),
+    ) -> bool {
         let Some(id) = guard.oldest(at) else {
             return false;
         };

@@ -1,5 +1,5 @@
 //! A hit: found and pinned without a lock. What it notes for the lists and for the referee is
-//! applied later under the sublist's lock, in `uses.rs`.
+//! applied later under the sublist's lock, in `apply_hits.rs`.
 
 use super::{Cache, Hold};
 use crate::counters::{Event, Stripe};
@@ -75,7 +75,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         word: Word,
         access: Access,
     ) -> Hold<K, V> {
-        let now = sublist.recency.now(word.kind());
+        let now = sublist.hit_rings.now(word.kind());
         // A thread without a stripe in the first chunk, or without a number yet, takes the slow
         // path.
         let thread = threads::number_if_any();
@@ -104,7 +104,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         thread: usize,
     ) -> bool {
         access == Access::Demand
-            && sublist.recency.is_spent(word.kind(), thread, self.core().arrivals())
+            && sublist.hit_rings.is_spent(word.kind(), thread, self.core().arrivals())
     }
 
     /// A demand has hit a watched entry: notes it for the referee, as far as there is credit.
@@ -115,7 +115,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             entry.meta.lower(WATCHED);
             return;
         }
-        if !exact && !sublist.recency.spend(kind, threads::number(), core.arrivals()) {
+        if !exact && !sublist.hit_rings.spend(kind, threads::number(), core.arrivals()) {
             core.counters.count(Event::RefereeSpared);
             return;
         }
@@ -135,7 +135,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let first = entry.used_in() != now.age();
         // In a line that this thread has just written anyway.
         entry.set_used_in(now.age());
-        if sublist.recency.count_use(kind, now, first, thread) {
+        if sublist.hit_rings.count_use(kind, now, first, thread) {
             self.turn(sublist);
         }
     }
@@ -156,14 +156,14 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         core.counters.add_at(Event::Hit, hit_place(access, word.kind(), list), 1);
         let demand = access == Access::Demand;
         let first = demand && word.any(ASKED_FOR) && self.asked_for(sublist, &hold);
-        let exact = sublist.recency.is_exact();
+        let exact = sublist.hit_rings.is_exact();
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         if demand && word.is(WATCHED) {
             self.watched(sublist, &hold, word, exact);
         }
         if word.state() == MFU && !exact {
-            let now = sublist.recency.now(word.kind());
+            let now = sublist.hit_rings.now(word.kind());
             self.say_age(sublist, &hold, (word.kind(), now), threads::number());
             return hold;
         }
@@ -199,22 +199,22 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let promote = flags & PROMOTED != 0;
         // Applied at once, so that it is judged by the rule that is in force now.
-        let at_once = sublist.recency.is_exact() && core.goes_by_rules();
-        if sublist.recency.note(id, word, promote) {
+        let at_once = sublist.hit_rings.is_exact() && core.goes_by_rules();
+        if sublist.hit_rings.note(id, word, promote) {
             if at_once {
                 drop(core.lock_drained(sublist));
             }
             return;
         }
-        let guard = if sublist.recency.is_exact() {
+        let guard = if sublist.hit_rings.is_exact() {
             Some(core.lock(sublist))
         } else {
             sublist.try_lock(&core.tails, &core.counters)
         };
         match guard {
             Some(mut guard) => {
-                core.drain(&mut guard, false, sublist.recency.is_exact());
-                sublist.recency.note(id, word, promote);
+                core.drain(&mut guard, false, sublist.hit_rings.is_exact());
+                sublist.hit_rings.note(id, word, promote);
             }
             None => core.counters.count(Event::NotesLost),
         }

@@ -136,7 +136,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         // The loader's pin keeps the entry; this one makes it ours when the load lands.
         let entry = guard.entry(id);
         entry.meta.pin_again();
-        let flight = Arc::clone(guard.inside.flights.entry(id).or_default());
+        let flight = Arc::clone(guard.locked.flights.entry(id).or_default());
         let word = match access {
             Access::Demand => entry.meta.lower(PREFETCHED),
             Access::Prefetch => entry.meta.load(),

@@ -141,7 +141,7 @@ impl<K, V> Core<K, V> {
         }
         if let Some(oversize) = settled {
             self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
-            after.flight = guard.inside.flights.remove(&id);
+            after.flight = guard.locked.flights.remove(&id);
             drop(guard);
         } else {
             drop(guard);
@@ -157,7 +157,7 @@ impl<K, V> Core<K, V> {
                 after.growth = ledger.note_growth(weight_bytes);
             }
             self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
-            after.flight = guard.inside.flights.remove(&id);
+            after.flight = guard.locked.flights.remove(&id);
         }
         let hold = Hold::of(self, sublist.entry(id).expect("a ticket has an entry"));
         leaving.let_go(self);
@@ -309,7 +309,7 @@ impl<K, V> Core<K, V> {
         let mut leaving = Leaving::default();
         let flight = {
             let mut guard = self.lock(&self.sublists()[ticket.sublist]);
-            let flight = guard.inside.flights.remove(&ticket.id);
+            let flight = guard.locked.flights.remove(&ticket.id);
             if !guard.word(ticket.id).is(DOOMED) {
                 guard.unindex(ticket.id);
             }

@@ -30,23 +30,23 @@
 //! caller cannot be given what was read earlier. To forget all keys of one object at once, put a
 //! [`Generation`](crate::Generation) into the key.
 
+mod apply_hits;
 mod builder;
 mod core;
+mod duel;
 mod evict;
-mod handed;
+mod hand_over;
 mod hit;
 mod hold;
 mod load;
 mod miss;
-mod noted;
 #[cfg(all(test, not(any(shuttle, miri))))]
-mod overflow;
-mod referees;
+mod pin_overflow;
+mod referee_ring;
 mod sizing;
 mod snapshot;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
-mod uses;
 mod walk;
 
 pub use builder::Builder;

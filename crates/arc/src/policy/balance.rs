@@ -29,11 +29,11 @@
 //! Invariant: the sizes equal the sum over all sublists of what
 //! [`Sublist::validate`](super::Sublist::validate) counts. There is no lock in here: the concurrent
 //! cache keeps its one balance behind a lock, which is taken after a sublist's. What the duel's
-//! rules add is in [`rules`].
+//! rules add is in [`by_rules`].
 
-pub(crate) mod rules;
+pub(crate) mod by_rules;
 
-use self::rules::Rules;
+use self::by_rules::Rules;
 use super::arc::{self, ListBytes};
 use super::state::{Kind, LISTS, List, list_index, window_index};
 

@@ -19,13 +19,13 @@
 mod arc;
 pub(crate) mod balance;
 pub mod duel;
-mod single;
+mod plain_arc;
+mod plain_sublist;
 mod state;
-mod sublist;
 pub mod transition;
 
 pub use balance::{Balance, Incoming, Step};
-pub use single::{Outcome, PlainArc};
+pub use plain_arc::{Outcome, PlainArc};
+pub use plain_sublist::{Census, EMPTY, NodeId, Sublist};
 pub use state::{Access, Kind, LISTS, List, State, is_ghost_list, list_index};
 pub(crate) use state::{ENGINE_LISTS, window_index};
-pub use sublist::{Census, EMPTY, NodeId, Sublist};

@@ -2,8 +2,8 @@
 //! None locks, or drops what it takes out; none allocates, except that the slab grows.
 
 use super::balance::{Balance, Incoming};
+use super::plain_sublist::{NodeId, Sublist};
 use super::state::{Access, Kind, List, State, list_index};
-use super::sublist::{NodeId, Sublist};
 
 /// Where an entry on its way in comes from, and so where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

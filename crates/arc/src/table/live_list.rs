@@ -7,14 +7,14 @@ pub(super) const LIVE_LISTS: usize = 6;
 
 /// A list of live entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
+pub(crate) struct LiveList {
     pub(crate) kind: Kind,
     pub(crate) list: List,
     /// Of MRU, the window.
     pub(crate) waits: bool,
 }
 
-impl At {
+impl LiveList {
     pub(crate) const fn mru(kind: Kind) -> Self {
         Self { kind, list: List::Mru, waits: false }
     }
@@ -50,7 +50,7 @@ impl At {
         self.kind as usize * 3 + place
     }
 
-    /// All of them, in the order of [`At::live`].
+    /// All of them, in the order of [`LiveList::live`].
     pub(super) fn all() -> impl Iterator<Item = Self> {
         Kind::ALL
             .into_iter()

@@ -5,7 +5,7 @@
 //! bits 32..35  state     vacant, loading, MRU, MFU, dead
 //! bit  35      kind      data or metadata
 //! bits 36..47  flags     see the constants below
-//! bits 47..64  use       how often the slot has been taken, modulo 2^17
+//! bits 47..64  generation, how often the slot has been taken, modulo 2^17
 //! ```
 //!
 //! The protocol:
@@ -20,7 +20,7 @@
 //!   pinned a live entry sees its key and its value, and both stay until it lets go.
 //! - The last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
 
-use super::live_list::At;
+use super::live_list::LiveList;
 use crate::policy::{Kind, List};
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ const PINS: u64 = 0xFFFF_FFFF;
 const STATE_SHIFT: u32 = 32;
 const STATE: u64 = 7 << STATE_SHIFT;
 const METADATA: u64 = 1 << 35;
-const USE_SHIFT: u32 = 47;
+const GENERATION_SHIFT: u32 = 47;
 
 /// More pins than a machine can have holds of one entry: so many are only reached by forgetting
 /// holds in a loop. It is half of what the bits can count. So threads that have not seen it yet
@@ -138,13 +138,13 @@ impl Word {
     }
 
     /// Where a live entry belongs.
-    pub(crate) const fn at(self) -> At {
-        At { kind: self.kind(), list: self.list(), waits: self.is(WAITING) }
+    pub(crate) const fn at(self) -> LiveList {
+        LiveList { kind: self.kind(), list: self.list(), waits: self.is(WAITING) }
     }
 
     /// How often the slot has been taken, modulo 2^17.
-    pub(crate) const fn uses(self) -> u64 {
-        self.0 >> USE_SHIFT
+    pub(crate) const fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
     }
 
     pub(crate) const fn with(self, bits: u64) -> Self {
@@ -173,9 +173,9 @@ impl Word {
         Self(self.0 - 1)
     }
 
-    /// Vacant, to be used next time.
+    /// Vacant, in the next generation.
     pub(crate) const fn vacated(self) -> Self {
-        Self(((self.uses() + 1) << USE_SHIFT) | VACANT)
+        Self(((self.generation() + 1) << GENERATION_SHIFT) | VACANT)
     }
 
     /// Not parked any more, if that was the last pin.
@@ -305,6 +305,6 @@ fn too_many_pins() -> ! {
 impl Word {
     /// A vacant slot's word with the state, kind and flags of a live entry's.
     pub(crate) const fn as_live(self, live: Self) -> Self {
-        Self((self.uses() << USE_SHIFT) | (live.0 & (STATE | METADATA | FLAGS)))
+        Self((self.generation() << GENERATION_SHIFT) | (live.0 & (STATE | METADATA | FLAGS)))
     }
 }

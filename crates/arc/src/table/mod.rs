@@ -1,10 +1,11 @@
 //! The table: entries, their index, their lists and their ghosts, in sublists.
 //!
 //! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`] of
-//! their keys, and the [`recency`] rings in which hits leave notes for the lists. The other half,
-//! the lists and the [`ghosts`], is behind the sublist's lock ([`sublist`]). Which entries leave first
-//! is in [`handed`]. Between the two stands
-//! the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
+//! their keys, and the [`hit_rings`] in which hits leave notes for the lists. The other half
+//! ([`locked`]) is behind the sublist's lock: the lists, the order of MFU ([`mfu_order`]) and the
+//! [`ghosts`]. Between the two stands the entry's one atomic word ([`meta`]), which says what the
+//! entry is and who holds it. [`sublist`] puts the halves together. [`admission_window`] adds what
+//! the duel's rules need, and [`hand_over_queue`] has the entries that leave first.
 //!
 //! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge
 //! pages.
@@ -13,38 +14,38 @@
 //! calls), and in the callers that know why an entry stays: `sublist` and `shrink` have the lock,
 //! and the cache's `hold` has a pin.
 
-mod ages;
+mod admission_window;
 mod blocks;
 mod entry;
 mod ghosts;
-mod handed;
+mod hand_over_queue;
+mod hit_rings;
 mod index;
-mod lists;
 mod live_list;
+mod locked;
 mod meta;
+mod mfu_order;
 mod pages;
-mod recency;
+mod published_tails;
 mod shrink;
 mod slab;
 mod sublist;
-mod tails;
 mod validate;
-mod window;
 
+pub(crate) use admission_window::Demoted;
 pub(crate) use blocks::Blocks;
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
-pub(crate) use handed::{Handed, Place};
-pub(crate) use lists::Stored;
-pub(crate) use live_list::At;
+pub(crate) use hand_over_queue::{HandOverQueue, Place};
+pub(crate) use hit_rings::{Note, Now};
+pub(crate) use live_list::LiveList;
+pub(crate) use locked::Stored;
 pub(crate) use meta::{
     ASKED_FOR, DEAD, DOOMED, HANDED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, RETURNED,
     TOUCHED, WAITING, WATCHED, Word,
 };
-pub(crate) use recency::{Note, Now};
+pub(crate) use published_tails::{Pick, SUBLISTS_MAX, Tails};
 pub(crate) use sublist::{RemovedEntry, Sublist, SublistGuard, Taken, Unpinned};
-pub(crate) use tails::{Pick, SUBLISTS_MAX, Tails};
-pub(crate) use window::Demoted;
 
 /// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index
 /// that has just grown.

@@ -12,16 +12,16 @@ impl<K, V> SublistGuard<'_, K, V> {
     /// slots are vacant, moves entries that nobody holds into vacant slots, and gives back the
     /// pages after the last slot in use.
     pub(crate) fn shrink(&mut self) {
-        self.inside.ghosts.shrink();
-        self.sublist.index.shrink(self.inside.indexed);
-        if self.inside.vacant_len / 3 < (self.inside.end - self.inside.vacant_len) {
+        self.locked.ghosts.shrink();
+        self.sublist.index.shrink(self.locked.indexed);
+        if self.locked.vacant_len / 3 < (self.locked.end - self.locked.vacant_len) {
             return;
         }
         let mut vacant: Vec<u32> =
-            (0..self.inside.end).filter(|&id| self.word(id).state() == 0).collect();
+            (0..self.locked.end).filter(|&id| self.word(id).state() == 0).collect();
         vacant.reverse();
-        let before = self.inside.end;
-        while let Some(last) = self.inside.end.checked_sub(1) {
+        let before = self.locked.end;
+        while let Some(last) = self.locked.end.checked_sub(1) {
             let word = self.word(last);
             if word.state() != 0 {
                 let to = vacant.last().copied().filter(|&to| to < last);
@@ -30,16 +30,16 @@ impl<K, V> SublistGuard<'_, K, V> {
                 }
                 vacant.pop();
             }
-            self.inside.end = last;
+            self.locked.end = last;
         }
-        let end = self.inside.end;
+        let end = self.locked.end;
         vacant.retain(|&id| id < end);
-        self.inside.vacant = NONE;
+        self.locked.vacant = NONE;
         for &id in &vacant {
-            self.entry(id).set_newer(self.inside.vacant);
-            self.inside.vacant = id;
+            self.entry(id).set_newer(self.locked.vacant);
+            self.locked.vacant = id;
         }
-        self.inside.vacant_len = vacant.len() as u32;
+        self.locked.vacant_len = vacant.len() as u32;
         self.sublist.slab.give_back(end..before);
     }
 
@@ -69,9 +69,9 @@ impl<K, V> SublistGuard<'_, K, V> {
         place.set_newer(newer);
         place.set_older(older);
         if word.list() == List::Mfu {
-            self.inside.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
+            self.locked.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
         }
-        let ends = &mut self.inside.lists[word.at().live()];
+        let ends = &mut self.locked.lists[word.at().live()];
         match self.sublist.slab.get(newer) {
             Some(neighbour) if newer != NONE => neighbour.set_older(to),
             _ => ends.head = to,

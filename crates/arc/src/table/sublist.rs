@@ -8,20 +8,20 @@
 //! - a key is an entry or a ghost, never both.
 #![allow(unsafe_code)]
 
-use super::ages::Ages;
 use super::blocks::Blocks;
 use super::entry::{Entry, NONE};
 use super::ghosts::{Ghost, Marks, remembered};
-use super::handed::Handed;
+use super::hand_over_queue::HandOverQueue;
+use super::hit_rings::HitRings;
 use super::index::Index;
-use super::lists::{Inside, Stored};
-use super::live_list::At;
+use super::live_list::LiveList;
+use super::locked::{Locked, Stored};
 use super::meta::{
     DEAD, DEMOTE, DOOMED, HANDED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
 };
-use super::recency::Recency;
+use super::mfu_order::Ages;
+use super::published_tails::Tails;
 use super::slab::Slab;
-use super::tails::Tails;
 use crate::counters::{Counters, Event};
 use crate::policy::{Balance, EMPTY, Kind, LISTS, List, list_index};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
@@ -33,11 +33,11 @@ use std::sync::Arc;
 #[repr(C, align(64))]
 pub(crate) struct Sublist<K, V> {
     pub(crate) index: Index,
-    pub(crate) recency: Recency,
+    pub(crate) hit_rings: HitRings,
     pub(super) slab: Slab<K, V>,
-    pub(crate) handed: Arc<Handed>,
+    pub(crate) handed: Arc<HandOverQueue>,
     number: usize,
-    inside: Box<Mutex<Inside>>,
+    locked: Box<Mutex<Locked>>,
 }
 
 #[cfg(all(target_pointer_width = "64", not(shuttle)))]
@@ -83,7 +83,7 @@ pub(super) const fn short(hash: u64) -> u32 {
 impl<K, V> Sublist<K, V> {
     /// One of those that share the blocks.
     pub(crate) fn new(
-        (blocks, handed): (&Arc<Blocks<K, V>>, &Arc<Handed>),
+        (blocks, handed): (&Arc<Blocks<K, V>>, &Arc<HandOverQueue>),
         number: usize,
         (exact, rings): (bool, usize),
         marks: Marks,
@@ -92,8 +92,8 @@ impl<K, V> Sublist<K, V> {
             index: Index::new(),
             slab: Slab::new(Arc::clone(blocks), number),
             handed: Arc::clone(handed),
-            recency: Recency::new(exact, rings),
-            inside: Box::new(Mutex::new(Inside::new(marks))),
+            hit_rings: HitRings::new(exact, rings),
+            locked: Box::new(Mutex::new(Locked::new(marks))),
             number,
         }
     }
@@ -120,8 +120,8 @@ impl<K, V> Sublist<K, V> {
         tails: &'a Tails,
         counters: &Counters,
     ) -> SublistGuard<'a, K, V> {
-        let inside = lock_counted(&self.inside, counters);
-        SublistGuard { inside, sublist: self, tails, replacing: None }
+        let locked = lock_counted(&self.locked, counters);
+        SublistGuard { locked, sublist: self, tails, replacing: None }
     }
 
     /// Takes the lock if nobody has it.
@@ -130,15 +130,15 @@ impl<K, V> Sublist<K, V> {
         tails: &'a Tails,
         counters: &Counters,
     ) -> Option<SublistGuard<'a, K, V>> {
-        let inside = try_lock(&self.inside)?;
+        let locked = try_lock(&self.locked)?;
         counters.count(Event::Locks);
-        Some(SublistGuard { inside, sublist: self, tails, replacing: None })
+        Some(SublistGuard { locked, sublist: self, tails, replacing: None })
     }
 }
 
 /// A sublist, locked. Publishes its tails and ages when it is unlocked.
 pub(crate) struct SublistGuard<'a, K, V> {
-    pub(crate) inside: MutexGuard<'a, Inside>,
+    pub(crate) locked: MutexGuard<'a, Locked>,
     pub(crate) sublist: &'a Sublist<K, V>,
     tails: &'a Tails,
     replacing: Option<u64>,
@@ -182,7 +182,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
 
     /// A stamp for now.
     pub(crate) fn stamp(&mut self, arrivals: u64) -> u64 {
-        self.inside.stamp(arrivals)
+        self.locked.stamp(arrivals)
     }
 
     /// Makes a loading entry with one pin out of a vacant slot, and indexes it. The key must
@@ -191,15 +191,15 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// # Panics
     /// With 2^32 entries in one sublist, which would be 256 GiB of slots.
     pub(crate) fn occupy(&mut self, hash: u64, key: K, kind: Kind, flags: u64) -> u32 {
-        let inside = &mut *self.inside;
-        let id = if inside.vacant == NONE {
-            assert!(self.sublist.slab.provide(inside.end), "fewer than 2^32 entries in a sublist");
-            inside.end += 1;
-            inside.end - 1
+        let locked = &mut *self.locked;
+        let id = if locked.vacant == NONE {
+            assert!(self.sublist.slab.provide(locked.end), "fewer than 2^32 entries in a sublist");
+            locked.end += 1;
+            locked.end - 1
         } else {
-            let id = inside.vacant;
-            inside.vacant = self.sublist.slab.get(id).map_or(NONE, Entry::newer);
-            inside.vacant_len -= 1;
+            let id = locked.vacant;
+            locked.vacant = self.sublist.slab.get(id).map_or(NONE, Entry::newer);
+            locked.vacant_len -= 1;
             id
         };
         let entry = self.sublist.slab.get(id).expect("it was provided");
@@ -213,16 +213,16 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         };
         let changed = entry.meta.change(loading);
         debug_assert!(changed.is_ok_and(|(before, _)| before.state() == 0 && before.pins() == 0));
-        self.sublist.index.insert(short(hash), id, inside.indexed);
-        inside.indexed += 1;
-        inside.indexed_max = inside.indexed_max.max(inside.indexed + inside.ghosts.len());
+        self.sublist.index.insert(short(hash), id, locked.indexed);
+        locked.indexed += 1;
+        locked.indexed_max = locked.indexed_max.max(locked.indexed + locked.ghosts.len());
         id
     }
 
     /// Takes an entry out of the index; it keeps its slot.
     pub(crate) fn unindex(&mut self, id: u32) {
         if self.sublist.index.remove(short(self.entry(id).hash()), id) {
-            self.inside.indexed -= 1;
+            self.locked.indexed -= 1;
         }
     }
 
@@ -244,19 +244,19 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
             Ok((_, word)) | Err(word) => word,
         };
         if word.is_live() {
-            self.inside.resident += 1;
+            self.locked.resident += 1;
             self.link(id, word, stamp);
         }
     }
 
     pub(crate) fn link(&mut self, id: u32, word: Word, stamp: u64) {
         let entry = self.entry(id);
-        self.inside.link(&self.sublist.slab, (id, entry), word.at(), stamp);
+        self.locked.link(&self.sublist.slab, (id, entry), word.at(), stamp);
     }
 
     pub(crate) fn unlink(&mut self, id: u32, word: Word) {
         let entry = self.entry(id);
-        self.inside.unlink(&self.sublist.slab, (id, entry), word.at());
+        self.locked.unlink(&self.sublist.slab, (id, entry), word.at());
     }
 
     /// Makes an entry vacant that is on no list and not in the index, and has `pins` pins, all of
@@ -272,10 +272,10 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// What a slot owned which this guard has just made vacant.
     fn take(&mut self, id: u32, before: Word) -> Stored<K, V> {
         let entry = self.entry(id);
-        self.inside.resident -= usize::from(before.is_live());
-        entry.set_newer(self.inside.vacant);
-        self.inside.vacant = id;
-        self.inside.vacant_len += 1;
+        self.locked.resident -= usize::from(before.is_live());
+        entry.set_newer(self.locked.vacant);
+        self.locked.vacant = id;
+        self.locked.vacant_len += 1;
         let has_value = before.is_live() || before.state() == DEAD;
         // SAFETY: the entry was not vacant and is now, by this guard, which calls this once; so
         // nobody else has a pin of it, and nobody can get one.
@@ -285,10 +285,10 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// Counts the uses that hits of this thread, or with `all` of every one, have counted.
     pub(crate) fn take_uses(&mut self, all: bool, arrivals: u64) {
         for kind in Kind::ALL {
-            let uses = self.sublist.recency.take_uses(all, kind);
+            let uses = self.sublist.hit_rings.take_uses(all, kind);
             if uses > 0 {
-                let stamp = self.inside.stamp(arrivals);
-                self.inside.used(kind, uses, stamp);
+                let stamp = self.locked.stamp(arrivals);
+                self.locked.used(kind, uses, stamp);
             }
         }
     }
@@ -303,7 +303,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
         let word = self.promoted(id, word);
         if !word.is(PARKED) {
-            let stamp = self.inside.stamp(arrivals);
+            let stamp = self.locked.stamp(arrivals);
             self.link(id, word, stamp);
         }
     }
@@ -315,9 +315,9 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
         let entry = self.entry(id);
         let (kind, weight_bytes) = (word.kind() as usize, entry.weight_bytes());
-        self.inside.promoted_bytes[kind] += weight_bytes;
+        self.locked.promoted_bytes[kind] += weight_bytes;
         if word.is(WAITING) {
-            self.inside.admitted_bytes[kind] += weight_bytes;
+            self.locked.admitted_bytes[kind] += weight_bytes;
         }
         match entry.meta.change(|word| Some(word.without(WAITING).with_state(MFU))) {
             Ok((_, word)) | Err(word) => word,
@@ -327,18 +327,18 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// Tells the balance which bytes have gone from MRU or the window to MFU.
     pub(crate) fn flush(&mut self, balance: &mut Balance) {
         for kind in Kind::ALL {
-            let bytes = std::mem::take(&mut self.inside.promoted_bytes[kind as usize]);
+            let bytes = std::mem::take(&mut self.locked.promoted_bytes[kind as usize]);
             balance.sub(kind, List::Mru, false, bytes);
             balance.add(kind, List::Mfu, false, bytes);
             balance
-                .sub_waiting(kind, std::mem::take(&mut self.inside.admitted_bytes[kind as usize]));
+                .sub_waiting(kind, std::mem::take(&mut self.locked.admitted_bytes[kind as usize]));
         }
     }
 
     /// Takes the oldest entry of a list, unless it has been used since or is held.
-    pub(crate) fn take_oldest(&mut self, at: At, counters: &Counters) -> Taken<K, V> {
+    pub(crate) fn take_oldest(&mut self, at: LiveList, counters: &Counters) -> Taken<K, V> {
         self.sort(at);
-        let Some(id) = self.inside.tail(at) else {
+        let Some(id) = self.locked.tail(at) else {
             return Taken::Nothing;
         };
         let entry = self.entry(id);
@@ -393,7 +393,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         if before.pins() == 0 {
             return (Some(self.take(id, before)), before);
         }
-        self.inside.resident -= 1;
+        self.locked.resident -= 1;
         (None, before)
     }
 
@@ -442,7 +442,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         if before.is(PARKED) {
             let word = after.with(entry.meta.lower(TOUCHED | PROMOTED).only(PROMOTED));
             let word = self.promoted(id, word);
-            let stamp = self.inside.stamp(arrivals);
+            let stamp = self.locked.stamp(arrivals);
             self.link(id, word, stamp);
         }
         Unpinned::Held
@@ -452,66 +452,66 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// there is no room for another.
     pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost) -> u64 {
         let ghost = Ghost { weight_bytes: remembered(ghost.weight_bytes), ..ghost };
-        if !self.inside.ghosts.oldest_is_settled(ghost.kind, ghost.list) {
-            self.inside.ghosts_changed(ghost.kind, ghost.list);
+        if !self.locked.ghosts.oldest_is_settled(ghost.kind, ghost.list) {
+            self.locked.ghosts_changed(ghost.kind, ghost.list);
         }
-        if self.inside.ghosts.push(hash, &ghost) { ghost.weight_bytes } else { 0 }
+        if self.locked.ghosts.push(hash, &ghost) { ghost.weight_bytes } else { 0 }
     }
 
     /// The ghost of a key.
     pub(crate) fn ghost(&self, hash: u64) -> Option<Ghost> {
-        self.inside.ghosts.find(hash)
+        self.locked.ghosts.find(hash)
     }
 
     /// Takes the ghost of a key out.
     pub(crate) fn take_ghost(&mut self, hash: u64) -> Option<Ghost> {
-        let ghost = self.inside.ghosts.take(hash)?;
-        self.inside.ghosts_changed(ghost.kind, ghost.list);
+        let ghost = self.locked.ghosts.take(hash)?;
+        self.locked.ghosts_changed(ghost.kind, ghost.list);
         Some(ghost)
     }
 
     /// Forgets the oldest ghost of a list. Returns its weight in bytes.
     pub(crate) fn forget_ghost(&mut self, kind: Kind, list: List) -> Option<u64> {
-        self.inside.ghosts_changed(kind, list);
-        self.inside.ghosts.forget(kind, list)
+        self.locked.ghosts_changed(kind, list);
+        self.locked.ghosts.forget(kind, list)
     }
 
     /// Publishes what others go by.
     #[inline]
     pub(crate) fn publish(&mut self) {
-        if self.inside.ages_changed || self.inside.changed_tails != 0 {
+        if self.locked.ages_changed || self.locked.changed_tails != 0 {
             self.publish_changes();
         }
     }
 
     fn publish_changes(&mut self) {
-        let inside = &mut *self.inside;
-        if std::mem::take(&mut inside.ages_changed) {
+        let locked = &mut *self.locked;
+        if std::mem::take(&mut locked.ages_changed) {
             for kind in Kind::ALL {
-                let len = inside.lists[At::mfu(kind).live()].len;
-                let age = inside.ages[kind as usize].now();
-                self.sublist.recency.set_now(kind, age, Ages::width(len));
+                let len = locked.lists[LiveList::mfu(kind).live()].len;
+                let age = locked.ages[kind as usize].now();
+                self.sublist.hit_rings.set_now(kind, age, Ages::width(len));
             }
         }
-        let mut changed = std::mem::take(&mut inside.changed_tails);
+        let mut changed = std::mem::take(&mut locked.changed_tails);
         while changed != 0 {
             let list = changed.trailing_zeros() as usize;
             changed &= changed - 1;
-            let stamp = inside.tail_stamp(&self.sublist.slab, list);
+            let stamp = locked.tail_stamp(&self.sublist.slab, list);
             self.tails.publish(list, self.sublist.number, stamp);
         }
     }
 
     /// The stamp of the oldest of a list.
     pub(crate) fn tail_stamp(&self, list: usize) -> u64 {
-        self.inside.tail_stamp(&self.sublist.slab, list)
+        self.locked.tail_stamp(&self.sublist.slab, list)
     }
 
     /// Whether the oldest of a list in this sublist is as old as the oldest of all, or nearly, so
     /// that no other sublist need be locked. Goes by the published stamps.
     pub(crate) fn has_nearly_oldest(&self, list: usize, oldest_stamp: u64) -> bool {
         let own = self.tails.stamp_of(list, self.sublist.number);
-        let now = self.inside.last_stamp();
+        let now = self.locked.last_stamp();
         let slack = self.tails.slack(now.saturating_sub(oldest_stamp));
         own != EMPTY && own <= oldest_stamp.saturating_add(slack)
     }
@@ -519,56 +519,56 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
     /// Forgets all ghosts.
     pub(crate) fn forget_all_ghosts(&mut self) {
         for kind in Kind::ALL {
-            List::ALL.into_iter().for_each(|list| self.inside.ghosts_changed(kind, list));
+            List::ALL.into_iter().for_each(|list| self.locked.ghosts_changed(kind, list));
         }
-        self.inside.ghosts.clear();
+        self.locked.ghosts.clear();
     }
 
     /// Numbers of all slots in use.
     pub(crate) fn ids(&self) -> Vec<u32> {
-        self.ids_among(0..self.inside.end).collect()
+        self.ids_among(0..self.locked.end).collect()
     }
 
     /// Numbers of those among these slots that are in use.
     pub(crate) fn ids_among(&self, slots: Range<u32>) -> impl Iterator<Item = u32> {
-        let slots = slots.start..slots.end.min(self.inside.end);
+        let slots = slots.start..slots.end.min(self.locked.end);
         slots.filter(|&id| self.word(id).state() != 0)
     }
 
     /// Slots that are or have been in use.
     pub(crate) fn slots(&self) -> u32 {
-        self.inside.end
+        self.locked.end
     }
 
     /// Bytes on the lists of entries, by [`list_index`].
     pub(crate) fn listed_bytes(&self) -> [u64; LISTS] {
         let mut bytes = [0; LISTS];
-        for at in At::all() {
-            bytes[list_index(at.kind, at.list, false)] += self.inside.lists[at.live()].bytes;
+        for at in LiveList::all() {
+            bytes[list_index(at.kind, at.list, false)] += self.locked.lists[at.live()].bytes;
             bytes[list_index(at.kind, at.list, true)] =
-                self.inside.ghosts.list_bytes(at.kind, at.list);
+                self.locked.ghosts.list_bytes(at.kind, at.list);
         }
         bytes
     }
 
     pub(crate) fn resident(&self) -> usize {
-        self.inside.resident
+        self.locked.resident
     }
 
     pub(crate) fn ghosts_len(&self) -> usize {
-        self.inside.ghosts.len()
+        self.locked.ghosts.len()
     }
 
     /// Keys known: entries, ghosts and loads; now, and at most so far.
     pub(crate) fn known(&self) -> (usize, usize) {
-        let now = self.inside.indexed + self.inside.ghosts.len();
-        (now, self.inside.indexed_max.max(now))
+        let now = self.locked.indexed + self.locked.ghosts.len();
+        (now, self.locked.indexed_max.max(now))
     }
 
     /// Bytes of the slots that have been used, of the index and of the ghosts.
     pub(crate) fn overhead_bytes(&self) -> u64 {
-        let slots = self.inside.end as usize * size_of::<Entry<K, V>>();
-        (slots + self.sublist.index.bytes() + self.inside.ghosts.heap_bytes()) as u64
+        let slots = self.locked.end as usize * size_of::<Entry<K, V>>();
+        (slots + self.sublist.index.bytes() + self.locked.ghosts.heap_bytes()) as u64
     }
 
     /// Takes a loading entry out of the index, so that it will be dead when it is loaded.

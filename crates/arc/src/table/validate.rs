@@ -1,7 +1,7 @@
 //! Recounting a sublist: every invariant of it, checked from its slots alone.
 
 use super::entry::NONE;
-use super::live_list::At;
+use super::live_list::LiveList;
 use super::meta::{DEAD, DOOMED, HANDED, LOADING, OVERSIZE, PARKED};
 use super::sublist::SublistGuard;
 use crate::policy::{Census, Kind, List, list_index};
@@ -12,10 +12,10 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
     /// # Errors
     /// The first invariant that does not hold, in words.
     pub(crate) fn validate(&self) -> Result<Census, String> {
-        let inside = &*self.inside;
+        let locked = &*self.locked;
         let mut census = Census::default();
         let (mut indexed, mut listed, mut vacant) = (0, 0, 0);
-        for id in 0..inside.end {
+        for id in 0..locked.end {
             let word = self.word(id);
             if word.state() == 0 {
                 vacant += 1;
@@ -39,30 +39,30 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
             indexed += usize::from(expected);
             listed += u64::from(word.is_live() && !word.is(PARKED));
         }
-        if census.resident != inside.resident as u64 {
-            return Err(format!("{} live entries of {}", census.resident, inside.resident));
+        if census.resident != locked.resident as u64 {
+            return Err(format!("{} live entries of {}", census.resident, locked.resident));
         }
-        if indexed != inside.indexed || vacant != inside.vacant_len {
-            return Err(format!("{indexed} indexed of {}, {vacant} vacant", inside.indexed));
+        if indexed != locked.indexed || vacant != locked.vacant_len {
+            return Err(format!("{indexed} indexed of {}, {vacant} vacant", locked.indexed));
         }
         self.validate_vacant()?;
         let mut walked = 0;
-        for at in At::all() {
+        for at in LiveList::all() {
             walked += self.validate_list(at)?;
         }
         if walked != listed {
             return Err(format!("{listed} entries should be on a list, {walked} are"));
         }
-        inside.ghosts.validate()?;
-        census.ghosts = inside.ghosts.len() as u64;
+        locked.ghosts.validate()?;
+        census.ghosts = locked.ghosts.len() as u64;
         for kind in Kind::ALL {
             for list in List::ALL {
-                let bytes = inside.ghosts.list_bytes(kind, list);
+                let bytes = locked.ghosts.list_bytes(kind, list);
                 census.state_bytes[list_index(kind, list, true)] = bytes;
                 census.listed_bytes[list_index(kind, list, true)] = bytes;
             }
         }
-        if inside.flights.keys().any(|&id| self.word(id).state() != LOADING) {
+        if locked.flights.keys().any(|&id| self.word(id).state() != LOADING) {
             return Err("somebody waits for what is not being loaded".to_owned());
         }
         Ok(census)
@@ -107,23 +107,23 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
     }
 
     fn validate_vacant(&self) -> Result<(), String> {
-        let (mut id, mut len) = (self.inside.vacant, 0);
-        while id != NONE && len <= self.inside.vacant_len {
-            if id >= self.inside.end || self.word(id).state() != 0 {
+        let (mut id, mut len) = (self.locked.vacant, 0);
+        while id != NONE && len <= self.locked.vacant_len {
+            if id >= self.locked.end || self.word(id).state() != 0 {
                 return Err(format!("slot {id} is wrong in the chain of vacant ones"));
             }
             (id, len) = (self.entry(id).newer(), len + 1);
         }
-        if len != self.inside.vacant_len {
-            return Err(format!("{len} in the chain of {} vacant ones", self.inside.vacant_len));
+        if len != self.locked.vacant_len {
+            return Err(format!("{len} in the chain of {} vacant ones", self.locked.vacant_len));
         }
         Ok(())
     }
 
     /// The newest entry of every age is marked, and no other.
     fn validate_ages(&self, kind: Kind) -> Result<(), String> {
-        let ages = &self.inside.ages[kind as usize];
-        let mut id = self.inside.lists[At::mfu(kind).live()].head;
+        let ages = &self.locked.ages[kind as usize];
+        let mut id = self.locked.lists[LiveList::mfu(kind).live()].head;
         let (mut marks, mut age) = (ages.marks(), None);
         while id != NONE {
             let of_this = Some(ages.placed_in(self.entry(id))?);
@@ -136,8 +136,8 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
         marks.next().map_or(Ok(()), |mark| Err(format!("{mark:?} is not the newest of an age")))
     }
 
-    fn validate_list(&self, at: At) -> Result<u64, String> {
-        let ends = &self.inside.lists[at.live()];
+    fn validate_list(&self, at: LiveList) -> Result<u64, String> {
+        let ends = &self.locked.lists[at.live()];
         let (mut id, mut newer, mut len, mut bytes, mut stamp) = (ends.head, NONE, 0, 0, u64::MAX);
         while id != NONE {
             let (entry, word) = (self.entry(id), self.word(id));
@@ -150,7 +150,7 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
             stamp = entry.stamp();
             newer = id;
             id = entry.older();
-            if len > u64::from(self.inside.end) {
+            if len > u64::from(self.locked.end) {
                 return Err(format!("{at:?} is a circle"));
             }
         }

@@ -5,7 +5,7 @@ use ogive_arc::{Access, Cache, Kind};
 
 const ENTRIES: u64 = 1000;
 
-/// Hits shown for each arrival, and the most that is saved up (`table/recency.rs`).
+/// Hits shown for each arrival, and the most that is saved up (`table/hit_rings.rs`).
 const CREDIT_PER_ARRIVAL: u64 = 64;
 const CREDIT_MAX: u64 = 2048;
 

@@ -4,7 +4,7 @@
 //! bits. It stands in a queue for its kind and list, and has one place of 4 bytes in an index of
 //! all. A ghost costs at most 16 bytes: 8 for the word, half a byte for its part of a mark, a
 //! twelfth more for places that ghost hits have left empty, and 5 to 6.4 of index. [`queue`] and
-//! [`places`] have the details.
+//! [`index`] have the details.
 //!
 //! Two keys with the same 46 bits are taken for each other. With a million ghosts that happens at
 //! one miss in 10^8. It means that one entry starts on MFU and not on MRU.
@@ -15,11 +15,11 @@
 //! ghost that was *stale* when it left, that is used before all of MRU and MFU, has a flag for
 //! that. An exact duel keeps every mark.
 
-mod places;
+mod index;
 mod queue;
 
 use crate::policy::{Kind, List};
-use places::{Place, Places};
+use index::{GhostIndex, Place};
 use queue::{CHUNK, Queue, SLOT_BYTES, decode, encode};
 
 /// Queues: two kinds, two lists.
@@ -89,7 +89,7 @@ const fn same(word: u64, hash: u64) -> bool {
 /// All ghosts of a sublist.
 pub(crate) struct Ghosts {
     queues: [Queue; QUEUES],
-    index: Places,
+    index: GhostIndex,
     len: usize,
     marks: Marks,
 }
@@ -100,7 +100,7 @@ const fn queue_of(kind: Kind, list: List) -> usize {
 
 impl Ghosts {
     pub(crate) const fn new(marks: Marks) -> Self {
-        Self { queues: [const { Queue::new() }; QUEUES], index: Places::new(), len: 0, marks }
+        Self { queues: [const { Queue::new() }; QUEUES], index: GhostIndex::new(), len: 0, marks }
     }
 
     /// The mark of the oldest ghost of a list.
@@ -225,8 +225,8 @@ impl Ghosts {
 
     fn reindex(&mut self, slots: usize) {
         // The old one first, so that there are never two.
-        self.index = Places::new();
-        self.index = Places::with_slots(slots);
+        self.index = GhostIndex::new();
+        self.index = GhostIndex::with_slots(slots);
         for (number, queue) in self.queues.iter().enumerate() {
             for (position, word) in queue.ghosts() {
                 self.index.put(word, Place::new(number, position), word_in(&self.queues));

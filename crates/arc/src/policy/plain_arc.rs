@@ -4,8 +4,8 @@
 //! printed (FAST '03, Fig. 4); `tests/engine/golden.rs` holds it to published hit counts.
 
 use super::balance::{Balance, Step};
+use super::plain_sublist::Sublist;
 use super::state::{Access, Kind, List, State};
-use super::sublist::Sublist;
 use super::transition::{self, Arrival};
 use foldhash::quality::FixedState;
 use std::hash::{BuildHasher, Hash};

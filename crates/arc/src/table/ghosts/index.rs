@@ -35,11 +35,11 @@ impl Place {
 const FAR: u32 = (1 << (Place::QUEUE_SHIFT - POSITION_BITS)) - 1;
 
 /// The index.
-pub(super) struct Places {
+pub(super) struct GhostIndex {
     slots: Vec<u32>,
 }
 
-impl Places {
+impl GhostIndex {
     pub(super) const fn new() -> Self {
         Self { slots: Vec::new() }
     }
@@ -204,7 +204,7 @@ mod tests {
     /// Words and places that are put in and taken out by chance; `spread` bits of a word's home
     /// part are its own.
     fn work(slots: usize, spread: u32, steps: u32) {
-        let mut places = Places::with_slots(slots);
+        let mut places = GhostIndex::with_slots(slots);
         let mut words: BTreeMap<u32, u64> = BTreeMap::new();
         let mut state = 7_u64;
         let mut random = move || {
@@ -258,7 +258,7 @@ mod tests {
     fn a_search_looks_at_those_with_its_own_home_alone() {
         let count = if cfg!(miri) { 300 } else { 8000 };
         let word = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut places = Places::with_slots(count as usize * 5 / 4);
+        let mut places = GhostIndex::with_slots(count as usize * 5 / 4);
         for n in 0..count {
             places.put(word(n), Place::new(1, n as u32), |_| panic!("no ghost is read"));
         }

@@ -1,10 +1,10 @@
 //! What the lock of a sublist guards: lists through its entries, vacant slots, ghosts, and the
 //! loads in flight.
 
-use super::ages::Ages;
 use super::entry::{Entry, NONE};
 use super::ghosts::{Ghosts, Marks};
-use super::live_list::{At, LIVE_LISTS};
+use super::live_list::{LIVE_LISTS, LiveList};
+use super::mfu_order::Ages;
 use super::slab::Slab;
 use crate::flight::Flight;
 use crate::policy::{EMPTY, Kind, List, list_index};
@@ -30,7 +30,7 @@ pub(super) struct Ends {
 }
 
 /// Behind the lock.
-pub(crate) struct Inside {
+pub(crate) struct Locked {
     pub(super) lists: [Ends; LIVE_LISTS],
     pub(super) ghosts: Ghosts,
     /// The first vacant slot that has been used; how many there are.
@@ -55,7 +55,7 @@ pub(crate) struct Inside {
     stamp: u64,
 }
 
-impl Inside {
+impl Locked {
     pub(super) fn new(marks: Marks) -> Self {
         let empty = Ends { head: NONE, tail: NONE, bytes: 0, len: 0 };
         Self {
@@ -98,7 +98,7 @@ impl Inside {
         &mut self,
         slab: &Slab<K, V>,
         (id, entry): (u32, &Entry<K, V>),
-        at: At,
+        at: LiveList,
         stamp: u64,
     ) {
         let ends = &mut self.lists[at.live()];
@@ -123,7 +123,7 @@ impl Inside {
 
     /// Counts uses of entries of MFU: with enough of them a new age begins.
     pub(super) fn used(&mut self, kind: Kind, uses: u64, stamp: u64) {
-        let len = self.lists[At::mfu(kind).live()].len;
+        let len = self.lists[LiveList::mfu(kind).live()].len;
         if self.ages[kind as usize].count(uses, len) {
             self.ages[kind as usize].begin(stamp);
             self.ages_changed = true;
@@ -134,7 +134,7 @@ impl Inside {
     /// since it was placed. After a fixed number of looks, the least recently used of those seen is
     /// put there.
     pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
-        let id = self.lists[At::mfu(kind).live()].tail;
+        let id = self.lists[LiveList::mfu(kind).live()].tail;
         let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {
             return;
         };
@@ -160,10 +160,10 @@ impl Inside {
         (id, entry): (u32, &Entry<K, V>),
         kind: Kind,
     ) {
-        self.unlink(slab, (id, entry), At::mfu(kind));
+        self.unlink(slab, (id, entry), LiveList::mfu(kind));
         entry.count_use();
         let (older, stamp) = self.ages[kind as usize].place((id, entry));
-        let ends = &mut self.lists[At::mfu(kind).live()];
+        let ends = &mut self.lists[LiveList::mfu(kind).live()];
         let neighbour = slab.get(older).filter(|_| older != NONE);
         let stamp = entry.stamp().max(stamp).max(neighbour.map_or(0, Entry::stamp));
         entry.set_stamp(stamp);
@@ -187,7 +187,7 @@ impl Inside {
         &mut self,
         slab: &Slab<K, V>,
         (id, entry): (u32, &Entry<K, V>),
-        at: At,
+        at: LiveList,
     ) {
         if at.list == List::Mfu {
             self.ages[at.kind as usize].unplaced(slab, (id, entry));
@@ -210,14 +210,14 @@ impl Inside {
     }
 
     /// The entry at the old end of a list.
-    pub(super) fn tail(&self, at: At) -> Option<u32> {
+    pub(super) fn tail(&self, at: LiveList) -> Option<u32> {
         let tail = self.lists[at.live()].tail;
         (tail != NONE).then_some(tail)
     }
 
     /// What the sublist publishes of a list: the stamp of its oldest entry or ghost.
     pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, index: usize) -> u64 {
-        if let Some(at) = At::of(index) {
+        if let Some(at) = LiveList::of(index) {
             return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);
         }
         let (kind, list) = (Kind::ALL[index / 4], List::ALL[index % 2]);

@@ -16,7 +16,7 @@
 //! referee is busy most of the time. Losing hits there would be unfair to a rule that lives on such
 //! runs, such as LRU in a loop that turns round.
 //!
-//! Hits are shown as far as arrivals have given credit (`table::recency`). The rest is spared
+//! Hits are shown as far as arrivals have given credit (`table::hit_rings`). The rest is spared
 //! (`referee_spared`), and so is the miss that ends such a time. So the referee sees unbroken
 //! stretches of requests. All misses with only a part of the hits would speak against the rule in
 //! force. If every hit counts, there is no such limit.
@@ -24,7 +24,7 @@
 //! A referee's lock is taken alone, and the ledger's within it when a rule changes.
 
 use super::core::Core;
-use super::noted::Ring;
+use super::referee_ring::Ring;
 use crate::counters::Event;
 use crate::policy::Kind;
 use crate::policy::duel::{Referee, Rule, is_sampled};
@@ -153,9 +153,9 @@ impl<K, V> Core<K, V> {
         let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
             return;
         };
-        let recency = &self.sublist_of(hash).recency;
-        let spent = || recency.is_spent(kind, threads::number(), self.arrivals());
-        if !recency.is_exact() && spent() {
+        let hit_rings = &self.sublist_of(hash).hit_rings;
+        let spent = || hit_rings.is_spent(kind, threads::number(), self.arrivals());
+        if !hit_rings.is_exact() && spent() {
             self.counters.count(Event::RefereeSpared);
             return;
         }

@@ -6,7 +6,7 @@
 //! be lost when threads share a ring, or when the ring is full and the lock is taken.
 //!
 //! A hit on an MFU entry notes nothing. It writes the current age into the entry, unless it is
-//! there already (see [`ages`](super::ages)), and counts that, by thread, so that ages advance.
+//! there already (see [`mfu_order`](super::mfu_order)), and counts that, by thread, so that ages advance.
 //!
 //! A ring also has the credit of its thread: how many hits of watched entries may be shown to the
 //! referee of their kind. Arrivals give credit, so the referee's work is in proportion to misses,
@@ -34,11 +34,11 @@ const EXACT: u64 = 1 << 16;
 
 const PROMOTE: u64 = 1 << 63;
 
-/// A hit, as noted: which slot, which use of it, whether it goes to MFU.
+/// A hit, as noted: which slot, which generation of it, whether it goes to MFU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) id: u32,
-    pub(crate) uses: u64,
+    pub(crate) generation: u64,
     pub(crate) promote: bool,
 }
 
@@ -46,12 +46,16 @@ impl Note {
     const fn pack(self) -> u64 {
         let promote = if self.promote { PROMOTE } else { 0 };
         // Plus 1, so that no note is 0.
-        promote | (self.uses << 33) | (self.id as u64 + 1)
+        promote | (self.generation << 33) | (self.id as u64 + 1)
     }
 
     const fn unpack(note: u64) -> Self {
         let id = (note & 0x1_FFFF_FFFF) as u32;
-        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0x1_FFFF, promote: note & PROMOTE != 0 }
+        Self {
+            id: id.wrapping_sub(1),
+            generation: (note >> 33) & 0x1_FFFF,
+            promote: note & PROMOTE != 0,
+        }
     }
 }
 
@@ -89,13 +93,13 @@ impl Now {
 
 /// The rings of one sublist, and the ages of its MFU lists.
 #[repr(C)]
-pub(crate) struct Recency {
+pub(crate) struct HitRings {
     now: [AtomicU64; 2],
     exact: bool,
     rings: Box<[Ring]>,
 }
 
-impl Recency {
+impl HitRings {
     /// With `exact`, every hit is noted. So many `rings`: a power of two.
     pub(crate) fn new(exact: bool, rings: usize) -> Self {
         let ring = |_| Ring {
@@ -203,7 +207,7 @@ impl Recency {
         let Some(slot) = ring.notes.get(len as usize) else {
             return false;
         };
-        slot.store(Note { id, uses: word.uses(), promote }.pack(), Ordering::Release);
+        slot.store(Note { id, generation: word.generation(), promote }.pack(), Ordering::Release);
         ring.len.store(len + 1, Ordering::Release);
         true
     }
@@ -234,38 +238,41 @@ mod tests {
 
     #[test]
     fn notes_come_back_in_order_and_once() {
-        let recency = Recency::new(false, 2);
+        let hit_rings = HitRings::new(false, 2);
         let word =
             super::super::meta::Meta::new().load().vacated().with_state(super::super::meta::MFU);
         let mut noted = 0;
-        while recency.note(u32::MAX - noted - 1, word, noted % 2 == 1) {
+        while hit_rings.note(u32::MAX - noted - 1, word, noted % 2 == 1) {
             noted += 1;
         }
         assert_eq!(noted as usize, NOTES);
         let mut seen = 0;
-        recency.drain(false, |note| {
-            let expected =
-                Note { id: u32::MAX - seen - 1, uses: word.uses(), promote: seen % 2 == 1 };
+        hit_rings.drain(false, |note| {
+            let expected = Note {
+                id: u32::MAX - seen - 1,
+                generation: word.generation(),
+                promote: seen % 2 == 1,
+            };
             assert_eq!(note, expected);
             seen += 1;
         });
         assert_eq!(seen, noted);
-        recency.drain(true, |note| panic!("{note:?} twice"));
-        assert!(recency.note(1, word, false));
+        hit_rings.drain(true, |note| panic!("{note:?} twice"));
+        assert!(hit_rings.note(1, word, false));
     }
 
     #[test]
     fn uses_are_taken_over_in_batches() {
-        let recency = Recency::new(false, 4);
-        recency.set_now(Kind::Metadata, 107, 3 * 4);
-        let now = recency.now(Kind::Metadata);
-        assert_eq!((now.age(), recency.now(Kind::Data).age()), (107, 0));
-        let count = |first| recency.count_use(Kind::Metadata, now, first, threads::number());
+        let hit_rings = HitRings::new(false, 4);
+        hit_rings.set_now(Kind::Metadata, 107, 3 * 4);
+        let now = hit_rings.now(Kind::Metadata);
+        assert_eq!((now.age(), hit_rings.now(Kind::Data).age()), (107, 0));
+        let count = |first| hit_rings.count_use(Kind::Metadata, now, first, threads::number());
         let due: Vec<_> = (0..6).map(|_| count(true)).collect();
         assert!(!count(false), "only once for each");
         assert_eq!(due, [false, false, true, false, false, true]);
-        assert_eq!(recency.take_uses(false, Kind::Data), 0);
-        assert_eq!(recency.take_uses(false, Kind::Metadata), 6);
-        assert_eq!(recency.take_uses(true, Kind::Metadata), 0);
+        assert_eq!(hit_rings.take_uses(false, Kind::Data), 0);
+        assert_eq!(hit_rings.take_uses(false, Kind::Metadata), 6);
+        assert_eq!(hit_rings.take_uses(true, Kind::Metadata), 0);
     }
 }

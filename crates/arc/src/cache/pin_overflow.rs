@@ -52,7 +52,7 @@ fn holds_that_are_forgotten_without_end_end_the_program() {
         forget_holds(*way, more.parse().expect("a number"));
         return;
     }
-    let name = "cache::overflow::holds_that_are_forgotten_without_end_end_the_program";
+    let name = "cache::pin_overflow::holds_that_are_forgotten_without_end_end_the_program";
     let run = |case: String| {
         let mut program = Command::new(std::env::current_exe().expect("this program"));
         program.args(["--exact", name]).env(CASE, case);

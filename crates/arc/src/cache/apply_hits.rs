@@ -9,7 +9,7 @@
 use super::core::Core;
 use super::evict::Leaving;
 use crate::counters::Event;
-use crate::policy::balance::rules::ListEnds;
+use crate::policy::balance::by_rules::ListEnds;
 use crate::policy::duel::rules::{self, Used};
 use crate::policy::{Balance, Kind, List, Step};
 use crate::table::{Demoted, Note, PROMOTED, SublistGuard, TOUCHED, WAITING, WATCHED, Word};
@@ -19,7 +19,7 @@ impl<K, V> Core<K, V> {
     /// one. A hit does not wait for other locks.
     pub(crate) fn drain(&self, guard: &mut SublistGuard<'_, K, V>, all: bool, may_wait: bool) {
         let sublist = guard.sublist;
-        sublist.recency.drain(all, |note| self.apply(guard, note, may_wait));
+        sublist.hit_rings.drain(all, |note| self.apply(guard, note, may_wait));
         guard.take_uses(all, self.arrivals());
     }
 
@@ -30,7 +30,7 @@ impl<K, V> Core<K, V> {
         if word.is(WATCHED) && !self.is_watched(word.kind(), guard.entry(note.id).hash()) {
             guard.unwatch(note.id);
         }
-        if guard.sublist.recency.is_exact() || word.is(TOUCHED) {
+        if guard.sublist.hit_rings.is_exact() || word.is(TOUCHED) {
             self.used(guard, note.id, note.promote, may_wait);
         }
     }

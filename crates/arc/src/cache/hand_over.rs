@@ -51,7 +51,7 @@ impl<K, V> Cache<K, V> {
 
 /// Whether this is the word of the entry that has the place, and it is still handed over.
 fn is_of(place: &Place, word: Word) -> bool {
-    word.is_live() && word.is(HANDED) && word.uses() == place.uses
+    word.is_live() && word.is(HANDED) && word.generation() == place.generation
 }
 
 impl<K, V> Core<K, V> {
@@ -67,8 +67,8 @@ impl<K, V> Core<K, V> {
         let marked = entry.meta.change(mark).ok();
         self.handed.count_out(marked.is_none(), weight_bytes);
         let (before, _) = marked?;
-        let (sublist, uses) = (guard.sublist.number(), before.uses());
-        Some(Place { sublist, id, uses, weight_bytes })
+        let (sublist, generation) = (guard.sublist.number(), before.generation());
+        Some(Place { sublist, id, generation, weight_bytes })
     }
 
     /// Lets go of what is over the limit. No room was lacking, and more memory may be had as soon as

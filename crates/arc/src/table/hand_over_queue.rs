@@ -19,25 +19,25 @@ use std::collections::VecDeque;
 /// Places of entries that have gone which are not worth a look through the queue.
 const GONE_FEW: usize = 64;
 
-/// The place of an entry in the queue: which slot it has, in its how manyeth use.
+/// The place of an entry in the queue: which slot it has, and in which generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) sublist: usize,
     pub(crate) id: u32,
-    pub(crate) uses: u64,
+    pub(crate) generation: u64,
     pub(crate) weight_bytes: u64,
 }
 
 /// All entries of a cache that were handed over.
 #[derive(Debug)]
-pub(crate) struct Handed {
+pub(crate) struct HandOverQueue {
     bytes: AtomicU64,
     entries: AtomicU64,
     limit_bytes: AtomicU64,
     queue: Mutex<VecDeque<Place>>,
 }
 
-impl Handed {
+impl HandOverQueue {
     pub(crate) fn new() -> Self {
         Self {
             bytes: AtomicU64::new(0),
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn places_of_what_has_gone_never_outnumber_the_others_by_much() {
-        let handed = Handed::new();
-        let place = |id| Place { sublist: 0, id, uses: 0, weight_bytes: 1 };
+        let handed = HandOverQueue::new();
+        let place = |id| Place { sublist: 0, id, generation: 0, weight_bytes: 1 };
         // Of every hundred that come, one stays.
         for id in 0..100_000 {
             let stays = id % 100 == 0;

@@ -4,9 +4,9 @@
 //! MRU and MFU when it went to the window is *stale* until it is used again. So every list, the
 //! window too, is in the order of its stamps.
 
-use super::live_list::At;
+use super::hit_rings::Note;
+use super::live_list::LiveList;
 use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
-use super::recency::Note;
 use super::sublist::SublistGuard;
 use crate::policy::duel::rules::one_use_more;
 use crate::policy::{Balance, EMPTY, Kind, List};
@@ -26,13 +26,13 @@ impl<K, V> SublistGuard<'_, K, V> {
     /// The word of the entry a note is of, if it is that entry still and live.
     pub(crate) fn noted(&self, note: Note) -> Option<Word> {
         let word = self.sublist.entry(note.id)?.meta.load();
-        (word.uses() == note.uses && word.is_live()).then_some(word)
+        (word.generation() == note.generation && word.is_live()).then_some(word)
     }
 
     /// Puts the old end of MFU in order, if hits have only noted their age.
-    pub(crate) fn sort(&mut self, at: At) {
+    pub(crate) fn sort(&mut self, at: LiveList) {
         if at.list == List::Mfu {
-            self.inside.sort_tail(&self.sublist.slab, at.kind);
+            self.locked.sort_tail(&self.sublist.slab, at.kind);
         }
     }
 
@@ -40,21 +40,21 @@ impl<K, V> SublistGuard<'_, K, V> {
     /// its last use is known. The end of that age is taken: in a loop, what is asked for now was
     /// used only a little before the oldest.
     pub(crate) fn horizon(&mut self, kind: Kind) -> u64 {
-        self.sort(At::mfu(kind));
-        let mru = self.tail_stamp(At::mru(kind).index());
-        let mfu = self.inside.tail(At::mfu(kind)).map_or(EMPTY, |id| {
+        self.sort(LiveList::mfu(kind));
+        let mru = self.tail_stamp(LiveList::mru(kind).index());
+        let mfu = self.locked.tail(LiveList::mfu(kind)).map_or(EMPTY, |id| {
             let entry = self.entry(id);
-            if self.sublist.recency.is_exact() {
+            if self.sublist.hit_rings.is_exact() {
                 return entry.stamp();
             }
-            self.inside.ages[kind as usize].end_of(entry).unwrap_or(self.inside.last_stamp())
+            self.locked.ages[kind as usize].end_of(entry).unwrap_or(self.locked.last_stamp())
         });
         mru.min(mfu)
     }
 
     /// The oldest entry of a list.
-    pub(crate) fn oldest(&self, at: At) -> Option<u32> {
-        self.inside.tail(at)
+    pub(crate) fn oldest(&self, at: LiveList) -> Option<u32> {
+        self.locked.tail(at)
     }
 
     /// Notes a use of an entry that waits, and leaves it where it is.
@@ -86,14 +86,14 @@ impl<K, V> SublistGuard<'_, K, V> {
 
     /// Moves the oldest entry of the window to the head of MRU. Returns whether there was one.
     pub(crate) fn readmit(&mut self, kind: Kind, balance: &mut Balance, arrivals: u64) -> bool {
-        let Some(id) = self.inside.tail(At::window(kind)) else {
+        let Some(id) = self.locked.tail(LiveList::window(kind)) else {
             return false;
         };
         let entry = self.entry(id);
         self.unlink(id, self.word(id));
         let word = entry.meta.lower(WAITING).without(WAITING);
         entry.set_uses(entry.uses(), false);
-        let stamp = self.inside.stamp(arrivals);
+        let stamp = self.locked.stamp(arrivals);
         self.link(id, word, stamp);
         balance.sub_waiting(kind, entry.weight_bytes());
         true
@@ -107,9 +107,9 @@ impl<K, V> SublistGuard<'_, K, V> {
         balance: &mut Balance,
         arrivals: u64,
     ) -> Demoted {
-        let at = At { kind, list, waits: false };
+        let at = LiveList { kind, list, waits: false };
         self.sort(at);
-        let Some(id) = self.inside.tail(at) else {
+        let Some(id) = self.locked.tail(at) else {
             return Demoted::Nothing;
         };
         let entry = self.entry(id);
@@ -125,7 +125,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         debug_assert!(!before.is(PARKED), "what is on a list is not parked");
         self.unlink(id, before);
         entry.set_uses(entry.uses(), true);
-        let stamp = self.inside.stamp(arrivals);
+        let stamp = self.locked.stamp(arrivals);
         self.link(id, after, stamp);
         if before.state() == MFU {
             balance.sub(kind, List::Mfu, false, weight_bytes);
