@@ -21,7 +21,7 @@
 //! | `clock` | the time by which that is decided |
 //!
 //! `unsafe` is in `device::uring`, in the two functions that lend the kernel a buffer, and in
-//! `cipher::guarded`, which locks the pages of keys.
+//! `cipher::locked_page`, which locks the pages of keys.
 
 #![deny(unsafe_code)]
 

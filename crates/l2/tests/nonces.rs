@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use ogive_l2::device::{CrashDevice, Device, Faults};
+use ogive_l2::device::{Device, Faults, FaultyDevice};
 use ogive_l2::format::{
     NUMBER_OF_SUMMARY, RecordHeader, SEGMENTS_START, SegmentHeader, SegmentTrailer,
 };
@@ -25,7 +25,7 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 /// A device that looks at what is written to it.
 #[derive(Debug)]
 struct Recorder {
-    inner: CrashDevice,
+    inner: FaultyDevice,
     sealed: Sealed,
     /// Salt of the segment that was begun last in each place.
     salts: Mutex<HashMap<u64, [u8; 32]>>,
@@ -127,7 +127,7 @@ proptest! {
         let sealed = Sealed::default();
         let repeated = Arc::new(Mutex::new(Vec::new()));
         let device = |bytes: Vec<u8>| Arc::new(Recorder {
-            inner: CrashDevice::from_bytes(bytes, 5),
+            inner: FaultyDevice::from_bytes(bytes, 5),
             sealed: sealed.clone(),
             salts: Mutex::default(),
             repeated: repeated.clone(),

@@ -7,7 +7,7 @@ mod common;
 
 use common::*;
 use ogive_l2::Cipher;
-use ogive_l2::device::{CrashDevice, MemoryDevice};
+use ogive_l2::device::{FaultyDevice, MemoryDevice};
 use std::sync::Arc;
 
 /// Five segments of 1 MiB.
@@ -29,7 +29,7 @@ fn number(name: &str) -> Option<u64> {
 /// for, and how many were asked for.
 fn cut_again_and_again(cuts: u64, seed: u64) -> (Vec<u64>, u64) {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut device = Arc::new(CrashDevice::new(SMALL_BYTES, seed));
+    let mut device = Arc::new(FaultyDevice::new(SMALL_BYTES, seed));
     let mut tier = open(&device);
     let (mut object, mut survived, mut asked) = (0_u64, Vec::new(), 0_u64);
     for cut in 0..cuts {
@@ -52,7 +52,7 @@ fn cut_again_and_again(cuts: u64, seed: u64) -> (Vec<u64>, u64) {
         if cut % 50 == 49 {
             // Life goes on from what was left.
             drop(tier);
-            device = Arc::new(CrashDevice::from_bytes(image, random.u64(..)));
+            device = Arc::new(FaultyDevice::from_bytes(image, random.u64(..)));
             tier = open(&device);
         }
     }
@@ -78,7 +78,7 @@ fn a_seed_cuts_at_the_same_moments_and_leaves_the_same() {
 
 #[test]
 fn a_power_cut_loses_at_most_what_was_not_on_the_device() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 9));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 9));
     let tier = open(&device);
     fill(&tier, 200, 8 << 10);
     // Everything was written, nothing was flushed, no summary of the open segment exists.
@@ -91,7 +91,7 @@ fn a_power_cut_loses_at_most_what_was_not_on_the_device() {
 fn a_torn_write_is_a_miss() {
     for cipher in Cipher::ALL {
         for seed in 0..20 {
-            let device = Arc::new(CrashDevice::new(SMALL_BYTES, seed));
+            let device = Arc::new(FaultyDevice::new(SMALL_BYTES, seed));
             let tier = open_as(&device, how(cipher)).unwrap();
             fill(&tier, 40, 20_000);
             // Half of the sectors, and the formatting, which was flushed.

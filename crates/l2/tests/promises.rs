@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use ogive_l2::device::{CrashDevice, Device, Faults, MemoryDevice};
+use ogive_l2::device::{Device, Faults, FaultyDevice, MemoryDevice};
 use ogive_l2::{Cipher, DeviceError, FormatPolicy, Offered, OpenOptions, Tier, TierOptions};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn memory() -> Arc<MemoryDevice> {
 }
 
 /// A tier that judges a device by the device's clock.
-fn open_by_its_clock(device: &Arc<CrashDevice>, change: impl FnOnce(&mut TierOptions)) -> Tier {
+fn open_by_its_clock(device: &Arc<FaultyDevice>, change: impl FnOnce(&mut TierOptions)) -> Tier {
     let mut options = options_at(device.clock());
     change(&mut options);
     open_with(vec![ready(device.clone(), 0, how(Cipher::Gcm)).unwrap()], options).unwrap()
@@ -267,7 +267,7 @@ fn a_truncated_device_loses_its_end_and_no_more() {
 
 #[test]
 fn a_device_that_fails_is_bypassed_and_tried_again() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 1));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 1));
     let tier = open_by_its_clock(&device, |_| ());
     fill(&tier, 100, RECORD);
     device.set_faults(Faults { read_error: 1000, write_error: 1000, ..Faults::default() });
@@ -283,7 +283,7 @@ fn a_device_that_fails_is_bypassed_and_tried_again() {
 
 #[test]
 fn a_full_disk_and_failing_writes_are_dropped_records() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 2));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 2));
     let tier = open_by_its_clock(&device, |_| ());
     for faults in [
         Faults { no_space: 1000, ..Faults::default() },
@@ -306,7 +306,7 @@ fn a_full_disk_and_failing_writes_are_dropped_records() {
 
 #[test]
 fn flipping_bits_never_give_wrong_bytes() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 3));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 3));
     let tier = open(&device);
     fill(&tier, 200, RECORD);
     device.set_faults(Faults { flip: 300, ..Faults::default() });
@@ -316,7 +316,7 @@ fn flipping_bits_never_give_wrong_bytes() {
 
 #[test]
 fn a_full_queue_drops_and_does_not_wait() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 4));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 4));
     let tier = open_by_its_clock(&device, |options| {
         options.store.queue_bytes_max = 10 * RECORD as u64;
     });
@@ -343,7 +343,7 @@ fn what_nothing_comes_to_join_is_written_all_the_same() {
 
 #[test]
 fn a_device_that_hangs_hangs_nobody() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 5));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 5));
     let tier = open_by_its_clock(&device, |options| {
         options.read_patience = Duration::from_millis(30);
     });
@@ -358,7 +358,7 @@ fn a_device_that_hangs_hangs_nobody() {
 
 #[test]
 fn a_device_that_is_slow_but_sure_is_bypassed_and_tried_again() {
-    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 6));
+    let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 6));
     let tier = open_by_its_clock(&device, |options| {
         options.store.slow = Duration::from_millis(10);
     });
@@ -376,7 +376,7 @@ fn a_device_that_is_slow_but_sure_is_bypassed_and_tried_again() {
 
 #[test]
 fn a_device_that_hangs_holds_up_no_other() {
-    let (hanging, other) = (Arc::new(CrashDevice::new(DEVICE_BYTES, 7)), memory());
+    let (hanging, other) = (Arc::new(FaultyDevice::new(DEVICE_BYTES, 7)), memory());
     let both = || {
         let hanging = ready(hanging.clone(), 0, how(Cipher::Gcm)).unwrap();
         let other = ready(other.clone(), 1, how(Cipher::Gcm)).unwrap();

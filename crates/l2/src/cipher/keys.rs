@@ -6,7 +6,7 @@
 //!
 //! A segment's keys are derived when it is begun, or first met, and kept in the table of segments.
 
-use super::guarded::Guarded;
+use super::locked_page::LockedPage;
 use super::segment::{SegmentKey, derive};
 use super::{Cipher, MasterKey, SecretError};
 use crate::format::{KEYRING_BYTES, Superblock};
@@ -29,7 +29,7 @@ pub(crate) struct HolderKeys {
 
 /// The two secrets of a device that outlive a change of its master key.
 #[derive(Clone)]
-pub(crate) struct Keyring(Arc<Guarded<KEYRING_BYTES>>);
+pub(crate) struct Keyring(Arc<LockedPage<KEYRING_BYTES>>);
 
 /// All keys of a device that is in use.
 pub(crate) struct DeviceKeys {
@@ -97,7 +97,7 @@ impl HolderKeys {
 
     /// Opens the keyring in a superblock, if it is as it was sealed.
     pub(crate) fn unlock(&self, superblock: &Superblock) -> Option<Keyring> {
-        let mut keyring = Guarded::zeroed();
+        let mut keyring = LockedPage::zeroed();
         let nonce = Nonce::assume_unique_for_key([0; 12]);
         let covered = Aad::from(superblock.keyring_covers());
         let (sealed, tag) = (&superblock.keyring, &superblock.keyring_tag);
@@ -114,14 +114,14 @@ impl Keyring {
     /// # Errors
     /// If the system has no random bytes.
     pub(crate) fn random() -> Result<Self, SecretError> {
-        let mut keyring = Guarded::zeroed();
+        let mut keyring = LockedPage::zeroed();
         getrandom::fill(&mut *keyring).map_err(SecretError::Random)?;
         Ok(Self(Arc::new(keyring)))
     }
 
     /// One with these bytes.
     pub(crate) fn filled(fill: impl FnOnce(&mut [u8])) -> Self {
-        let mut keyring = Guarded::zeroed();
+        let mut keyring = LockedPage::zeroed();
         fill(&mut *keyring);
         Self(Arc::new(keyring))
     }
@@ -137,7 +137,7 @@ impl Keyring {
 
     /// The same with another secret of versions.
     pub(crate) fn with_versions(&self, secret: &[u8; 32]) -> Self {
-        let mut keyring = Guarded::zeroed();
+        let mut keyring = LockedPage::zeroed();
         keyring[..32].copy_from_slice(self.volume());
         keyring[32..].copy_from_slice(secret);
         Self(Arc::new(keyring))

@@ -5,8 +5,8 @@
 //! what a failed opening left in the destination is wiped before anybody can look.
 
 mod checksum;
-mod guarded;
 mod keys;
+mod locked_page;
 mod secret;
 mod segment;
 

@@ -1,6 +1,6 @@
 //! The master key, and how it comes from what a person can remember.
 
-use super::guarded::Guarded;
+use super::locked_page::LockedPage;
 use crate::format::KdfParameters;
 use argon2::{Algorithm, Argon2, Params, Version};
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ pub enum SecretError {
 /// 32 bytes that open a device. There is one copy, locked in memory, left out of core dumps and
 /// wiped when the last clone is dropped; it is never shown.
 #[derive(Clone)]
-pub struct MasterKey(Arc<Guarded<MASTER_KEY_BYTES>>);
+pub struct MasterKey(Arc<LockedPage<MASTER_KEY_BYTES>>);
 
 /// What a person typed, until all devices have been opened with it: clones share it, and all of
 /// them have forgotten it when one is told to. Never shown.
@@ -82,7 +82,7 @@ impl MasterKey {
     /// # Errors
     /// If the system has none.
     pub fn random() -> Result<Self, SecretError> {
-        let mut key = Guarded::zeroed();
+        let mut key = LockedPage::zeroed();
         getrandom::fill(&mut *key).map_err(SecretError::Random)?;
         Ok(Self(Arc::new(key)))
     }
@@ -92,7 +92,7 @@ impl MasterKey {
     /// # Errors
     /// [`SecretError::Length`].
     pub fn from_material(material: &[u8]) -> Result<Self, SecretError> {
-        let mut key = Guarded::<MASTER_KEY_BYTES>::zeroed();
+        let mut key = LockedPage::<MASTER_KEY_BYTES>::zeroed();
         if material.len() == MASTER_KEY_BYTES {
             key.copy_from_slice(material);
             return Ok(Self(Arc::new(key)));
@@ -137,7 +137,7 @@ pub fn derive_from_passphrase(
     let params = Params::new(memory_kib, passes, lanes, Some(MASTER_KEY_BYTES));
     let argon2 =
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params.map_err(SecretError::Kdf)?);
-    let mut key = Guarded::<MASTER_KEY_BYTES>::zeroed();
+    let mut key = LockedPage::<MASTER_KEY_BYTES>::zeroed();
     argon2.hash_password_into(passphrase, salt, &mut *key).map_err(SecretError::Kdf)?;
     Ok(MasterKey(Arc::new(key)))
 }

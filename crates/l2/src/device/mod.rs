@@ -5,20 +5,20 @@
 //! | [`FileDevice`] | a file or block device, around the page cache where the system allows it |
 //! | [`UringDevice`] | the same, read through io_uring where the kernel gives it |
 //! | [`MemoryDevice`] | memory, which forgets |
-//! | [`CrashDevice`] | for tests: loses, tears, reorders, flips, refuses, dawdles and hangs |
+//! | [`FaultyDevice`] | for tests: loses, tears, reorders, flips, refuses, dawdles and hangs |
 //!
 //! A device promises nothing but to try: what it reads may be anything
 //! (`docs/l2-format.md`, "What is assumed of the medium").
 
 mod aligned;
-mod crash;
+mod faulty;
 mod file;
 mod memory;
 mod signature;
 mod uring;
 
 pub use aligned::AlignedBuffer;
-pub use crash::{CrashDevice, Faults};
+pub use faulty::{Faults, FaultyDevice};
 pub use file::{FileDevice, OpenError, OpenMode};
 pub use memory::MemoryDevice;
 pub use signature::foreign_contents;

@@ -10,7 +10,7 @@
 //! Starting, waking and ending threads is `ogive_threads`' work. Here jobs are reads, and one that
 //! cannot be run is a miss.
 
-mod here;
+mod on_caller;
 
 use crate::counters::{Counters, Stopwatch, add};
 use crate::device::{AlignedBuffer, ReadRequest};

@@ -19,7 +19,7 @@
 //! while anything is sealed.
 
 #[cfg(test)]
-mod clones;
+mod cloned_machine;
 mod discard;
 mod open;
 mod queue;

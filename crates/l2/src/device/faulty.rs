@@ -4,7 +4,7 @@
 //! the sectors of those writes in any order: sectors of 512 bytes are what a write is torn into.
 //!
 //! What it does hangs on its seed and on what is asked of it, never on how fast anybody is. Its
-//! time is played ([`CrashDevice::clock`]), and what hangs hangs until it is told not to.
+//! time is played ([`FaultyDevice::clock`]), and what hangs hangs until it is told not to.
 
 use super::Device;
 use super::memory::range;
@@ -35,7 +35,7 @@ pub struct Faults {
 
 /// A medium at its worst.
 #[derive(Debug)]
-pub struct CrashDevice {
+pub struct FaultyDevice {
     state: Mutex<State>,
     /// The faults are others now.
     changed: Condvar,
@@ -95,7 +95,7 @@ impl Random {
     }
 }
 
-impl CrashDevice {
+impl FaultyDevice {
     /// So many zeroes; the seed decides all that goes wrong.
     pub fn new(len_bytes: u64, seed: u64) -> Self {
         let bytes = vec![0; usize::try_from(len_bytes).unwrap_or(0)];
@@ -134,14 +134,14 @@ impl CrashDevice {
     }
 
     /// Has the power go after so many writes more. Whoever writes does not learn of it: what
-    /// [`CrashDevice::power_cut`] leaves is what there was then.
+    /// [`FaultyDevice::power_cut`] leaves is what there was then.
     pub fn cut_after(&self, writes: u64) {
         let mut state = self.state.lock();
         (state.cut_in, state.at_cut) = (Some(writes), None);
         state.note_cut();
     }
 
-    /// Contents after a power cut, at the moment that [`CrashDevice::cut_after`] says or, if that
+    /// Contents after a power cut, at the moment that [`FaultyDevice::cut_after`] says or, if that
     /// was not reached, now: what was flushed, and of what was written since any sectors, the later
     /// write of a sector not always winning. `kept` is the chance of a sector in thousandths.
     pub fn power_cut(&self, kept: u32) -> Vec<u8> {
@@ -219,7 +219,7 @@ fn input_output_error() -> io::Error {
     rustix::io::Errno::IO.into()
 }
 
-impl Device for CrashDevice {
+impl Device for FaultyDevice {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.pause(None);
         self.read_now(offset, buffer)

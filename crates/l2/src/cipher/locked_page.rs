@@ -15,18 +15,18 @@ const PAGE_BYTES: usize = 4096;
 struct Page([u8; PAGE_BYTES]);
 
 /// A secret of so many bytes.
-pub(super) struct Guarded<const LENGTH: usize> {
+pub(super) struct LockedPage<const LENGTH: usize> {
     page: Box<Page>,
     is_locked: bool,
 }
 
-impl<const LENGTH: usize> fmt::Debug for Guarded<LENGTH> {
+impl<const LENGTH: usize> fmt::Debug for LockedPage<LENGTH> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Guarded([redacted])")
+        f.write_str("LockedPage([redacted])")
     }
 }
 
-impl<const LENGTH: usize> Guarded<LENGTH> {
+impl<const LENGTH: usize> LockedPage<LENGTH> {
     /// Zeroes, to be filled with a secret where they are.
     pub(super) fn zeroed() -> Self {
         const { assert!(LENGTH <= PAGE_BYTES) };
@@ -79,7 +79,7 @@ impl<const LENGTH: usize> Guarded<LENGTH> {
     fn release(&mut self) {}
 }
 
-impl<const LENGTH: usize> Deref for Guarded<LENGTH> {
+impl<const LENGTH: usize> Deref for LockedPage<LENGTH> {
     type Target = [u8; LENGTH];
 
     fn deref(&self) -> &[u8; LENGTH] {
@@ -87,13 +87,13 @@ impl<const LENGTH: usize> Deref for Guarded<LENGTH> {
     }
 }
 
-impl<const LENGTH: usize> DerefMut for Guarded<LENGTH> {
+impl<const LENGTH: usize> DerefMut for LockedPage<LENGTH> {
     fn deref_mut(&mut self) -> &mut [u8; LENGTH] {
         self.page.0.first_chunk_mut().expect("a page is longer")
     }
 }
 
-impl<const LENGTH: usize> Drop for Guarded<LENGTH> {
+impl<const LENGTH: usize> Drop for LockedPage<LENGTH> {
     fn drop(&mut self) {
         self.page.0.zeroize();
         self.release();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_locked_and_left_out_of_dumps_as_long_as_it_lives() {
-        let mut secret = Guarded::<32>::zeroed();
+        let mut secret = LockedPage::<32>::zeroed();
         secret.fill(7);
         let address = &raw const *secret.page as usize;
         let flags = flags_of(address);

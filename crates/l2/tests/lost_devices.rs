@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use ogive_l2::device::{self, CrashDevice, Device, Engine, Faults, MemoryDevice, OpenMode};
+use ogive_l2::device::{self, Device, Engine, Faults, FaultyDevice, MemoryDevice, OpenMode};
 use ogive_l2::{Cipher, DeviceError, OpenOptions, Removed, Tier};
 use std::path::Path;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ fn readers_and_writers_notice_nothing_but_misses() {
 
 #[test]
 fn a_device_that_hangs_goes_as_far_as_it_can() {
-    let (other, device) = (formatted(0, 8), Arc::new(CrashDevice::new(9 << 20, 1)));
+    let (other, device) = (formatted(0, 8), Arc::new(FaultyDevice::new(9 << 20, 1)));
     let all = || {
         let hanging = ready(device.clone(), 1, how(Cipher::Gcm)).unwrap();
         vec![ready(other.clone(), 0, how(Cipher::Gcm)).unwrap(), hanging]
