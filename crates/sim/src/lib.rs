@@ -24,7 +24,7 @@ mod replay;
 mod sampling;
 mod simulation;
 pub mod sizing;
-mod spool;
+mod spooled_requests;
 mod tiered;
 pub mod trace;
 

@@ -18,7 +18,7 @@ use crate::footprint::Footprint;
 use crate::policy::{PolicyName, Request};
 use crate::sampling::{sample_hash, threshold};
 use crate::simulation::Simulation;
-use crate::spool::{Spool, SpoolWriter};
+use crate::spooled_requests::{Spool, SpoolWriter};
 use crate::trace::{Format, ReadCounts, ReadOptions, TraceError, Traces};
 
 /// Requests that go through one cache before the next has its turn.

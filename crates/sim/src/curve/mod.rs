@@ -15,15 +15,15 @@
 //! For keys of one weight the exact curve is LRU, request for request. For unequal weights it is
 //! the curve of an LRU that always holds as much of its stack as fits.
 
-mod distances;
 mod histogram;
+mod stack_distances;
 
 use std::collections::BinaryHeap;
 
 use serde::Serialize;
 
-use self::distances::Distances;
 use self::histogram::Histogram;
+use self::stack_distances::Distances;
 use crate::policy::Request;
 use crate::sampling::{rate, sample_hash};
 

@@ -5,7 +5,7 @@
 //! Weights stand where the paper counts pages. The front of a list is the clock's tail, where the
 //! paper inserts; the back is where the hand stands.
 
-use super::lists::Lists;
+use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
 
 const T1: usize = 0;

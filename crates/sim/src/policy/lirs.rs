@@ -14,7 +14,7 @@
 //!
 //! A block is LIR if it is in S and on no list of `resident`.
 
-use super::lists::{Id, Lists};
+use super::linked_lists::{Id, Lists};
 use super::{Counts, Policy, Request};
 
 /// The part of the cache that is for LIR blocks.

@@ -5,12 +5,12 @@
 //! policy is asked for one).
 
 mod car;
-mod frequency;
+mod engine;
+mod fifo_lru_clock;
+mod frequency_sketch;
+mod linked_lists;
 mod lirs;
-mod lists;
 mod min;
-mod one_list;
-mod ours;
 mod s3_fifo;
 mod sieve;
 mod two_queue;
@@ -19,7 +19,7 @@ mod w_tiny_lfu;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use self::lists::Lists;
+pub(crate) use self::linked_lists::Lists;
 
 /// One access to one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,14 +145,14 @@ impl PolicyName {
     /// engine works out its sublists.
     #[must_use]
     pub fn build(self, capacity_bytes: u64, entry_bytes: u64) -> Box<dyn Policy> {
-        use one_list::{OneList, Rule};
+        use fifo_lru_clock::{OneList, Rule};
         match self {
             Self::Lru => Box::new(OneList::new(Rule::Lru, capacity_bytes)),
             Self::Fifo => Box::new(OneList::new(Rule::Fifo, capacity_bytes)),
             Self::Clock => Box::new(OneList::new(Rule::Clock, capacity_bytes)),
             Self::TwoQueue => Box::new(two_queue::TwoQueue::new(capacity_bytes)),
             Self::Lirs => Box::new(lirs::Lirs::new(capacity_bytes)),
-            Self::Arc => Box::new(ours::PaperArc::new(capacity_bytes)),
+            Self::Arc => Box::new(engine::PaperArc::new(capacity_bytes)),
             Self::Car => Box::new(car::Car::new(capacity_bytes)),
             Self::S3Fifo => Box::new(s3_fifo::S3Fifo::new(capacity_bytes, true)),
             Self::S3FifoPrinted => Box::new(s3_fifo::S3Fifo::new(capacity_bytes, false)),
@@ -167,13 +167,13 @@ impl PolicyName {
                 };
                 Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, entry_bytes, flavour))
             }
-            Self::Duel => Box::new(ours::FourRules::new(capacity_bytes)),
+            Self::Duel => Box::new(engine::FourRules::new(capacity_bytes)),
             Self::Min => Box::new(min::Min::new(capacity_bytes)),
             Self::Engine(sublists) | Self::EngineArc(sublists) => {
                 let duel = matches!(self, Self::Engine(_));
                 let policy = if duel { ogive_arc::Policy::Duel } else { ogive_arc::Policy::Arc };
                 let sublists = (sublists > 0).then_some(sublists);
-                Box::new(ours::Engine::new(capacity_bytes, policy, sublists, entry_bytes))
+                Box::new(engine::Engine::new(capacity_bytes, policy, sublists, entry_bytes))
             }
         }
     }

@@ -7,7 +7,7 @@
 //! small queue. Since libCacheSim 0.3.2, a cache that has not evicted yet puts what the small queue
 //! has no room for into the main one, so that a loop finds the main queue full.
 
-use super::lists::Lists;
+use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
 
 const SMALL: usize = 0;

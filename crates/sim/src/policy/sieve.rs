@@ -2,7 +2,7 @@
 //! arrival, and a hand that walks from old to young, clears the bits of those that were hit and
 //! evicts the first that was not.
 
-use super::lists::{Id, Lists};
+use super::linked_lists::{Id, Lists};
 use super::{Counts, Policy, Request};
 
 /// The cache.

@@ -3,7 +3,7 @@
 //! Keys that leave it are remembered for half a cache (Kout). A key that is asked for again while
 //! it is remembered goes to an LRU.
 
-use super::lists::Lists;
+use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
 
 const IN: usize = 0;

@@ -12,8 +12,8 @@
 //! and the hash another. Then, as in Caffeine, a candidate that was seen often and lost is admitted
 //! once in 128 times, so that nobody can lock others out by their hash.
 
-use super::frequency::Frequency;
-use super::lists::{Id, Lists};
+use super::frequency_sketch::Frequency;
+use super::linked_lists::{Id, Lists};
 use super::{Counts, Policy, Request};
 
 const WINDOW: usize = 0;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::binary::{BigEndian, OracleGeneral, Recorded, Vscsi};
-use super::block::{BlkParse, BpfTrace, FioLog, Msr, ZfsReads};
-use super::keys::{Keys, Lirs, Lis, MqSim, Shape, TimeKeySize};
-use super::step::{Decode, DecodeLine, Text};
+use super::binary_formats::{BigEndian, OracleGeneral, Recorded, Vscsi};
+use super::block_formats::{BlkParse, BpfTrace, FioLog, Msr, ZfsReads};
+use super::decode::{Decode, DecodeLine, Text};
+use super::key_formats::{Keys, Lirs, Lis, MqSim, Shape, TimeKeySize};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,14 +5,14 @@
 //! trace may be longer than memory. A bad record is an error with its line or offset, or counted
 //! if asked to; no input panics.
 
-mod binary;
-mod block;
+mod binary_formats;
+mod block_formats;
+mod decode;
+mod detect;
 mod error;
 mod format;
 mod input;
-mod keys;
-mod recognise;
-mod step;
+mod key_formats;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use std::sync::atomic::AtomicU64;
 pub use self::error::{Place, TraceError};
 pub use self::format::Format;
 
+use self::decode::{Access, Decode, Step, What, mix};
+use self::detect::Recognised;
 use self::error::Fault;
 use self::input::Input;
-use self::recognise::Recognised;
-use self::step::{Access, Decode, Step, What, mix};
 use crate::policy::Request;
 
 /// Block size of range formats if nobody says, in bytes.

@@ -2,9 +2,9 @@
 
 use ogive_kstat::trace::{self, Event, Header};
 
+use super::decode::{Access, Decode, Step, What, mix};
 use super::error::Fault;
 use super::input::Input;
-use super::step::{Access, Decode, Step, What, mix};
 
 /// Big-endian numbers of `N` bytes, each a key (cache2k, CloudPhysics and Scarab traces of
 /// Caffeine's simulator).

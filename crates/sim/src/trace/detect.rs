@@ -12,10 +12,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::binary::{ORACLE_GENERAL_BYTES, little_u32, little_u64, vscsi_version};
+use super::binary_formats::{ORACLE_GENERAL_BYTES, little_u32, little_u64, vscsi_version};
+use super::decode::{DecodeLine, Step, is_comment, without_mark};
 use super::format::Format;
-use super::keys::{Shape, key_columns};
-use super::step::{DecodeLine, Step, is_comment, without_mark};
+use super::key_formats::{Shape, key_columns};
 
 /// How much of a trace is looked at, in bytes.
 pub(super) const LOOKED_AT_BYTES: usize = 64 << 10;

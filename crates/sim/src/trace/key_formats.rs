@@ -1,6 +1,6 @@
 //! Text formats of keys: ARC's `.lis`, LIRS, plain keys, time with key and size, MQSim.
 
-use super::step::{Access, DecodeLine, Step, What, Width, name_number, no_more, number, shown};
+use super::decode::{Access, DecodeLine, Step, What, Width, name_number, no_more, number, shown};
 
 /// `first_block blocks ignored request_number`: each line is so many blocks one after the other
 /// (Megiddo and Modha's traces). The last two may be missing, in all lines.

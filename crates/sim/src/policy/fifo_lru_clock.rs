@@ -5,7 +5,7 @@
 //! - CLOCK (Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets an
 //!   entry's bit; the oldest goes, but with its bit set it loses the bit and starts anew.
 
-use super::lists::Lists;
+use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
 
 /// What a hit does.

@@ -1,7 +1,7 @@
 //! Text formats of block and file requests: MSR Cambridge, blkparse, fio, bpftrace, and the read
 //! history of OpenZFS.
 
-use super::step::{
+use super::decode::{
     Access, DecodeLine, Step, What, Width, mix, name_number, no_more, number, shown,
 };
 
