@@ -1,9 +1,9 @@
-//! A load in flight: where those who want the same key wait for the one who loads it.
+//! A load in flight: callers that ask for the same key wait here for the one that loads it.
 //!
 //! The first to wait makes the flight. Waiters join under the sublist's lock, and each pins the
-//! loading entry. So when the load lands, the entry is held for every waiter before anybody can
-//! evict it. A waiter that has something else to do leaves a continuation instead. Whoever lands
-//! the flight runs it.
+//! loading entry. So when the load lands, the entry is held for every waiter before it can be
+//! evicted. A waiter that has something else to do leaves a continuation instead. The thread that
+//! lands the flight runs it.
 //!
 //! The flight's own lock is a leaf: nothing is locked under it, and nothing of the user's runs
 //! under it.
@@ -22,17 +22,17 @@ pub(crate) enum Landing {
     Failed(Arc<dyn Any + Send + Sync>),
     /// The loader panicked.
     Panicked,
-    /// Nobody loads it any more: whoever still wants it starts again.
+    /// The load was given up: a caller that still wants the key starts again.
     Abandoned,
 }
 
-/// What is to be done when a load ends.
+/// A continuation: it runs when a load ends.
 pub(crate) type Continuation = Box<dyn FnOnce(Landing) + Send>;
 
-/// What a flight's lock guards.
+/// The state that a flight's lock guards.
 struct FlightState {
     landing: Option<Landing>,
-    /// Somebody sleeps until it lands. Waking costs a system call even if nobody does.
+    /// A thread sleeps until it lands. Waking costs a system call even if there is no sleeper.
     awaited: bool,
     then: Vec<Continuation>,
 }
@@ -55,7 +55,7 @@ impl Flight {
         Self { course: Mutex::new(course), landed: Condition::new() }
     }
 
-    /// Ends the flight, wakes all who wait and runs what was left to be done.
+    /// Ends the flight, wakes all waiters and runs the continuations.
     pub(crate) fn land(&self, landing: Landing) {
         let mut course = lock(&self.course);
         let then = std::mem::take(&mut course.then);

@@ -1,5 +1,5 @@
-//! The seam between the engine and its locks: the standard library's, or shuttle's when
-//! the crate is built with `--cfg shuttle`, so that schedules can be explored and replayed.
+//! The engine's locks and atomics: the standard library's, or shuttle's if the crate is built with
+//! `--cfg shuttle`. With shuttle, schedules can be explored and replayed.
 //!
 //! Locks here do not poison. No code of the cache's users runs under a lock except `K: Eq`
 //! and `K: Clone`, and both run before anything is changed, so a panic in them leaves the
@@ -42,7 +42,7 @@ pub(crate) fn elapsed_ns(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Takes the lock if nobody has it.
+/// Takes the lock if it is free.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -66,7 +66,7 @@ impl Condition {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
     }

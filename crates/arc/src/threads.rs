@@ -1,5 +1,5 @@
-//! Small numbers for threads: a running thread has one of its own, and the numbers of threads
-//! that have ended are given out again, so that what is kept by number stays small.
+//! Small numbers for threads. Each running thread has its own. The numbers of threads that have
+//! ended are given out again, so tables that are kept by number stay small.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -65,8 +65,8 @@ fn assign() -> usize {
 /// How many rings a sublist has at most.
 pub(crate) const RINGS_MAX: usize = 64;
 
-/// How many rings a sublist has unless told otherwise: at least one for each processor, rounded up
-/// to a power of two. More threads than processors never run at once, so more would not help.
+/// How many rings a sublist has by default: at least one for each processor, rounded up to a power
+/// of two. More threads than processors never run at once, so more would not help.
 pub(crate) fn rings() -> usize {
     static RINGS: OnceLock<usize> = OnceLock::new();
     *RINGS.get_or_init(|| {

@@ -48,7 +48,7 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// The same, by somebody who has the ledger.
+    /// The same, for a caller that has the ledger.
     pub(super) fn used_with(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
@@ -62,8 +62,8 @@ impl<K, V> Core<K, V> {
         guard.flush(balance);
     }
 
-    /// What a use does to an entry with this word, if the rule says it without the ledger. An entry
-    /// that does not wait goes to the head of its list, or of MFU if its word says so.
+    /// The move of a used entry with this word, if the rule needs no ledger for it. An entry that
+    /// does not wait goes to the head of its list, or of MFU if its word says so.
     fn used_unseen(&self, word: Word) -> Option<Used> {
         if word.is(WAITING) {
             rules::used_in_window_unseen(self.rule(word.kind()))
@@ -154,7 +154,7 @@ impl<K, V> Core<K, V> {
                 guard.flush(balance);
                 true
             }
-            // What was due may have been cancelled.
+            // The demotion may have been cancelled.
             Demoted::Nothing => !balance.demotion_is_due(at.0),
         }
     }

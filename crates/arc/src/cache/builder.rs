@@ -12,10 +12,10 @@ use std::hash::Hash;
 /// the hit ratio.
 const ENTRIES_PER_SUBLIST_MIN: u64 = 512;
 
-/// The weight an entry is expected to have if nobody says, in bytes.
+/// The expected weight of an entry, in bytes, unless the owner gives another.
 const EXPECTED_WEIGHT_BYTES: u64 = 128 << 10;
 
-/// What to make a [`Cache`] with. Get one from [`Cache::builder`].
+/// The options of a new [`Cache`]. Get one from [`Cache::builder`].
 #[must_use = "a builder makes a cache with build()"]
 pub struct Builder<K, V> {
     max_bytes: u64,
@@ -74,8 +74,8 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
         self
     }
 
-    /// A seed for the hashes of keys. By default 0: the same keys go to the same sublists in
-    /// every run. Give a secret one if somebody hostile chooses the keys.
+    /// A seed for the hashes of keys. By default 0: the same keys go to the same sublists in every
+    /// run. Give a secret one if an attacker can choose the keys.
     pub const fn hash_seed(mut self, hash_seed: u64) -> Self {
         self.hash_seed = hash_seed;
         self
@@ -95,8 +95,8 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
     /// How many rings each sublist notes its hits in, each for some of the threads: rounded up to a
     /// power of two, at most 64. By default as many as there are processors, but two at least.
     ///
-    /// When a ring is emptied shows a little in the hit ratio. So who wants the same hits on every
-    /// machine says how many there are.
+    /// The hit ratio depends a little on when a ring is emptied. So give a number if the hits must
+    /// be the same on every machine.
     pub const fn rings(mut self, rings: usize) -> Self {
         self.rings = rings;
         self

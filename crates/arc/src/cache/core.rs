@@ -1,9 +1,10 @@
-//! What all sublists share: the balance, the clock, the published tails, the counters.
+//! The core of a cache, which all sublists share: the balance, the clock, the published tails, the
+//! counters.
 //!
-//! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
-//! balance). While one or both are held, the lock of another sublist may be tried, never waited
-//! for. Arrivals, ghost hits, removals and evictions take the ledger's lock; a hit never waits for
-//! it. A referee's lock is taken alone, and the ledger's within it.
+//! Lock order: a sublist, then the ledger (the balance). A thread that holds one or both may try
+//! the lock of another sublist, and never waits for it. Arrivals, ghost hits, removals and
+//! evictions take the ledger's lock; a hit never waits for it. A referee's lock is taken alone, and
+//! the ledger's within it.
 
 use super::duel::Referees;
 use super::{Eviction, Growth};
@@ -21,22 +22,22 @@ use std::time::Instant;
 pub(crate) type EvictHook<K, V> = Box<dyn Fn(Eviction<K, V>) + Send + Sync>;
 pub(crate) type GrowthHook = Arc<dyn Fn(Growth) + Send + Sync>;
 
-/// The balance and who wants to hear of its growth.
+/// The balance, and the hook that its growth calls.
 pub(crate) struct Ledger {
     pub(crate) balance: Balance,
     /// Growth is denied at least until then.
     pub(crate) denied_until: Option<Instant>,
-    /// Somebody has been told that growth was wanted since.
+    /// The hook has reported since then that growth was wanted.
     pub(crate) denied_told: bool,
     pub(crate) growth_hook: Option<GrowthHook>,
     pub(crate) growth_every_bytes: u64,
     pub(crate) grown_bytes: u64,
-    /// What reclaim could not free at its last try.
+    /// Bytes that the last reclaim could not free.
     pub(crate) need_free_bytes: u64,
 }
 
 impl Ledger {
-    /// Notes bytes that came in; returns whom to tell, outside all locks.
+    /// Notes bytes that came in; returns the hook to call, outside all locks.
     pub(crate) fn note_growth(&mut self, bytes: u64) -> Option<(GrowthHook, Growth)> {
         let hook = self.growth_hook.as_ref()?;
         self.grown_bytes += bytes;
@@ -47,8 +48,8 @@ impl Ledger {
         Some((Arc::clone(hook), Growth::Added { bytes: added_bytes }))
     }
 
-    /// Notes that growth was wanted and denied; returns whom to tell, outside all locks,
-    /// once after each time that growth was denied for.
+    /// Notes that growth was wanted and denied. Returns the hook to call, outside all locks; once
+    /// for each time of denial.
     pub(crate) fn note_denied(&mut self, bytes: u64) -> Option<GrowthHook> {
         if self.denied_told || !self.balance.no_grow() || !self.balance.wants_growth(bytes) {
             return None;
@@ -62,8 +63,8 @@ impl Ledger {
     }
 }
 
-/// What all handles, claims and holds of a cache share. A hit reads the first fields. They are one
-/// cache line, which is hardly ever written.
+/// The part of a cache that all its handles, claims and holds share. A hit reads the first fields.
+/// They are one cache line, which is rarely written.
 #[repr(C, align(64))]
 pub(crate) struct Core<K, V> {
     sublists: Box<[Sublist<K, V>]>,
@@ -78,7 +79,7 @@ pub(crate) struct Core<K, V> {
     pub(crate) referees: Option<Referees>,
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
     pub(crate) tails: Tails,
-    /// What a cache above has, too.
+    /// Entries that a cache above has as well.
     pub(crate) handed: Arc<HandOverQueue>,
     /// Advances with every arrival, so that hits only read it.
     clock: AtomicU64,
@@ -93,7 +94,7 @@ pub(crate) struct Core<K, V> {
 #[cfg(all(target_pointer_width = "64", not(shuttle)))]
 const _: () = assert!(std::mem::offset_of!(Core<u64, u64>, referees) == 64);
 
-/// What a core is made from.
+/// The parts that a core is made from.
 pub(crate) struct Parts<K, V> {
     pub(crate) balance: Balance,
     pub(crate) sublists: usize,
@@ -153,7 +154,7 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// Takes the ledger's lock if nobody has it.
+    /// Takes the ledger's lock if it is free.
     pub(crate) fn try_ledger(&self) -> Option<LedgerGuard<'_>> {
         let guard = try_lock(&self.ledger)?;
         self.counters.count(Event::Locks);
@@ -204,8 +205,8 @@ impl<K, V> Core<K, V> {
         guard
     }
 
-    /// Takes the lock of a sublist and applies what any hit has noted there, so that lists and
-    /// balance are what they should be after every access so far.
+    /// Takes the lock of a sublist and applies the notes of all threads. Lists and balance are then
+    /// as they should be after every access so far.
     pub(crate) fn lock_settled<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
         let mut guard = self.lock(sublist);
         self.drain(&mut guard, true, true);
@@ -227,7 +228,8 @@ impl<K, V> Core<K, V> {
     }
 }
 
-/// The ledger, locked. Publishes what lock-free readers want to know when it is unlocked.
+/// The ledger, locked. When it is unlocked, it publishes the figures that readers without a lock
+/// need.
 pub(crate) struct LedgerGuard<'a> {
     guard: MutexGuard<'a, Ledger>,
     over: &'a AtomicBool,

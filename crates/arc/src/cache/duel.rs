@@ -1,25 +1,25 @@
-//! The referees of the duel, one for each kind: what they are shown, and what follows from it. This
-//! is the one place where the rule changes.
+//! The duel in the cache: a referee for each kind, the requests that it is shown, and its verdicts.
+//! The rule changes here and nowhere else.
 //!
-//! The rest of the cache asks five things of this module: does the cache go by rules; by which
-//! rule; is a key watched; note a hit on a watched key; show a miss of one.
+//! The rest of the cache asks three questions: does the cache go by rules, by which one, and is a
+//! key watched? It also notes hits on watched keys here, and shows misses of them.
 //!
 //! A referee sees the requests of a sample of keys, chosen by a mask on their hash. An entry whose
 //! key is sampled has a flag in its word, so a hit needs no look-up to know. Hits of the sample lie
 //! in rings, one for each processor. The next miss of the sample, in any thread, shows all of them
-//! and then itself. So requests are shown in the order in which they were made, except for hits of
-//! several threads between two misses.
+//! and then itself. So the referee sees requests in their order, except for hits of several threads
+//! between two misses.
 //!
 //! A hit that finds its ring half full shows the oldest few, and never waits for the referee. If
 //! another thread has the referee until the ring is full, hits are lost for all rules alike
 //! (`referee_busy`). Half a ring is kept free for that: in a run of hits in several threads the
-//! referee is busy most of the time. Losing hits there would be unfair to a rule that lives on such
-//! runs, such as LRU in a loop that turns round.
+//! referee is busy most of the time. Lost hits would be unfair to a rule that needs such runs, such
+//! as LRU in a loop that turns round.
 //!
-//! Hits are shown as far as arrivals have given credit (`table::hit_rings`). The rest is spared
+//! A hit is shown if arrivals have given credit for it (`table::hit_rings`). The rest is spared
 //! (`referee_spared`), and so is the miss that ends such a time. So the referee sees unbroken
-//! stretches of requests. All misses with only a part of the hits would speak against the rule in
-//! force. If every hit counts, there is no such limit.
+//! stretches of requests. If it saw all misses and only a part of the hits, that would speak
+//! against the rule in force. An exact cache has no such limit.
 //!
 //! A referee's lock is taken alone, and the ledger's within it when a rule changes.
 
@@ -119,13 +119,12 @@ impl<K, V> Core<K, V> {
         self.referees.as_ref().map_or(Rule::Arc, |referees| referees.rule(kind))
     }
 
-    /// Whether hits on a key are to be noted in any case.
+    /// Whether every hit on a key has to be noted.
     pub(crate) fn is_watched(&self, kind: Kind, hash: u64) -> bool {
         self.referees.as_ref().is_some_and(|referees| referees.is_sampled(kind, hash))
     }
 
-    /// Keeps a hit on a sampled key for the referee of its kind; shows it at once if the lists are
-    /// to be exact.
+    /// Keeps a hit on a sampled key for the referee of its kind. An exact cache shows it at once.
     #[cold]
     pub(crate) fn note_watched(&self, kind: Kind, hash: u64, weight_bytes: u64, exact: bool) {
         let Some(referees) = self.referees.as_ref() else {
@@ -199,7 +198,7 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// Tells the referees of a target that was changed from outside.
+    /// Gives the referees a target that was changed from outside.
     pub(crate) fn follow_target(&self) {
         let Some(referees) = self.referees.as_ref() else {
             return;
@@ -211,7 +210,7 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// What is known of the referee of a kind, if there is one.
+    /// Figures of the referee of a kind, if there is one.
     pub(crate) fn standing(&self, kind: Kind) -> Option<Standing> {
         let referees = self.referees.as_ref()?;
         let state = lock_counted(&referees.0[kind as usize].state, &self.counters);

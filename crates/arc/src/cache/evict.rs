@@ -1,19 +1,19 @@
-//! Making room. The balance says from which list, the published tails say from which sublist. What
-//! leaves is dropped after all locks are released.
+//! Making room. The balance chooses the list, and the published tails the sublist. Evicted keys and
+//! values are dropped after all locks are released.
 //!
 //! The victim is the oldest of its list over all sublists, for entries and ghosts alike. With many
-//! sublists it may be one that is nearly as old (`table/published_tails.rs`). So the cache evicts nearly as
-//! if it had one sublist.
+//! sublists it may be one that is nearly as old (`table/published_tails.rs`). So the cache evicts
+//! nearly as if it had one sublist.
 //!
 //! An arrival first evicts a few while it has the lock of its own sublist. It tries the lock of the
-//! sublist with the oldest, and never waits for it. If somebody has that lock, or more than a few
-//! have to go, it gives its own lock back. Then it takes batches from wherever the oldest are, and
-//! reserves its bytes.
+//! sublist with the oldest entry, and never waits for it. If that lock is taken, or more than a few
+//! entries have to go, it gives its own lock back. Then it evicts batches from the sublists with
+//! the oldest entries, and reserves its bytes.
 //!
-//! What was handed over to a cache above leaves before anything else (`hand_over.rs`).
+//! An entry that was handed over to a cache above leaves before any other (`hand_over.rs`).
 //!
-//! Work is proportional to what is freed. A held entry is looked at once and leaves its list. With
-//! nothing to evict, one load for each list shows it.
+//! Work is proportional to the bytes that it frees. An eviction looks at a held entry once and
+//! takes it off its list. If there is nothing to evict, one load for each list shows it.
 
 use super::core::Core;
 use super::{Eviction, Growth, Reason};
@@ -39,7 +39,7 @@ pub(super) const FEW: usize = 4;
 /// After so many sublists in a row that others have emptied first, an eviction gives up.
 const FRUITLESS_MAX: u32 = 64;
 
-/// What leaves the cache: collected under locks, dropped after them.
+/// Entries that leave the cache: collected under locks, dropped after them.
 pub(crate) struct Leaving<K, V> {
     stored: SmallVec<[Stored<K, V>; FEW]>,
     evictions: SmallVec<[Eviction<K, V>; 1]>,
@@ -61,7 +61,7 @@ impl<K, V> Default for Leaving<K, V> {
 }
 
 impl<K, V> Leaving<K, V> {
-    /// For so many entries, so that nothing has to be allocated under the locks.
+    /// With room for so many entries, so that nothing is allocated under the locks.
     pub(super) fn with_room(core: &Core<K, V>, entries: usize) -> Self {
         let mut leaving = Self::default();
         if core.evict_hook.is_some() {
@@ -72,7 +72,7 @@ impl<K, V> Leaving<K, V> {
         leaving
     }
 
-    /// Takes what a freed slot owned.
+    /// Takes the key and the value of a freed slot.
     pub(crate) fn freed(&mut self, stored: Stored<K, V>) {
         self.stored.push(stored);
     }
@@ -207,8 +207,8 @@ impl<K, V> Core<K, V> {
         balance.step(incoming, |kind, list| self.tails.any(list_index(kind, list, false)))
     }
 
-    /// Carries out one step of the balance where the oldest of its list is: in a locked sublist,
-    /// or in another, if nobody has that locked. Returns whether it did anything.
+    /// Carries out one step of the balance where the oldest of its list is: in a locked sublist, or
+    /// in another whose lock is free. Returns whether it did anything.
     pub(super) fn take_here_or_there(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
@@ -405,7 +405,7 @@ impl<K, V> Core<K, V> {
         taken > 0
     }
 
-    /// Takes the lock to evict; counts if somebody has it.
+    /// Takes the lock to evict; counts if it has to wait.
     fn lock_to_evict<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
         if let Some(guard) = sublist.try_lock(&self.tails, &self.counters) {
             return guard;
@@ -415,7 +415,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// Takes a pin away under the lock. With the last pin, a parked entry goes back to the head of
-    /// its list, one to be demoted becomes a ghost, and a dead one is freed.
+    /// its list. A demoted one becomes a ghost, and a dead one is freed.
     pub(crate) fn release(&self, sublist: &Sublist<K, V>, id: u32) {
         let mut leaving = Leaving::with_room(self, 1);
         let mut keeper = None;
@@ -489,11 +489,12 @@ impl<K, V> Core<K, V> {
         (mru.min(mfu) != EMPTY).then_some(older)
     }
 
-    /// When the oldest of MRU and MFU was last used. What was used since is in LIRS's stack.
+    /// When the oldest of MRU and MFU was last used. Every entry that was used since then is in
+    /// LIRS's stack.
     ///
     /// This is the oldest of one sublist. A sublist is a sample of the keys, so its oldest is
     /// nearly the oldest of all. Its hits have just been applied, while those of another sublist
-    /// may still lie in a ring. In a loop that matters: there a ghost was used only a little before
+    /// may still lie in a ring. That matters in a loop, where a ghost was used only a little before
     /// the oldest.
     pub(super) fn horizon(&self, guard: &mut SublistGuard<'_, K, V>, kind: Kind) -> u64 {
         let own = guard.horizon(kind);

@@ -1,8 +1,8 @@
 //! Handing entries over to a cache above, whose misses are all that this cache sees.
 //!
-//! The bytes of such an entry are in memory twice. They stay as long as nobody needs the memory,
-//! and are the first to leave: when an arrival needs room, when the cache shrinks, and when they
-//! weigh more than their limit, which the owner sets by what memory is free.
+//! The bytes of such an entry are in memory twice. They stay while memory is free. They are the
+//! first to leave when an arrival needs room, when the cache shrinks, or when they weigh more than
+//! their limit. The owner sets that limit by the memory that is free.
 
 use super::Cache;
 use super::core::Core;
@@ -12,10 +12,11 @@ use std::hash::Hash;
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// Says that a cache above has the bytes of an entry now. It is the first to leave when room is
-    /// needed, and leaves its ghost as any other. A demand that comes before takes it back.
+    /// needed, and leaves a ghost as any other. A demand that comes first takes it back.
     ///
-    /// Returns whether it was handed over: not if there is no entry, if it was so before, or if it
-    /// came back since it, or its ghost, was here last. The cache above could not keep that one.
+    /// Returns whether it was handed over. It is not if there is no entry, or if the entry is
+    /// handed over already. It is not if the entry came back once, because the cache above could
+    /// not keep it.
     pub fn hand_over(&self, key: &K) -> bool {
         let core = self.core();
         let hash = self.hash(key);
@@ -35,7 +36,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
 impl<K, V> Cache<K, V> {
     /// Limits the weight of all entries that are handed over, in bytes; without a limit at first.
-    /// What is over it leaves now, and later as soon as it is handed over.
+    /// Entries over the limit leave now, and later as soon as they are handed over.
     pub fn limit_handed(&self, bytes: u64) {
         let core = self.core();
         core.handed.set_limit(bytes);
@@ -71,10 +72,10 @@ impl<K, V> Core<K, V> {
         Some(Place { sublist, id, generation, weight_bytes })
     }
 
-    /// Lets go of what is over the limit. No room was lacking, and more memory may be had as soon as
-    /// something comes back. So the target grows as if they had stayed. Otherwise the target, and
-    /// the ghosts with it, would stay as small as what is kept, and nothing would be known again.
-    /// There is room for another arrival of `next_bytes` then.
+    /// Evicts entries over the limit. No room was lacking, and there may be more memory when they
+    /// come back. So the target grows as if they had stayed, with room for another arrival of
+    /// `next_bytes`. Otherwise the target would stay as small as the entries that are kept, and so
+    /// would the ghosts. Then no key that comes back would be recognised.
     fn trim_handed(&self, next_bytes: u64) {
         let mut any = false;
         while self.handed.is_over() && self.let_go_of_handed() {
@@ -82,13 +83,13 @@ impl<K, V> Core<K, V> {
         }
         if any {
             self.ledger().balance.grow_for_ghosts(next_bytes);
-            // As far as it could not grow, there are ghosts too many.
+            // If it could not grow, there are too many ghosts.
             self.trim_if_over();
         }
     }
 
-    /// Lets go of the entry that was handed over first; of one that is held with its last release.
-    /// Returns whether there was one.
+    /// Evicts the entry that was handed over first; a held one goes with its last release. Returns
+    /// whether there was one.
     pub(super) fn let_go_of_handed(&self) -> bool {
         while let Some(place) = self.handed.pop() {
             let mut leaving = Leaving::with_room(self, 1);

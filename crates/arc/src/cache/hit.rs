@@ -1,5 +1,5 @@
-//! A hit: found and pinned without a lock. What it notes for the lists and for the referee is
-//! applied later under the sublist's lock, in `apply_hits.rs`.
+//! A hit: found and pinned without a lock. Its notes for the lists and for the referee are applied
+//! later under the sublist's lock, in `apply_hits.rs`.
 
 use super::{Cache, Hold};
 use crate::counters::{Event, Stripe};
@@ -13,7 +13,7 @@ use std::hash::Hash;
 
 /// Nothing was found without the lock.
 pub(super) struct NotFound {
-    /// At some moment of the search the key was certainly absent.
+    /// The key was certainly absent at some moment of the search.
     pub(super) for_sure: bool,
 }
 
@@ -26,7 +26,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let sublist = core.sublist_of(hash);
         let id = sublist.index.near(hash as u32)?;
         let (hold, word) = Hold::pin(core, sublist, id)?;
-        // The key is read after the pin only: an entry that is not pinned may change.
+        // The key is read only after the pin: an entry that is not pinned may change.
         if hold.key() != key {
             let_go(hold);
             return None;
@@ -52,7 +52,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
                 others = true;
                 return None;
             };
-            // The key is read after the pin only. If it is another key, dropping the hold unpins
+            // The key is read only after the pin. If it is another key, dropping the hold unpins
             // it.
             (hold.key() == key).then_some((hold, id, word))
         });
@@ -133,15 +133,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     ) {
         let entry = hold.entry();
         let first = entry.used_in() != now.age();
-        // In a line that this thread has just written anyway.
+        // This thread has just written that cache line.
         entry.set_used_in(now.age());
         if sublist.hit_rings.count_use(kind, now, first, thread) {
             self.turn(sublist);
         }
     }
 
-    /// A hit that may have to leave a note: on MRU, on an entry with a special flag, or on any
-    /// entry of an exact cache.
+    /// A hit that may have to leave a note: on MRU, on an entry with a special flag, or in an exact
+    /// cache.
     #[inline(never)]
     fn hit_noted(
         &self,
@@ -177,8 +177,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         hold
     }
 
-    /// A demand has found an entry that was prefetched, was handed over or is to be demoted. Returns
-    /// whether it is the one that a prefetch was for.
+    /// A demand has found an entry that was prefetched, handed over or marked to be demoted.
+    /// Returns whether it is the one that a prefetch was for.
     #[cold]
     fn asked_for(&self, sublist: &Sublist<K, V>, hold: &Hold<K, V>) -> bool {
         let entry = hold.entry();

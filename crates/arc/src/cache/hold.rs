@@ -21,10 +21,10 @@ use std::sync::Arc;
 /// An eviction that meets it takes it off its list, and the last release puts it back at the head.
 ///
 /// The value stays what it was when the hold was taken, whatever happens to the key. An entry that
-/// is removed or replaced meanwhile is freed with its last hold. Cloning takes another hold.
+/// is removed or replaced while it is held is freed with its last hold. Cloning takes another hold.
 ///
-/// Taking, cloning and dropping a hold write the entry's own line and nothing else. Only if the
-/// entry was parked, removed or demoted meanwhile does its last release take the sublist's lock.
+/// Taking, cloning and dropping a hold write the entry's own line and nothing else. The last
+/// release takes the sublist's lock only if the entry was parked, removed or demoted.
 pub struct Hold<K, V> {
     entry: NonNull<Entry<K, V>>,
     core: NonNull<Core<K, V>>,
@@ -32,8 +32,8 @@ pub struct Hold<K, V> {
     owns: PhantomData<Arc<Core<K, V>>>,
 }
 
-// SAFETY: a hold gives `&V` to whoever has it, and its drop may drop a key and a value: as an
-// `Arc` of both. The pointers are to what is itself shared between threads.
+// SAFETY: a hold gives out `&V`, and its drop may drop a key and a value: as an `Arc` of both. The
+// pointers are to what is itself shared between threads.
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Hold<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Hold<K, V> {}
@@ -73,8 +73,8 @@ impl<K, V> Hold<K, V> {
         unsafe { self.entry().key() }
     }
 
-    /// The value, without the claim on its entry. It lives as long as somebody has it. Its bytes
-    /// are not counted once the entry has left the cache.
+    /// The value, without the claim on its entry. It lives as long as there is a reference to it.
+    /// Its bytes are not counted once the entry has left the cache.
     #[must_use]
     #[inline]
     pub fn value(&self) -> &Arc<V> {

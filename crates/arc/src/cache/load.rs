@@ -1,11 +1,11 @@
 //! Loading through the cache: one load a key, however many ask. It runs under no lock.
 //!
-//! Of those who ask for a key without an entry, the first gets a [`Claim`]: the right, and the duty,
-//! to bring the value. The others get a share in that load ([`Joined`]): they wait for it, or say
-//! what to do when it ends. [`Cache::get_or_load`] is both in one call.
+//! The first caller that asks for a key without an entry gets a [`Claim`]: the right, and the duty,
+//! to bring the value. The others join that load ([`Joined`]): they wait for it, or leave a
+//! continuation. [`Cache::get_or_load`] is both in one call.
 //!
 //! A claim ends in one of four ways (`flight.rs`): a value, an error, a panic, or abandoned. After
-//! the last one, the next who wants the key loads it.
+//! the last one, the next caller that asks for the key loads it.
 
 use super::Cache;
 use super::hold::Hold;
@@ -26,7 +26,7 @@ use std::time::Instant;
 pub enum Source {
     /// It was in the cache.
     Hit,
-    /// Somebody else was loading it (OpenZFS: `iohits`).
+    /// Another caller was loading it (OpenZFS: `iohits`).
     Joined,
     /// The caller's loader loaded it.
     Loaded,
@@ -43,7 +43,7 @@ pub enum LoadError<E> {
     Panicked,
 }
 
-/// What [`Cache::get_or_claim`] found of a key.
+/// The result of [`Cache::get_or_claim`].
 #[derive(Debug)]
 pub enum Lookup<K: Send + Sync + 'static, V: Send + Sync + 'static> {
     /// Its entry.
@@ -64,7 +64,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// must not ask for its own key: it would wait for itself.
     ///
     /// # Errors
-    /// [`LoadError::Failed`] with the loader's error; [`LoadError::Panicked`] if somebody else's
+    /// [`LoadError::Failed`] with the loader's error; [`LoadError::Panicked`] if another caller's
     /// loader panicked. Nothing is cached then, and the next call loads again.
     ///
     /// # Panics
@@ -85,7 +85,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
                 Found::Entry(hold) => return Ok((hold, Source::Hit)),
                 Found::Claimed(ticket) => {
                     let claim = Claim::new(self.clone(), ticket).timed();
-                    // A panic drops the claim, which tells those who wait.
+                    // A panic drops the claim, and so wakes the waiters with an error.
                     return match load() {
                         Ok((value, weight_bytes)) => {
                             Ok((claim.fill(value, weight_bytes), Source::Loaded))
@@ -114,7 +114,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         self.claim_or_join(hash, key, kind, access)
     }
 
-    /// After a look that found nothing near.
+    /// The look-up near the key's home found nothing.
     fn claim_or_join(&self, hash: u64, key: &K, kind: Kind, access: Access) -> Found<K, V> {
         if let Ok(hold) = self.find_unlocked(hash, key, access) {
             return Found::Entry(hold);
@@ -155,8 +155,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 }
 
 impl<K: Eq + Hash + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cache<K, V> {
-    /// The entry of a key, the right to load it, or a share in the load in flight. Never waits;
-    /// looks and counts as [`Cache::get_or_load`], which is this and a load on the calling thread.
+    /// The entry of a key, the right to load it, or a share in the load in flight. Never waits. It
+    /// looks and counts as [`Cache::get_or_load`] does.
     pub fn get_or_claim(&self, key: &K, kind: Kind, access: Access) -> Lookup<K, V> {
         match self.find_or_claim(key, kind, access) {
             Found::Entry(hold) => Lookup::Hit(hold),
@@ -168,16 +168,15 @@ impl<K: Eq + Hash + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
 
 /// The exclusive right to load one key.
 ///
-/// Those who ask for the key with [`Cache::get_or_load`] meanwhile wait for this claim. It ends
-/// with [`Claim::fill`] or [`Claim::fail`]. A claim that is dropped is abandoned, and the next who
-/// wants the key loads it. If a panic drops it, those who wait get
-/// [`LoadError::Panicked`](crate::LoadError).
+/// Callers that ask for the key with [`Cache::get_or_load`] wait for this claim. It ends with
+/// [`Claim::fill`] or [`Claim::fail`]. A claim that is dropped is abandoned, and the next caller
+/// loads the key. If a panic drops it, the waiters get [`LoadError::Panicked`](crate::LoadError).
 #[must_use = "those who want the key wait for this claim"]
 pub struct Claim<K, V> {
     /// Keeps the cache alive until the load has ended.
     cache: Cache<K, V>,
     ticket: Option<Ticket>,
-    /// Since when somebody waits for it.
+    /// When the load began, if its time counts.
     since: Option<Instant>,
 }
 
@@ -186,13 +185,13 @@ impl<K, V> Claim<K, V> {
         Self { cache, ticket: Some(ticket), since: None }
     }
 
-    /// The time until it is filled counts as that of a load.
+    /// Counts the time until it is filled as that of a load.
     fn timed(mut self) -> Self {
         self.since = Some(Instant::now());
         self
     }
 
-    /// Brings the value in, with its weight in bytes (0 counts as 1), and wakes all who wait.
+    /// Brings the value in, with its weight in bytes (0 counts as 1), and wakes all waiters.
     ///
     /// If the key was invalidated since the claim, or is heavier than the cache, the value is
     /// handed out but not kept.
@@ -209,7 +208,7 @@ impl<K, V> Claim<K, V> {
         core.put(ticket, value, weight_bytes)
     }
 
-    /// Gives up with an error, which those who wait with the same error type get.
+    /// Gives up with an error, which the waiters with the same error type get.
     pub fn fail<E: Send + Sync + 'static>(mut self, error: E) {
         if let Some(ticket) = self.ticket.take() {
             self.cache.core().fail(ticket, Arc::new(error));
@@ -301,7 +300,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> fmt::Debug for Joined<K
     }
 }
 
-/// What a caller has of a load that another does.
+/// A caller's share in another's load.
 pub(super) struct Share<K, V> {
     flight: Arc<Flight>,
     /// A pin of the loading entry. It becomes a hold if a value comes; if none comes, the slot goes
@@ -333,7 +332,7 @@ impl<K, V> Share<K, V> {
     }
 }
 
-/// What a look-up of a key found.
+/// The result of a look-up.
 enum Found<K, V> {
     Entry(Hold<K, V>),
     Loading(Share<K, V>),

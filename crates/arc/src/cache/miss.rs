@@ -1,8 +1,7 @@
-//! A miss: a ticket for a key that has no entry, the place of what comes in, and the value put
-//! there.
+//! A miss: a ticket for a key that has no entry, the place of the arrival, and its value.
 //!
 //! 1. `begin` makes a loading entry, out of a ghost or out of nothing, under the sublist's lock.
-//! 2. The load runs under no lock (`load.rs`); others who want the key wait for it.
+//! 2. The load runs under no lock (`load.rs`); other callers that ask for the key wait for it.
 //! 3. `put` shows the request to the referee, finds the place (`place`) and the room (`find_room`,
 //!    or `evict.rs` if that takes more than a few), and gives the entry its value (`settle`).
 //! 4. `fail` and `land` end a load without a value.
@@ -24,7 +23,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A loading entry. Whoever has the ticket must end it, in [`Core::land`] or [`Core::put`].
+/// A loading entry. The owner of the ticket must end it, in [`Core::land`] or [`Core::put`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub(crate) sublist: usize,
@@ -49,7 +48,7 @@ impl Ticket {
     }
 }
 
-/// What is left to do for an arrival after all locks are released.
+/// Work for an arrival that waits until all locks are released.
 #[derive(Default)]
 pub(crate) struct After {
     growth: Option<(GrowthHook, Growth)>,
@@ -122,7 +121,7 @@ impl<K, V> Core<K, V> {
         self.put_locked(guard, ticket, Arc::new(value), weight_bytes)
     }
 
-    /// The same, by somebody who has the lock already. The pins of the loading entry, the
+    /// The same, for a caller that has the lock already. The pins of the loading entry, the
     /// loader's and the waiters', become holds of the entry.
     pub(crate) fn put_locked(
         &self,
@@ -165,8 +164,9 @@ impl<K, V> Core<K, V> {
         hold
     }
 
-    /// Makes room for an arrival and counts it in, if that takes evicting only a few, none of them
-    /// handed over, and no waiting. Returns whether it is oversize; `None` if room has to be made without the lock.
+    /// Makes room for an arrival and counts it in. It evicts only a few, none of them handed over,
+    /// and does not wait. Returns whether the arrival is oversize; `None` if room has to be made
+    /// without the lock.
     fn find_room(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
@@ -313,7 +313,7 @@ impl<K, V> Core<K, V> {
             if !guard.word(ticket.id).is(DOOMED) {
                 guard.unindex(ticket.id);
             }
-            // Waiters have a pin each. No value comes, so they are all taken away here.
+            // Each waiter has a pin. No value comes, so all pins are taken away here.
             let pins = guard.word(ticket.id).pins();
             if let Ok(stored) = guard.vacate(ticket.id, pins) {
                 leaving.freed(stored);

@@ -1,8 +1,8 @@
 //! The concurrent cache: the policy over a table that is read without locks.
 //!
 //! # Hits
-//! A hit looks its key up in the sublist's index, pins the entry with one atomic step on the
-//! entry's own word, and compares the key. That is all, if the entry was moved on its list lately.
+//! A hit looks its key up in the sublist's index. It pins the entry with one atomic step on the
+//! entry's own word, and compares the key. That is all if the entry was moved on its list lately.
 //! Otherwise the hit leaves a note in a ring, for the next thread that has the sublist's lock. A
 //! hit waits for no lock; when its ring is full it tries to take one.
 //!
@@ -22,12 +22,12 @@
 //! target until holds are released, and says so (`evict_not_enough`).
 //!
 //! # Loads
-//! One load runs for a key at a time, under no lock. Those who want the key meanwhile wait for it,
-//! or leave what is to be done when it ends ([`Joined`]).
+//! One load runs for a key at a time, under no lock. Other callers that ask for the key wait for
+//! it, or leave a continuation ([`Joined`]).
 //!
 //! # Invalidation
 //! [`Cache::invalidate`] forgets a key, ghost included, and dooms the load in flight. So a later
-//! caller cannot be given what was read earlier. To forget all keys of one object at once, put a
+//! caller cannot get bytes that were read earlier. To forget all keys of one object at once, put a
 //! [`Generation`](crate::Generation) into the key.
 
 mod apply_hits;
@@ -117,10 +117,10 @@ pub struct Eviction<K, V> {
     pub reason: Reason,
 }
 
-/// What a growth hook ([`Cache::set_growth_hook`]) is told.
+/// The reason for a call of the growth hook ([`Cache::set_growth_hook`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// So many bytes came in since it was told last.
+    /// So many bytes came in since the last call.
     Added {
         /// Weight of all entries that came in, in bytes.
         bytes: u64,
@@ -156,7 +156,7 @@ impl<K, V> Clone for Cache<K, V> {
 impl<K, V> Drop for Cache<K, V> {
     fn drop(&mut self) {
         if self.core.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // Entries that nobody holds are freed now. Held ones become dead and keep the core.
+            // Entries without a hold are freed now. Held ones become dead and keep the core.
             clear(&self.core);
         }
     }
@@ -189,8 +189,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// The entry of a key, if it is here. Counts a hit or a miss; a key that is being loaded
     /// is a miss. Never waits for a load.
     ///
-    /// Whoever goes on to load the key should call [`Cache::get_or_load`] at once instead,
-    /// which looks and counts once.
+    /// A caller that would go on to load the key should call [`Cache::get_or_load`] instead, which
+    /// looks and counts once.
     #[must_use]
     #[inline]
     pub fn get(&self, key: &K, access: Access) -> Option<Hold<K, V>> {
@@ -201,7 +201,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
     }
 
-    /// After a look that found nothing near.
+    /// The look-up near the key's home found nothing.
     #[inline(never)]
     fn get_beyond(&self, hash: u64, key: &K, access: Access) -> Option<Hold<K, V>> {
         let found = self.look_beyond(hash, key, access);
@@ -278,9 +278,9 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
     /// Puts a value in, with its weight in bytes (0 counts as 1), and holds it.
     ///
-    /// If the key has a value it is replaced, in its list; those who hold the old value keep
-    /// it. A load of the key in flight is doomed as by [`Cache::invalidate`]. Counts neither
-    /// a hit nor a miss; a ghost of the key counts as a ghost hit.
+    /// If the key has a value it is replaced, in its list; holds of the old value keep it. A load
+    /// of the key in flight is doomed as by [`Cache::invalidate`]. Counts neither a hit nor a miss;
+    /// a ghost of the key counts as a ghost hit.
     pub fn insert(
         &self,
         key: K,
@@ -314,8 +314,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         hold
     }
 
-    /// Forgets a key: its entry, its ghost, and the load in flight. The result of that load goes to
-    /// those who wait for it already, and to nobody else. Returns whether there was any.
+    /// Forgets a key: its entry, its ghost, and the load in flight. The result of that load goes
+    /// only to callers that wait for it already. Returns whether there was any.
     ///
     /// After it has returned, no value that was loaded from an earlier state of the origin can be
     /// found under this key.
@@ -377,7 +377,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         self.state(key).is_some_and(State::is_live)
     }
 
-    /// What the cache has of a key. Counts nothing and moves nothing.
+    /// The state of a key. Counts nothing and moves nothing.
     #[must_use]
     pub fn state(&self, key: &K) -> Option<State> {
         let core = self.core();

@@ -3,7 +3,7 @@
 //!
 //! Two thousand million holds take too long to make. So the test begins with the count of pins near
 //! its end. An overflow ends the process, so each case runs in a process of its own: this test
-//! program again, told by a variable what to do.
+//! program again, with the case in a variable.
 
 use super::{Cache, Hold};
 use crate::policy::{Access, Kind};
@@ -40,7 +40,7 @@ fn forget_holds(way: Pin, more: u64) {
     // If the count were one pin short, this would drop the value.
     assert!(cache.invalidate(&1), "the entry is live: nothing has run into its state");
     assert_eq!(*hold, 77);
-    // Dropped, they would wait for holds that nobody has.
+    // Dropping them would wait for the forgotten holds.
     std::mem::forget((hold, cache));
 }
 

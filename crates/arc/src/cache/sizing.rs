@@ -25,7 +25,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// What the target may rise to as things are, in bytes.
+    /// The highest target that is allowed now, in bytes.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {
         if self.may_grow { self.max_bytes } else { self.target_bytes }
@@ -149,8 +149,8 @@ impl<K, V> Cache<K, V> {
         self.core().registry.register(name, prune)
     }
 
-    /// Denies growth of the target. After `until`, the growth hook is told once if the cache
-    /// would have grown; it stays denied until [`Cache::allow_growth`].
+    /// Denies growth of the target. After `until`, the growth hook is called once if the cache
+    /// would have grown; growth stays denied until [`Cache::allow_growth`].
     pub fn deny_growth(&self, until: Instant) {
         let mut ledger = self.core().ledger();
         ledger.balance.set_no_grow(true);
@@ -166,10 +166,10 @@ impl<K, V> Cache<K, V> {
         ledger.denied_told = false;
     }
 
-    /// Calls `hook` each time `every_bytes` have come in, and when growth that was denied is
-    /// wanted again: for a host that has to look at its memory in proportion to the work of
-    /// the cache. Called with no lock held, by the thread that brought the entry; it should
-    /// be quick and must not panic. Replaces the hook there was.
+    /// Calls `hook` each time `every_bytes` have come in, and when denied growth is wanted again.
+    /// So a host can look at its memory in proportion to the cache's work. Called with no lock
+    /// held, by the thread that brought the entry; it should be quick and must not panic. Replaces
+    /// the hook there was.
     pub fn set_growth_hook(&self, every_bytes: u64, hook: impl Fn(Growth) + Send + Sync + 'static) {
         let mut hook: Option<super::core::GrowthHook> = Some(Arc::new(hook));
         let mut ledger = self.core().ledger();

@@ -9,7 +9,7 @@ use crate::stats::Stats;
 /// 2^32: fractions are given as whole numbers of this.
 const FIXED_POINT: f64 = 4_294_967_296.0;
 
-/// What is read under the sublists' locks, one after the other.
+/// Figures that are read under the sublists' locks, one after the other.
 #[derive(Default)]
 struct Sums {
     listed_bytes: [u64; LISTS],

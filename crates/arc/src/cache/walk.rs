@@ -1,11 +1,11 @@
-//! What is in the cache, one entry after the other.
+//! A walk over the entries of the cache, one after the other.
 //!
 //! This is for rare questions about what fills the cache. Nothing is counted on behalf of a walk,
 //! so entries that come, go and are hit pay nothing for it. It locks one sublist at a time, for
-//! [`STEP_SLOTS`] slots. What it has seen is reported after the lock is given back.
+//! [`STEP_SLOTS`] slots. It reports the entries after it has given the lock back.
 //!
-//! A walk is not a snapshot. An entry that comes or goes meanwhile may be reported or not. One that
-//! moves because a sublist gives memory back may be reported twice.
+//! A walk is not a snapshot. An entry that comes or goes during the walk may be reported or not.
+//! One that moves because a sublist gives memory back may be reported twice.
 
 use super::Cache;
 use crate::policy::{Kind, List};

@@ -1,10 +1,10 @@
 //! ARC's arithmetic as printed (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement
-//! Cache", FAST '03, Fig. 4), with bytes in the place of pages: how `p` moves, REPLACE, and which
-//! ghosts are too many. It is written here and nowhere else.
+//! Cache", FAST '03, Fig. 4), with bytes in the place of pages. It moves `p`, chooses the list that
+//! REPLACE takes from, and bounds the ghosts. It is written here and nowhere else.
 //!
-//! Two callers have such lists. [`Balance`](super::Balance) bounds the ghosts of two kinds together.
-//! The rules of the duel (`duel/rules.rs`) bound those of one kind, and have a window besides.
-//! Each caller says which bytes it counts, and what happens to them.
+//! Two callers have such lists. [`Balance`](super::Balance) bounds the ghosts of two kinds
+//! together. The rules of the duel (`duel/rules.rs`) bound those of one kind, and count the window
+//! as a part of MRU.
 
 use super::state::List;
 
@@ -38,8 +38,8 @@ impl ListBytes {
         (self.once() + joining_bytes).saturating_sub(capacity_bytes)
     }
 
-    /// The ghosts that give first when there are too many in all: those of the list that is longer
-    /// with its ghosts, if it has any.
+    /// The list whose ghosts go first when there are too many in all. It is the list that is longer
+    /// with its ghosts, if it has ghosts.
     pub(super) const fn ghosts_to_forget(self) -> Option<List> {
         let longer = if self.once() > self.often() { List::Mru } else { List::Mfu };
         match (self.mru_ghosts, self.mfu_ghosts) {

@@ -2,14 +2,14 @@
 //! evict or to forget next.
 //!
 //! # One kind: ARC
-//! With entries of one kind and of one weight this is ARC as printed, with bytes in the place of
-//! pages and `p` a real number. The arithmetic is in `policy/arc.rs`:
-//! - a hit in the MRU ghosts raises `p` by the weight of the entry times max(1, MFU ghosts / MRU
-//!   ghosts), and a hit in the MFU ghosts lowers it likewise;
+//! With entries of one kind and one weight this is ARC as printed, with bytes for pages and a real
+//! number for `p`. The arithmetic is in `policy/arc.rs`:
+//! - a hit in the MRU ghosts raises `p` by the entry's weight times max(1, MFU ghosts / MRU
+//!   ghosts). A hit in the MFU ghosts lowers it in the same way.
 //! - REPLACE takes from MRU if MRU is larger than `p` (or as large, if the newcomer is an MFU
 //!   ghost), else from MFU;
-//! - MRU with its ghosts stays within the capacity `c`, all four lists within `2c`; when MRU alone
-//!   fills the cache its oldest leaves without a ghost.
+//! - MRU with its ghosts stays within the capacity `c`, and all four lists within `2c`. When MRU
+//!   alone fills the cache, its oldest leaves without a ghost.
 //!
 //! # Two kinds
 //! Each kind has its own `p`. Between the kinds stands the metadata fraction, after OpenZFS
@@ -28,8 +28,8 @@
 //!
 //! Invariant: the sizes equal the sum over all sublists of what
 //! [`Sublist::validate`](super::Sublist::validate) counts. There is no lock in here: the concurrent
-//! cache keeps its one balance behind a lock, which is taken after a sublist's. What the duel's
-//! rules add is in [`by_rules`].
+//! cache keeps its one balance behind a lock, which is taken after a sublist's. The additions for
+//! the duel's rules are in [`by_rules`].
 
 pub(crate) mod by_rules;
 
@@ -73,35 +73,35 @@ impl Incoming {
     }
 }
 
-/// What has to happen next before an entry fits.
+/// The next step before an entry fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing.
     Fits,
-    /// The oldest ghost of a list is to be forgotten.
+    /// Forget the oldest ghost of a list.
     Forget {
         /// Kind of the ghosts.
         kind: Kind,
         /// List they were evicted from.
         list: List,
     },
-    /// The oldest entry of a list is to be evicted.
+    /// Evict the oldest entry of a list.
     Evict {
         /// Kind of the entry.
         kind: Kind,
         /// List of the entry.
         list: List,
-        /// Whether its key is to be remembered.
+        /// Whether its key becomes a ghost.
         keep_ghost: bool,
     },
-    /// The oldest entry of a kind's window is to be evicted.
+    /// Evict the oldest entry of a kind's window.
     EvictWaiting {
         /// Kind of the entry.
         kind: Kind,
-        /// Whether its key is to be remembered.
+        /// Whether its key becomes a ghost.
         keep_ghost: bool,
     },
-    /// The oldest entry of a list is to go to the window.
+    /// Move the oldest entry of a list to the window.
     Demote {
         /// Kind of the entry.
         kind: Kind,
@@ -126,7 +126,7 @@ impl Step {
         }
     }
 
-    /// Whether an entry is to leave the cache.
+    /// Whether an entry leaves the cache by this step.
     #[must_use]
     pub const fn evicts(self) -> bool {
         matches!(self, Self::Evict { .. } | Self::EvictWaiting { .. })
@@ -351,8 +351,8 @@ impl Balance {
         self.set_target_bytes(self.target_bytes.saturating_add(step_bytes));
     }
 
-    /// Grows the target so that all ghosts, and `bytes` more, would fit as entries, as far as that is
-    /// allowed: they are of entries that would have stayed if the memory had been free.
+    /// Grows the target so that all ghosts, and `bytes` more, would fit as entries, as far as that
+    /// is allowed. The entries of these ghosts would have stayed if the memory had been free.
     pub fn grow_for_ghosts(&mut self, bytes: u64) {
         let ghosts = self.ghost_bytes(Kind::Data) + self.ghost_bytes(Kind::Metadata);
         self.grow_for(ghosts.saturating_add(bytes));
@@ -377,9 +377,9 @@ impl Balance {
         }
     }
 
-    /// What to do next to make room for an entry, or with `None` to get back to the target.
+    /// The next step to make room for an entry, or with `None` to get back to the target.
     ///
-    /// `can_evict` says whether a list has an entry which nobody holds.
+    /// `can_evict` says whether a list has an entry without a hold.
     pub fn step(
         &self,
         incoming: Option<&Incoming>,
@@ -430,7 +430,7 @@ impl Balance {
         if more_data { Kind::Data } else { Kind::Metadata }
     }
 
-    /// The kind that has to give first.
+    /// The kind that has to evict first.
     fn first_to_give(&self, incoming: Option<&Incoming>) -> Kind {
         let arriving = incoming.filter(|entry| entry.kind == Kind::Metadata);
         let metadata =

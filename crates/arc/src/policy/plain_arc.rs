@@ -10,7 +10,7 @@ use super::transition::{self, Arrival};
 use foldhash::quality::FixedState;
 use std::hash::{BuildHasher, Hash};
 
-/// What an access found.
+/// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The entry, on this list.

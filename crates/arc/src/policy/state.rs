@@ -1,12 +1,12 @@
-//! The words of the policy: kinds of entries, lists, states, who asks.
+//! The words of the policy: kinds of entries, lists, states, kinds of access.
 
-/// What an entry is. Each kind has its own balance of MRU against MFU, and the two kinds
-/// have a balance between them.
+/// The kind of an entry. Each kind has its own balance of MRU against MFU, and the two kinds have a
+/// balance between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The bytes of an object.
     Data = 0,
-    /// What describes objects: attributes, directory entries, link targets.
+    /// Descriptions of objects: attributes, directory entries, link targets.
     Metadata = 1,
 }
 
@@ -24,12 +24,12 @@ impl Kind {
     }
 }
 
-/// Who asks for an entry.
+/// Why an entry is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Somebody needs it now.
+    /// A program needs it now.
     Demand,
-    /// Somebody guesses that it will be needed. Never promotes an entry.
+    /// It will probably be needed. Never promotes an entry.
     Prefetch,
 }
 
@@ -56,7 +56,7 @@ impl List {
     }
 }
 
-/// What a node is at the moment.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// An entry seen once.

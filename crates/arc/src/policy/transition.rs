@@ -15,12 +15,11 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// A key nobody remembers: to MRU.
+    /// A key without a ghost: to MRU.
     pub const NEW: Self = Self { list: List::Mru, ghost: None };
 
-    /// A key of which there was a ghost. It goes to MFU, as in the paper, unless it was prefetched
-    /// and evicted from MRU before any demand: then this is its first use (OpenZFS,
-    /// `arc_access`).
+    /// A key of which there was a ghost. It goes to MFU, as in the paper. If it was prefetched, and
+    /// evicted from MRU before any demand, this is its first use (OpenZFS, `arc_access`).
     #[must_use]
     pub fn of_ghost(kind: Kind, list: List, prefetched: bool) -> Self {
         let unused = prefetched && list == List::Mru;
@@ -36,7 +35,7 @@ impl Arrival {
     }
 }
 
-/// What a hit was.
+/// The result of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// The list on which the entry was found.
@@ -49,8 +48,8 @@ pub struct Touch {
 
 /// Notes a hit on a live entry.
 ///
-/// A demand hit promotes. The first demand hit on a prefetched entry does not: that is the
-/// access the prefetch foresaw, so the entry has been used once (OpenZFS, `arc_access`).
+/// A demand hit promotes. The first demand hit on a prefetched entry does not: it is the access
+/// that the prefetch foresaw (OpenZFS, `arc_access`).
 ///
 /// # Panics
 /// If the node is not a live entry.
@@ -108,7 +107,7 @@ pub fn arrive<K, P>(
     balance.add(kind, list, false, weight_bytes);
 }
 
-/// What left with an eviction.
+/// An evicted entry.
 #[derive(Debug)]
 pub struct Evicted<K, P> {
     /// The key, if no ghost keeps it.

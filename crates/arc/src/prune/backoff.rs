@@ -12,8 +12,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// An answer is poor if less than this part of the request was freed.
 const POOR_DIVISOR: u64 = 8;
 
-/// Whether an owner is to be asked now. Each poor answer in a row doubles the pause, from
-/// 10 ms to one minute; a good one ends it. Times are since any one moment.
+/// Whether to ask an owner now. Each poor answer in a row doubles the pause, from 10 ms to one
+/// minute; a good one ends it. Times are since any one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Backoff {
     poor_answers: u32,

@@ -1,6 +1,6 @@
-//! Prune: asking those who pin metadata to let go.
+//! Prune: asking the owners of pinned metadata to release it.
 //!
-//! What is held cannot be evicted, so the cache asks its owner. The question is in bytes wanted,
+//! A held entry cannot be evicted, so the cache asks its owner. The question is in bytes wanted,
 //! the answer in bytes freed. An owner that frees little is left alone for a while. OpenZFS asks
 //! every file system for the full amount with each eviction pass, and never learns the result. So
 //! with objects that are truly pinned it asks for ever. The answer and the back-off prevent that
@@ -22,7 +22,7 @@ pub trait Prune: Send + Sync {
     fn prune(&self, want_bytes: u64) -> PruneResult;
 }
 
-/// What a prune did.
+/// The result of a prune.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PruneResult {
     /// Objects looked at.

@@ -1,5 +1,5 @@
-//! Who can be asked to let go. The registry's lock is a leaf and is not held while an owner
-//! works; each owner has a flag that it is at work, so it is asked once at a time.
+//! The owners that a prune can ask. The registry's lock is a leaf, and is not held while an owner
+//! works. A flag says that an owner is at work, so it is asked once at a time.
 
 use super::{Backoff, Prune, PruneResult};
 use crate::counters::{Counters, Event};

@@ -2,17 +2,17 @@
 //! (`arc_reap_cb_check`, `arc_reap_cb`, `arc_reduce_target_size`).
 //!
 //! - *Short*: less memory is available than the reserve, or the system stalls for memory. The
-//!   target shrinks from the size that the cache has now, by what is lacking, or by 1/128 of what
-//!   is above the floor if that is more. Growth is denied for five seconds. If memory is lacking
-//!   again within a tenth of a second, somebody is taking it without waiting; then the target
-//!   shrinks by twice as much as the last time. So the cache is asked at most ten times a second,
-//!   and it gives at most what is taken in a tenth of a second too much.
+//!   target shrinks from the cache's present size. It shrinks by the bytes that are lacking, or by
+//!   1/128 of the bytes above the floor if that is more. Growth is denied for five seconds. If
+//!   memory is lacking again within a tenth of a second, a program takes it without waiting. Then
+//!   the target shrinks by twice as much as the last time. So the cache is asked at most ten times
+//!   a second. It gives back too much by at most what a tenth of a second takes.
 //! - *Tight*: enough, but less than 1/32 of the target beyond the reserve. Growth is denied,
 //!   nothing shrinks.
 //! - *Ample*: growth is allowed once it has been denied long enough.
 //!
-//! A wake-up is asked for only after a shrink that freed something and left the cache above its
-//! floor: the system may still be short then. In every other state the next move comes from
+//! The governor asks for a wake-up only after a shrink that freed memory and left the cache above
+//! its floor. The system may still be short then. In every other state the next move comes from
 //! outside: an event of pressure, or an entry that needs room.
 
 use crate::cache::Level;
@@ -29,7 +29,7 @@ const NO_GROW_SHIFT: u32 = 5;
 /// A shortage that comes back before this has passed takes twice as much as the last.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// What the governor goes by.
+/// The settings of the governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GovernorConfig {
     /// Bytes of the system's available memory to leave alone (OpenZFS: `arc_sys_free`).
@@ -53,7 +53,7 @@ impl Default for GovernorConfig {
     }
 }
 
-/// What is known of the system's memory. What a system cannot tell is `None`.
+/// A reading of the system's memory. A figure that the system does not have is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Memory available without swapping, in bytes (Linux: `MemAvailable`).
@@ -65,10 +65,10 @@ pub struct Reading {
     pub stalled: bool,
 }
 
-/// What to do.
+/// The governor's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// How much memory is to be given back, in bytes; 0 if there is no shortage.
+    /// How much memory to give back, in bytes; 0 if there is no shortage.
     pub give_bytes: u64,
     /// Lower the target to this many bytes.
     pub shrink_to_bytes: Option<u64>,
@@ -95,7 +95,7 @@ impl Governor {
         Self { config, no_grow_until: None, shrunk_from_bytes: None, gave: None }
     }
 
-    /// What to do about a reading at `now`, with the cache at `level`.
+    /// The decision for a reading at `now`, with the cache at `level`.
     pub fn decide(&mut self, now: Duration, reading: &Reading, level: &Level) -> Decision {
         let spare_bytes = self.spare_bytes(reading);
         let deficit_bytes = match spare_bytes {

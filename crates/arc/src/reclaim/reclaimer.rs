@@ -1,6 +1,6 @@
 //! The thread that carries out what the governor decides. It sleeps in [`Pressure::wait`]. It wakes
-//! for events of pressure, for each amount of entries that has come in, for growth that is wanted
-//! and denied, and for the governor's own next look. While the cache is idle there is no such look.
+//! for events of pressure, for each amount of new entries, for denied growth, and for the
+//! governor's own next look. While the cache is idle there is no such look.
 
 use super::governor::{Decision, Governor, GovernorConfig, Reading};
 use crate::cache::{Cache, Growth, WeakCache};
@@ -29,7 +29,7 @@ pub enum WakeReason {
     TimedOut,
 }
 
-/// What tells of memory pressure.
+/// A source of events of memory pressure.
 pub trait Pressure: Send {
     /// Sleeps until there is pressure, or the waker is called (since the last wait, if it was
     /// not waiting then), or `timeout` is over; `None` is no timeout.
@@ -48,7 +48,7 @@ pub trait Pressure: Send {
     fn waker(&self) -> Waker;
 }
 
-/// What a [`Reclaimer`] goes by.
+/// The settings of a [`Reclaimer`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReclaimerConfig {
     /// The governor's.
@@ -83,7 +83,7 @@ impl Reclaimer {
     /// Starts the thread, named `arc_reclaim`, and takes the cache's growth hook.
     ///
     /// # Errors
-    /// What the system says if it gives no thread.
+    /// The system's error if it gives no thread.
     pub fn spawn<K, V>(
         cache: &Cache<K, V>,
         pressure: impl Pressure + 'static,
@@ -137,8 +137,8 @@ fn run<K, V>(
             cache.allow_growth();
             return;
         }
-        // What panics is the pressure's, or an owner's that is asked for memory. The panic hook has
-        // reported it, and the next one who is short of memory must find somebody here.
+        // Either the pressure's code panicked, or an owner that was asked for memory. The panic
+        // hook has reported it. The thread goes on, because memory may be short again.
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let mut reading = pressure.read();
             reading.stalled |= awakening == WakeReason::Pressure;
@@ -161,6 +161,6 @@ fn carry_out<K, V>(cache: &Cache<K, V>, start: Instant, decision: &Decision) {
         Some(to_bytes) => cache.reclaim_to(to_bytes),
         None => 0,
     };
-    // What the cache cannot give, owners of memory around it may.
+    // If the cache cannot give enough, owners of other memory may.
     cache.prune(decision.give_bytes.saturating_sub(freed_bytes));
 }

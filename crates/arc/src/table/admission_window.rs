@@ -1,4 +1,4 @@
-//! What a sublist does for the duel's rules: the window, and the uses an entry remembers.
+//! A sublist's part in the duel's rules: the window, and the uses that an entry remembers.
 //!
 //! The window is a list beside MRU, for entries of MRU that wait. An entry that was the oldest of
 //! MRU and MFU when it went to the window is *stale* until it is used again. So every list, the
@@ -66,7 +66,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         }
     }
 
-    /// Nobody samples the key of an entry any more.
+    /// The key of an entry is no longer sampled.
     pub(crate) fn unwatch(&mut self, id: u32) {
         self.entry(id).meta.lower(WATCHED);
     }
@@ -78,7 +78,7 @@ impl<K, V> SublistGuard<'_, K, V> {
     }
 
     /// Gives the oldest of the window or of MFU another round at the head of MFU, with so many uses
-    /// left. The caller has told the balance of everything else.
+    /// left. The caller has updated the balance for everything else.
     pub(crate) fn another_round(&mut self, id: u32, uses: u8, arrivals: u64) {
         self.admit(id, arrivals);
         self.entry(id).set_uses(uses, false);

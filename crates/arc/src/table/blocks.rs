@@ -39,7 +39,7 @@ pub(super) const fn chunk_len(chunk: usize) -> usize {
 }
 
 struct Block<K, V> {
-    /// What the allocator gave, and where the slots begin in it.
+    /// The memory from the allocator, and where the slots begin in it.
     start: *mut u8,
     layout: Layout,
     first: *mut Entry<K, V>,
@@ -55,8 +55,8 @@ pub(crate) struct Blocks<K, V> {
     entries: PhantomData<Entry<K, V>>,
 }
 
-// SAFETY: a block is memory that nobody else has, handed out slot by slot; what a slot owns is
-// shared between threads as by the slab it belongs to.
+// SAFETY: only the blocks have this memory, and they hand it out slot by slot. The contents of a
+// slot are shared between threads as by its slab.
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Blocks<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Blocks<K, V> {}
@@ -129,8 +129,8 @@ impl<K, V> Drop for Block<K, V> {
     fn drop(&mut self) {
         // The next owner of this memory has not asked for huge pages.
         self.grow_by_small_pages();
-        // SAFETY: it was allocated with this layout, and nobody has the blocks any more. What slots
-        // owned has been taken out.
+        // SAFETY: it was allocated with this layout, and this is the last reference to the blocks.
+        // The contents of the slots have been taken out.
         unsafe { dealloc(self.start, self.layout) };
     }
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 /// No entry: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Of the byte of uses: the entry is stale.
+/// A bit of the byte of uses: the entry is stale.
 const STALE: u8 = 1 << 7;
 
 /// One entry. All zero is a vacant one. With a key of 8 bytes it is one cache line.
@@ -108,29 +108,29 @@ impl<K, V> Entry<K, V> {
     /// # Safety
     /// The entry is vacant and the caller has the lock.
     pub(crate) unsafe fn put_key(&self, key: K) {
-        // SAFETY: nobody reads the key of a vacant entry.
+        // SAFETY: no thread reads the key of a vacant entry.
         unsafe { (*self.key.get()).write(key) };
     }
 
     /// # Safety
     /// The entry is loading and the caller has the lock.
     pub(crate) unsafe fn put_value(&self, value: Arc<V>) {
-        // SAFETY: nobody reads the value of a loading entry.
+        // SAFETY: no thread reads the value of a loading entry.
         unsafe { (*self.value.get()).write(value) };
     }
 
     /// # Safety
-    /// The entry was not vacant, has become so by the caller, who has the lock still, and this
-    /// is the first call since.
+    /// The caller has made the entry vacant, still has the lock, and calls this for the first time
+    /// since.
     pub(crate) unsafe fn take_key(&self) -> K {
-        // SAFETY: it was written, is taken once, and nobody else can reach it.
+        // SAFETY: it was written, is taken once, and no other thread can reach it.
         unsafe { (*self.key.get()).assume_init_read() }
     }
 
     /// # Safety
     /// As of [`Entry::take_key`], and the entry was live or dead before.
     pub(crate) unsafe fn take_value(&self) -> Arc<V> {
-        // SAFETY: it was written, is taken once, and nobody else can reach it.
+        // SAFETY: it was written, is taken once, and no other thread can reach it.
         unsafe { (*self.value.get()).assume_init_read() }
     }
 

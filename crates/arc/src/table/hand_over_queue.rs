@@ -1,14 +1,14 @@
 //! Entries that were handed over: a cache above has their bytes now, and asks again only for those
 //! that it could not keep.
 //!
-//! They stay where they are on their lists, and are the first to leave when room is needed. Of
-//! those the one that was handed over first goes first, so they have a queue. A demand takes an
-//! entry back: the cache above has dropped it, and it stays as any other.
+//! They stay where they are on their lists, and are the first to leave when room is needed. The one
+//! that was handed over first goes first, so they have a queue. A demand takes an entry back: the
+//! cache above has dropped it, and it stays as any other.
 //!
 //! Invariants: the bytes and the number are those of all live entries whose word says that they
-//! were handed over (`meta::HANDED`). Each has one place in the queue. A place whose entry has gone,
-//! or was taken back, is passed over; there are never more of those than of the others, but for a
-//! few.
+//! were handed over (`meta::HANDED`). Each has one place in the queue. A place whose entry has
+//! gone, or was taken back, is passed over. Apart from a few, there are never more of those than of
+//! the others.
 //!
 //! The queue's lock is a leaf: nothing is locked, allocated by users or looked up under it.
 
@@ -87,7 +87,7 @@ impl HandOverQueue {
         }
     }
 
-    /// Gives an entry its place. `is_there` tells whether the entry of a place is still handed over.
+    /// Gives an entry its place. `is_there` says whether the entry of a place is still handed over.
     pub(crate) fn push(&self, place: Place, is_there: impl Fn(&Place) -> bool) {
         let queue = {
             let mut queue = lock(&self.queue);
@@ -99,7 +99,7 @@ impl HandOverQueue {
             }
             std::mem::take(&mut *queue)
         };
-        // Whoever looks for the first meanwhile finds none, and evicts another entry.
+        // An eviction that looks for the first at this moment finds none, and takes another entry.
         let mut queue: VecDeque<Place> = queue.into_iter().filter(is_there).collect();
         let mut since = lock(&self.queue);
         queue.append(&mut since);
@@ -108,7 +108,7 @@ impl HandOverQueue {
         drop(old);
     }
 
-    /// Takes the place of the one that was handed over first. It may have gone meanwhile.
+    /// Takes the place of the one that was handed over first. Its entry may have gone.
     pub(crate) fn pop(&self) -> Option<Place> {
         if !self.any() {
             return None;

@@ -1,4 +1,4 @@
-//! What hits note for the lists: small rings, one for each processor. A thread that has the
+//! Notes of hits for the lists: small rings, one for each processor. A thread that has the
 //! sublist's lock empties them into the lists.
 //!
 //! A hit that has to move its entry notes the entry's number here. Rings are hints: an entry whose
@@ -81,7 +81,7 @@ impl Now {
         self.0 as u16
     }
 
-    /// Whether every hit is to be noted.
+    /// Whether every hit has to be noted.
     pub(crate) const fn is_exact(self) -> bool {
         self.0 & EXACT != 0
     }
@@ -163,7 +163,7 @@ impl HitRings {
     }
 
     /// Whether this thread has no credit left to show a hit to the referee of a kind, and no
-    /// arrival has come since that would give any. `arrivals` is how many there have been.
+    /// arrival has given new credit. `arrivals` is how many there have been.
     #[inline(always)]
     pub(crate) fn is_spent(&self, kind: Kind, thread: usize, arrivals: u64) -> bool {
         let ring = self.ring(thread);

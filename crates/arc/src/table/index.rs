@@ -14,8 +14,8 @@
 //! A reader may see a number that has just been removed or moved, or the hash of one number with
 //! another. That is harmless: it looks at the entry to compare the key. It may also miss a number
 //! that is being moved. So a reader that has found nothing knows that there is nothing only if
-//! [`Index::version`] has stayed the same. An empty slot gets its hash before its number, so
-//! whoever sees the number sees the hash.
+//! [`Index::version`] has stayed the same. An empty slot gets its hash before its number, so a
+//! reader that sees the number sees the hash.
 //!
 //! Tables have 64 slots times a power of two, or one and a half times that. Each is allocated once,
 //! reused, and freed with the index. A table that is not in use is zero, with its pages given back.
@@ -76,7 +76,7 @@ impl Line {
         self.numbers.iter().position(empty).unwrap_or(SLOTS)
     }
 
-    /// What is in a slot.
+    /// The contents of a slot.
     fn get(&self, at: usize) -> Option<(u32, u32)> {
         let id = self.numbers[at].load(Ordering::Acquire).checked_sub(1)?;
         Some((self.hashes[at].load(Ordering::Acquire), id))
@@ -188,7 +188,7 @@ impl Index {
         Lines(self.tables.lines())
     }
 
-    /// What to compare after a search that found nothing. `None` while slots are being moved.
+    /// A version to compare after a search that found nothing. `None` while slots are being moved.
     pub(crate) fn version(&self) -> Option<u64> {
         let version = self.version.load(Ordering::Acquire);
         version.is_multiple_of(2).then_some(version)
@@ -210,7 +210,7 @@ impl Index {
     }
 
     /// A number with this hash, if there is one in its home line, as for most. A number that is not
-    /// found here may be elsewhere. One that is found may be another key's, or nobody's any more.
+    /// found here may be elsewhere. The entry that is found may be another key's, or may have gone.
     #[inline(always)]
     pub(crate) fn near(&self, hash: u32) -> Option<u32> {
         let line = self.tables.line(hash);
@@ -349,7 +349,7 @@ mod tests {
         let hash = |id: u32| (id + 1).wrapping_mul(0x9E37_79B9).rotate_left(13) ^ id;
         let count = if cfg!(miri) { 100 } else { 4096 };
         (0..2 * count).for_each(|id| index.insert(hash(id), id, id as usize));
-        // What has been moved into the holes is found as before.
+        // Entries that were moved into the holes are found as before.
         (0..count).for_each(|id| assert!(index.remove(hash(id), id)));
         let near = (count..2 * count).filter(|&id| index.near(hash(id)) == Some(id)).count();
         assert!(near as u32 >= count / 10 * 9, "{near} of {count}");

@@ -1,4 +1,4 @@
-//! What the lock of a sublist guards: lists through its entries, vacant slots, ghosts, and the
+//! The half of a sublist behind its lock: lists through its entries, vacant slots, ghosts, and the
 //! loads in flight.
 
 use super::entry::{Entry, NONE};
@@ -18,7 +18,7 @@ pub(super) const ARRIVAL_SHIFT: u32 = 20;
 /// Entries of MFU that one eviction places anew, at most.
 const LOOKS: usize = 128;
 
-/// What a slot owned.
+/// The key and the value of a slot.
 pub(crate) type Stored<K, V> = (K, Option<Arc<V>>);
 
 #[derive(Clone, Copy)]
@@ -41,15 +41,15 @@ pub(crate) struct Locked {
     pub(super) indexed: usize,
     pub(super) indexed_max: usize,
     pub(super) resident: usize,
-    /// Loads in flight that somebody waits for, by their entry.
+    /// Loads in flight that have waiters, by their entry.
     pub(crate) flights: HashMap<u32, Arc<Flight>, FixedState>,
     /// The order of MFU, by kind.
     pub(super) ages: [Ages; 2],
     pub(super) ages_changed: bool,
     /// One bit a list (see [`crate::policy::list_index`]): its tail may be another.
     pub(super) changed_tails: u16,
-    /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet; and how
-    /// many of them came from the window.
+    /// Bytes that went from MRU to MFU, by kind, and are not yet in the balance; and how many of
+    /// them came from the window.
     pub(super) promoted_bytes: [u64; 2],
     pub(super) admitted_bytes: [u64; 2],
     stamp: u64,
@@ -215,7 +215,7 @@ impl Locked {
         (tail != NONE).then_some(tail)
     }
 
-    /// What the sublist publishes of a list: the stamp of its oldest entry or ghost.
+    /// The stamp that the sublist publishes for a list: that of its oldest entry or ghost.
     pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, index: usize) -> u64 {
         if let Some(at) = LiveList::of(index) {
             return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);

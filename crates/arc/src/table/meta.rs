@@ -1,4 +1,4 @@
-//! The one word of an entry that threads without a lock may write: who holds it, and what it is.
+//! The one word of an entry that threads without a lock may write: its pins, and its state.
 //!
 //! ```text
 //! bits  0..32  pins      holds of the entry, and lookups that are about to become one
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The protocol:
-//! - A reader may add a pin to a word whose state is live, and to no other word. So nothing is ever
-//!   written to a slot that is not an entry, and a vacant slot may be given back to the system,
-//!   whatever readers do.
+//! - A reader may add a pin to a word whose state is live, and to no other word. So a reader never
+//!   writes to a slot that is not an entry. A vacant slot may be given back to the system, whatever
+//!   readers do.
 //! - The state, and all flags but *touched* and *promoted*, are changed under the sublist's lock
 //!   only. A hit may lower *prefetched*, *to be demoted*, *handed over* and *watched*, and raises
 //!   *returned* for *handed over*. A live entry becomes vacant
@@ -62,7 +62,7 @@ pub(crate) const TOUCHED: u64 = 1 << 41;
 pub(crate) const PROMOTED: u64 = 1 << 42;
 /// One of MRU that waits in the window.
 pub(crate) const WAITING: u64 = 1 << 43;
-/// A referee samples its key: every hit is to be noted.
+/// A referee samples its key: every hit has to be noted.
 pub(crate) const WATCHED: u64 = 1 << 44;
 /// A cache above has its bytes: it is the first to leave, unless a demand asks for it before.
 pub(crate) const HANDED: u64 = 1 << 45;
@@ -294,8 +294,8 @@ impl Meta {
     }
 }
 
-/// Ends the program, as `Arc` does when its count would overflow: with more pins the count would
-/// run over into the state, and a value could be dropped that somebody reads.
+/// Ends the program, as `Arc` does when its count would overflow. With more pins the count would
+/// run over into the state, and a value could be dropped during a read.
 #[cold]
 #[inline(never)]
 fn too_many_pins() -> ! {

@@ -12,7 +12,7 @@
 //! often than it is hit.
 //!
 //! Invariants, checked by validation: the marks of ages stand in order along the list, and the
-//! stamps along the list never grow (a placed entry gets the stamp of its age).
+//! stamps along the list never grow. A placed entry gets the stamp of its age.
 
 use super::entry::{Entry, NONE};
 use super::slab::Slab;
@@ -20,9 +20,9 @@ use super::slab::Slab;
 /// Ages for each turnover of the list, which is as many uses as it has entries.
 const AGES_PER_LIST: u64 = 16;
 
-/// Ages that are told apart; all before them count as *older*. An entry in steady use is counted in
-/// every age, so the ages have to span several turnovers of the list. With two turnovers, a trace
-/// lost 0.2 points.
+/// Ages that are distinguished; all before them count as *older*. An entry in steady use is counted
+/// in every age, so the ages have to span several turnovers of the list. With two turnovers, a
+/// trace lost 0.2 points.
 pub(super) const TRACKED: usize = 128;
 
 /// The marks of one MFU list.
@@ -127,8 +127,8 @@ impl Ages {
         }
     }
 
-    /// Where an entry that is on no list belongs by its last use: the entry on its newer side, if
-    /// there is any as old, and the least stamp that it gets.
+    /// The place by its last use of an entry that is on no list: its older neighbour, if any, and
+    /// the least stamp that it gets.
     pub(super) fn place<K, V>(&mut self, (id, entry): (u32, &Entry<K, V>)) -> (u32, u64) {
         let used_in = entry.used_in();
         let back = self.now.wrapping_sub(used_in) as usize;

@@ -1,11 +1,12 @@
 //! The table: entries, their index, their lists and their ghosts, in sublists.
 //!
-//! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`] of
-//! their keys, and the [`hit_rings`] in which hits leave notes for the lists. The other half
-//! ([`locked`]) is behind the sublist's lock: the lists, the order of MFU ([`mfu_order`]) and the
-//! [`ghosts`]. Between the two stands the entry's one atomic word ([`meta`]), which says what the
-//! entry is and who holds it. [`sublist`] puts the halves together. [`admission_window`] adds what
-//! the duel's rules need, and [`hand_over_queue`] has the entries that leave first.
+//! One half of a sublist is for readers without a lock. It is the [`slab`] of entries, the
+//! [`index`] of their keys, and the [`hit_rings`] in which hits leave notes for the lists. The
+//! other half ([`locked`]) is behind the sublist's lock: the lists, the order of MFU
+//! ([`mfu_order`]) and the [`ghosts`]. Between the two stands the entry's one atomic word
+//! ([`meta`]), with its state and its pins. [`sublist`] puts the halves together.
+//! [`admission_window`] adds what the duel's rules need, and [`hand_over_queue`] has the entries
+//! that leave first.
 //!
 //! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge
 //! pages.

@@ -1,7 +1,7 @@
-//! Memory that readers use without a lock: tables of zeroed cache lines that stay where they are,
-//! and pages that are given back to the system without giving up their addresses.
+//! Memory that readers use without a lock: tables of zeroed cache lines that are never moved. Pages
+//! of it can be given back to the system, and keep their addresses.
 //!
-//! Of a set of [`Tables`] one is in use. One word says where it begins and how long it is. So a
+//! One of a set of [`Tables`] is in use. One word says where it begins and how long it is. So a
 //! reader cannot mix up two tables, and needs no other word before it reads the table.
 #![allow(unsafe_code)]
 
@@ -48,8 +48,8 @@ pub(super) fn give_back(start: usize, len: usize) {
     }
 }
 
-/// Has the system back the whole pages of a range of private memory by huge ones from now on, where
-/// it has any, or by none.
+/// Asks the system to back a range of private memory by huge pages from now on, where it has them,
+/// or not to.
 #[cfg(all(target_os = "linux", not(miri), not(shuttle)))]
 pub(super) fn ask_for_huge_pages(start: usize, len: usize, huge: bool) {
     use rustix::mm::{Advice, madvise};

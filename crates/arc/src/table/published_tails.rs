@@ -1,5 +1,6 @@
-//! Which sublist has the oldest entry of a list: one stamp for each sublist and list. Whoever
-//! changes a tail publishes its stamp, under that sublist's lock. Stamps are read without locks.
+//! Which sublist has the oldest entry of a list: one stamp for each sublist and list. The thread
+//! that changes a tail publishes its stamp, under that sublist's lock. Stamps are read without
+//! locks.
 //!
 //! The stamps of one list lie side by side, eight to a cache line. The oldest of each eight is
 //! kept, too, and these lie side by side. So to find how old the oldest of all is, a miss reads
@@ -8,15 +9,15 @@
 //! with nothing to evict, one load shows it.
 //!
 //! Two sublists of the same eight that publish at the same time may leave a wrong oldest of them.
-//! It is put right when one of them publishes again, or when somebody looks for that stamp and
-//! finds that no sublist has it. In one thread it is always right.
+//! It is put right when one of them publishes again, or when an eviction looks for that stamp and
+//! no sublist has it. In one thread it is always right.
 //!
 //! With many sublists the oldest of all is nearly always in another sublist than the one that needs
 //! room. Evicting there would cost its lock and its cache lines. So an entry that is nearly as old
-//! will do: with 64 sublists, one that is younger by at most a sixteenth of the oldest's age; with
-//! 32, by a 32nd; with 16, by a 64th. With eight or fewer, or if every hit counts, only the oldest
-//! will do. The ages of tails differ by as much anyway: the number of keys in a sublist of a
-//! thousand varies by a thirtieth.
+//! will do. With 64 sublists it is younger by at most a sixteenth of the oldest's age; with 32, by
+//! a 32nd; with 16, by a 64th. With eight or fewer, or if every hit counts, only the oldest will
+//! do. The ages of tails differ by as much anyway: the number of keys in a sublist of a thousand
+//! varies by a thirtieth.
 //!
 //! A stamp that is read here may be outdated by the time the sublist's lock is taken. The eviction
 //! looks again under the lock.
@@ -122,7 +123,7 @@ impl Tails {
         groups.iter().map(|oldest| oldest.load(Relaxed)).fold(EMPTY, u64::min)
     }
 
-    /// What a sublist has published.
+    /// The stamp that a sublist has published.
     pub(crate) fn stamp_of(&self, list: usize, sublist: usize) -> u64 {
         self.lists[list].stamps[sublist].load(Relaxed)
     }

@@ -9,8 +9,8 @@ use crate::policy::List;
 
 impl<K, V> SublistGuard<'_, K, V> {
     /// Gives memory back. Shrinks the ghosts' queues and index if they are far too large. If most
-    /// slots are vacant, moves entries that nobody holds into vacant slots, and gives back the
-    /// pages after the last slot in use.
+    /// slots are vacant, moves entries without a hold into vacant slots, and gives back the pages
+    /// after the last slot in use.
     pub(crate) fn shrink(&mut self) {
         self.locked.ghosts.shrink();
         self.sublist.index.shrink(self.locked.indexed);
@@ -43,7 +43,7 @@ impl<K, V> SublistGuard<'_, K, V> {
         self.sublist.slab.give_back(end..before);
     }
 
-    /// Moves a live entry which nobody holds into a vacant slot. Returns whether it could.
+    /// Moves a live entry without a hold into a vacant slot. Returns whether it could.
     fn relocate(&mut self, from: u32, to: u32) -> bool {
         let (entry, place) = (self.entry(from), self.entry(to));
         let idle = |word: Word| {
@@ -53,8 +53,8 @@ impl<K, V> SublistGuard<'_, K, V> {
         let Ok((word, _)) = entry.meta.change(idle) else {
             return false;
         };
-        // SAFETY: the entry was live and has been made vacant by this guard, so its key and its
-        // value are this guard's; the place is vacant.
+        // SAFETY: this guard has made the live entry vacant, so its key and its value are this
+        // guard's; the place is vacant.
         unsafe {
             place.put_key(entry.take_key());
             place.put_value(entry.take_value());

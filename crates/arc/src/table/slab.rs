@@ -7,7 +7,7 @@
 //!
 //! Chunk `n` of all sublists is one [block](super::blocks), in which they take turns every 512
 //! slots. Sublists fill at the same pace. So a large block is filled from its beginning, and can
-//! have huge pages without taking memory that nobody asked for.
+//! have huge pages without taking memory that is not needed.
 #![allow(unsafe_code)]
 
 use super::blocks::{Blocks, CHUNKS, RUN, chunk_len};
@@ -27,8 +27,8 @@ pub(crate) struct Slab<K, V> {
     blocks: Arc<Blocks<K, V>>,
 }
 
-// SAFETY: a slab is shared between threads as its entries are: keys and values are read by many
-// (Sync), and written by one thread and dropped by another (Send). The pointers are to its blocks.
+// SAFETY: a slab is shared between threads as its entries are. Many threads read keys and values
+// (Sync). One thread writes them and another drops them (Send). The pointers are to its blocks.
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Slab<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Slab<K, V> {}
@@ -170,8 +170,8 @@ mod tests {
     }
 
     /// Gives back what every second of many sublists has, and then the rest. With `exact` each page
-    /// is counted; else it must only be that there are fewer in the end, because the kernel may
-    /// have more to do with pages than it was told.
+    /// is counted. Otherwise there only have to be fewer in the end, because the kernel may do more
+    /// with pages than was asked.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn give_back_one_after_the_other(exact: bool) {
         const SUBLISTS: usize = 64;

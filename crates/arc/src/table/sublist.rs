@@ -1,8 +1,8 @@
 //! One sublist: what readers see of it, and everything that is done under its lock.
 //!
 //! Invariants, recounted by [`SublistGuard::validate`]:
-//! - a live entry is on the list of its state and kind, unless it is parked: then it was held
-//!   when an eviction met it, and its last release puts it back;
+//! - a live entry is on the list of its state and kind, unless it is parked: an eviction met it
+//!   while it was held. Its last release puts it back;
 //! - every entry is in the index except dead ones and loading ones which are doomed;
 //! - along a list from head to tail the stamps never grow, so the tail is the oldest;
 //! - a key is an entry or a ghost, never both.
@@ -28,8 +28,8 @@ use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One sublist. What hits read lies together at the beginning and is hardly ever written. What is
-/// written under the lock lies elsewhere.
+/// One sublist. The fields that hits read lie together at the beginning, and are rarely written.
+/// The half behind the lock lies elsewhere.
 #[repr(C, align(64))]
 pub(crate) struct Sublist<K, V> {
     pub(crate) index: Index,
@@ -43,9 +43,9 @@ pub(crate) struct Sublist<K, V> {
 #[cfg(all(target_pointer_width = "64", not(shuttle)))]
 const _: () = assert!(std::mem::offset_of!(Sublist<u64, u64>, slab) <= 64);
 
-/// What an eviction came to.
+/// The outcome of an eviction.
 pub(crate) enum Taken<K, V> {
-    /// What the oldest entry owned, and what it was.
+    /// The oldest entry: its key and value, and its figures.
     Entry(Stored<K, V>, RemovedEntry),
     /// It is held, and has left its list. The next victim may be of another list now.
     Parked,
@@ -55,7 +55,7 @@ pub(crate) enum Taken<K, V> {
     Nothing,
 }
 
-/// What came of a pin that was let go under the lock.
+/// The outcome of a pin that was released under the lock.
 pub(crate) enum Unpinned<K, V> {
     /// Nothing: others have pins, or the entry stays.
     Held,
@@ -65,7 +65,7 @@ pub(crate) enum Unpinned<K, V> {
     Demoted(Stored<K, V>, RemovedEntry),
 }
 
-/// What an entry was that has left.
+/// The figures of an entry that has left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemovedEntry {
     pub(crate) hash: u64,
@@ -124,7 +124,7 @@ impl<K, V> Sublist<K, V> {
         SublistGuard { locked, sublist: self, tails, replacing: None }
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     pub(crate) fn try_lock<'a>(
         &'a self,
         tails: &'a Tails,
@@ -269,7 +269,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         Ok(self.take(id, before))
     }
 
-    /// What a slot owned which this guard has just made vacant.
+    /// Takes the key and the value out of a slot that this guard has just made vacant.
     fn take(&mut self, id: u32, before: Word) -> Stored<K, V> {
         let entry = self.entry(id);
         self.locked.resident -= usize::from(before.is_live());
@@ -277,8 +277,8 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         self.locked.vacant = id;
         self.locked.vacant_len += 1;
         let has_value = before.is_live() || before.state() == DEAD;
-        // SAFETY: the entry was not vacant and is now, by this guard, which calls this once; so
-        // nobody else has a pin of it, and nobody can get one.
+        // SAFETY: this guard has made the entry vacant, and calls this once. So no other thread has
+        // a pin of it, or can get one.
         unsafe { (entry.take_key(), has_value.then(|| entry.take_value())) }
     }
 
@@ -324,7 +324,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
     }
 
-    /// Tells the balance which bytes have gone from MRU or the window to MFU.
+    /// Moves bytes in the balance that have gone from MRU or the window to MFU.
     pub(crate) fn flush(&mut self, balance: &mut Balance) {
         for kind in Kind::ALL {
             let bytes = std::mem::take(&mut self.locked.promoted_bytes[kind as usize]);
@@ -363,7 +363,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
     }
 
-    /// What an entry was that had this word, and is about to leave or has just left.
+    /// The figures of an entry with this word that is about to leave, or has just left.
     fn gone(&self, id: u32, word: Word) -> RemovedEntry {
         let entry = self.entry(id);
         RemovedEntry {
@@ -397,8 +397,8 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         (None, before)
     }
 
-    /// Takes a live entry out of index and list if nobody holds it; otherwise marks it, so that
-    /// the last release does. Returns what it owned, and what it was.
+    /// Takes a live entry without holds out of index and list. Marks a held one, so that the last
+    /// release does it. Returns what it owned, and what it was.
     pub(crate) fn demote(&mut self, id: u32) -> Option<(Stored<K, V>, RemovedEntry)> {
         let demote =
             |word: Word| Some(if word.pins() == 0 { word.vacated() } else { word.with(DEMOTE) });
@@ -507,8 +507,8 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         self.locked.tail_stamp(&self.sublist.slab, list)
     }
 
-    /// Whether the oldest of a list in this sublist is as old as the oldest of all, or nearly, so
-    /// that no other sublist need be locked. Goes by the published stamps.
+    /// Whether this sublist's oldest of a list is as old as the oldest of all, or nearly. Then no
+    /// other sublist need be locked. Goes by the published stamps.
     pub(crate) fn has_nearly_oldest(&self, list: usize, oldest_stamp: u64) -> bool {
         let own = self.tails.stamp_of(list, self.sublist.number);
         let now = self.locked.last_stamp();

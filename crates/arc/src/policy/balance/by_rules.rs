@@ -11,7 +11,7 @@ use crate::policy::duel::rules::{self, Arrival, Lists, On, Returning};
 use crate::policy::duel::{Constants, Rule};
 use crate::policy::state::{Kind, List};
 
-/// What the sublists have published of their lists.
+/// The ends of lists, as the sublists have published them.
 pub(crate) trait ListEnds {
     /// Whether a list of main has an entry.
     fn any(&self, kind: Kind, list: List) -> bool;
@@ -31,7 +31,7 @@ struct OneKind<'a, T> {
     ends: &'a T,
 }
 
-/// Stands for the lists where only sizes are asked for.
+/// Stands for the lists where a question needs sizes alone.
 struct NoEnds;
 
 impl ListEnds for NoEnds {
@@ -184,7 +184,7 @@ impl Balance {
         self.ask(kind, &NoEnds, |lists| rules::waits(lists, weight_bytes)).unwrap_or(false)
     }
 
-    /// What a use does to an entry of the window (see [`rules::used_in_window`]).
+    /// The move of an entry that is used in the window (see [`rules::used_in_window`]).
     pub(crate) fn used_in_window(&self, kind: Kind, is_recent: bool) -> rules::Used {
         let used = self.ask(kind, &NoEnds, |lists| rules::used_in_window(lists, || is_recent));
         used.unwrap_or(rules::Used::Mfu)
@@ -223,7 +223,7 @@ impl Balance {
         }
     }
 
-    /// Whether main's oldest is to go to the window, under LIRS.
+    /// Whether main's oldest has to go to the window, under LIRS.
     pub(crate) fn demotion_is_due(&self, kind: Kind) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.demotions_due[kind as usize])
             && self.ask(kind, &NoEnds, |lists| rules::demotes(lists)) == Some(true)

@@ -1,8 +1,8 @@
 //! Keys on lists: the book-keeping under [`RuledCache`](super::RuledCache), without a rule.
 //!
-//! There are five lists: newcomers in the window, MRU, MFU, the ghosts of what left MRU or the
-//! window, and the ghosts of what left MFU. Every key is on one list, or on none while it is held.
-//! A node has the stamp of its last use, which its ghost keeps.
+//! There are five lists: the window with the newcomers, MRU, MFU, the ghosts of MRU and the window,
+//! and the ghosts of MFU. Every key is on one list, or on none while it is held. A node has the
+//! stamp of its last use, which its ghost keeps.
 
 use super::rules::On;
 use hashbrown::HashTable;

@@ -1,5 +1,5 @@
-//! The duel: four rules, four small shadows of the cache that each play one, and a cache that goes
-//! by the rule whose shadow does best.
+//! The duel: four rules, and four small shadows of the cache that play one each. The cache goes by
+//! the rule whose shadow does best.
 //!
 //! [`Duel`] is the whole policy in one thread, for one kind of entries. `docs/policy.md` explains
 //! it and has its table.
@@ -85,7 +85,7 @@ impl<K: Eq + Hash> Duel<K> {
         })
     }
 
-    /// Drops the bytes of an entry nobody holds and keeps its ghost, as if it had been evicted.
+    /// Drops the bytes of an entry without a hold and keeps its ghost, as if it had been evicted.
     /// Returns whether there was one.
     pub fn demote(&mut self, key: &K) -> bool {
         self.find_live(key).is_some_and(|id| self.cache.demote(id))

@@ -7,8 +7,8 @@
 //! its directories see every key.
 //!
 //! A change of rule costs: what one rule has gathered is not what another would have. So:
-//! - A new rule must lead by more than the noise, which is the square root of how often the two
-//!   rules have disagreed, and by a quarter of a cacheful of hits.
+//! - A new rule must lead by more than the noise: the square root of how often the two rules have
+//!   disagreed. It must also lead by a quarter of a cacheful of hits.
 //! - To go home to ARC the noise is enough. So the cache is hardly ever worse than ARC for long.
 //!
 //! Scores are halved every 16 cachefuls of requests: older times count less.
@@ -18,10 +18,10 @@ use super::rules::{Constants, Lists, Rule};
 
 const RULES: usize = Rule::ALL.len();
 
-/// What the referee says after a request.
+/// The referee's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// The rule the cache is to go by from now on.
+    /// The rule that the cache goes by from now on.
     pub rule: Rule,
     /// ARC's `p` as a share of the capacity, as its directory has it.
     pub mru_share: f64,
@@ -81,7 +81,7 @@ impl Referee {
         self.changes
     }
 
-    /// What part of the keys is sampled: one in so many.
+    /// The share of the keys that is sampled: one in so many.
     #[must_use]
     pub const fn sampled_one_in(&self) -> u64 {
         1 << self.thinning
@@ -98,8 +98,8 @@ impl Referee {
         self.shadows.iter().map(|shadow| shadow.directory.heap_bytes()).sum()
     }
 
-    /// Whether requests of a key are to be shown. Two instructions; needs no lock, if the
-    /// caller keeps [`Referee::sampled_one_in`] at hand.
+    /// Whether requests of a key have to be shown. Two instructions; needs no lock, if the caller
+    /// keeps [`Referee::sampled_one_in`] at hand.
     #[must_use]
     pub const fn is_sampled(&self, hash: u64) -> bool {
         is_sampled(hash, self.thinning)

@@ -9,8 +9,8 @@
 //! stamps.
 //!
 //! Invariant: live bytes are within the capacity, or held. Ghosts are within twice the capacity.
-//! Under ARC they are within one capacity, as printed, except for ghosts that a change of rule has
-//! left; a few of these go with each arrival.
+//! Under ARC they are within one capacity, as printed. A change of rule may leave more; a few of
+//! these go with each arrival.
 
 use super::directory::Directory;
 use super::rules::{

@@ -1,23 +1,23 @@
-//! The four rules among which the duel chooses: where an arrival goes, what a use does, which list
-//! gives next, and whether what leaves is remembered. A rule's choice is written here and nowhere
-//! else.
+//! The four rules of the duel. A rule decides where an arrival goes, where a used entry moves,
+//! which list evicts next, and which evicted keys are remembered. A rule's choice is written here
+//! and nowhere else.
 //!
-//! - LIRS: a newcomer waits in a window of 1%; a ghost that comes back goes to MFU if it was away
-//!   for less long than the oldest entry has been idle; the window's oldest leaves next
-//! - LRU: a newcomer goes to MRU; a ghost that comes back goes to MFU; the oldest of all leaves
-//!   next
-//! - 2Q: a newcomer waits in a window of 10%, must be used twice there; a ghost that comes back
-//!   goes to MFU if it left the window lately; the window's oldest leaves next
-//! - ARC: a newcomer goes to MRU; a ghost that comes back goes to MFU, and moves `p`; `p` says
-//!   what leaves next
+//! - LIRS: a newcomer waits in a window of 1%. A ghost that comes back goes to MFU if it was away
+//!   for less time than the oldest entry has been idle. The window's oldest leaves next.
+//! - LRU: a newcomer goes to MRU, and a ghost that comes back to MFU. The oldest of all leaves
+//!   next.
+//! - 2Q: a newcomer waits in a window of 10%, and must be used twice there. A ghost that comes back
+//!   goes to MFU if it left the window lately. The window's oldest leaves next.
+//! - ARC: a newcomer goes to MRU. A ghost that comes back goes to MFU and moves `p`, which decides
+//!   the list that evicts next.
 //!
-//! The constants of LIRS and of the queues are their authors'; none was fitted here. What is printed
-//! of ARC is in `policy/arc.rs`.
+//! The constants of LIRS and of the queues are their authors'; none was fitted here. ARC's
+//! arithmetic is in `policy/arc.rs`.
 //!
 //! A rule sees five lists of one kind through [`Lists`]. Two things have such lists. A shadow
 //! directory ([`RuledCache`](super::ruled_cache::RuledCache)) knows all of them exactly. The
-//! engine's are spread over its sublists (`balance/by_rules.rs`), so the engine also asks a rule
-//! before it looks at them: the questions of [`Rule`] and [`used_in_window_unseen`]. In a directory a
+//! engine's lists are spread over its sublists (`balance/by_rules.rs`). So the engine first asks
+//! questions that need no lists: those of [`Rule`] and [`used_in_window_unseen`]. In a directory a
 //! held entry is on no list; in the engine it stays on its list until an eviction meets it. No rule
 //! has to know.
 //!
@@ -36,7 +36,7 @@ pub enum Rule {
     /// Least recently used: right where recency is all there is.
     Lru = 1,
     /// Two queues with reinsertion, after 2Q (Johnson and Shasha, VLDB '94) and S3-FIFO (Yang et
-    /// al., SOSP '23): right where most keys are used once, or in one burst.
+    /// al., SOSP '23). Right where most keys are used once, or in one burst.
     TwoQueues = 2,
     /// ARC as printed (Megiddo and Modha, FAST '03): the rule to go home to.
     Arc = 3,
@@ -102,7 +102,7 @@ pub struct Constants {
     /// 2Q's window: one in so many bytes of the capacity (S3-FIFO: 10%).
     pub two_queues_window_divisor: u64,
     /// The least entries of a shadow. With twice as many, keys are sampled more thinly. With fewer,
-    /// two rules are hard to tell apart; with more, only the memory grows.
+    /// two rules look alike; with more, only the memory grows.
     pub shadow_entries: usize,
     /// The part of a cacheful of hits by which a rule must lead to be changed to.
     pub change_cost: f64,
@@ -189,7 +189,7 @@ pub(crate) trait Lists {
     fn rule(&self) -> Rule;
     /// Its constants.
     fn constants(&self) -> &Constants;
-    /// What the kind may have.
+    /// The capacity of the kind.
     fn capacity_bytes(&self) -> u64;
     /// ARC's `p`.
     fn mru_target_bytes(&self) -> f64;
@@ -267,7 +267,7 @@ pub(crate) fn waits(lists: &impl Lists, weight_bytes: u64) -> bool {
     main_is_over(lists, weight_bytes)
 }
 
-/// What a use does to an entry of the window. `is_recent` as for [`comes_back`].
+/// The move of an entry that is used in the window. `is_recent` as for [`comes_back`].
 pub(crate) fn used_in_window(lists: &impl Lists, is_recent: impl FnOnce() -> bool) -> Used {
     used_in_window_unseen(lists.rule()).unwrap_or_else(|| {
         if !is_recent() && main_is_over(lists, 0) { Used::Window } else { Used::Mfu }
@@ -362,7 +362,7 @@ pub(crate) fn surplus_ghosts(lists: &impl Lists, arrival: Arrival) -> Option<On>
     if bytes.mru_ghosts > 0 && once_over > 0 {
         return Some(On::MruGhosts);
     }
-    // What MRU has too much will leave without a ghost.
+    // The bytes by which MRU is over the capacity will leave without a ghost.
     let all = (bytes.all() + arrival.weight_bytes).saturating_sub(once_over);
     if all <= capacity.saturating_mul(2) {
         return None;

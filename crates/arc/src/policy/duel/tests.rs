@@ -1,5 +1,5 @@
-//! Promise: under any operations, holds and changes of rule or size the duel keeps its bounds,
-//! and does what it is for where one can say what that is.
+//! Promise: under any operations, holds and changes of rule or size the duel keeps its bounds. On
+//! loops and scans it has the hits that it exists for.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -31,8 +31,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     proptest::collection::vec(one, 1..400)
 }
 
-/// What must be true of any policy: a hit is on a key that was brought in and not removed, held
-/// keys stay, and bytes are within the capacity but for held ones.
+/// The invariants of any policy. A hit is on a key that was brought in and not removed. Held keys
+/// stay. Bytes without holds are within the capacity.
 struct Model {
     holds: HashMap<u16, u32>,
     capacity_bytes: u64,
@@ -168,9 +168,9 @@ fn two_queues_keep_a_loop_that_was_out_of_order_for_a_time() {
         hits
     };
     assert!(rounds(10, 1) >= 300);
-    // Keys come back sooner than they did, so those that left the window go to MFU. What has to
-    // leave MFU for them is what the loop asks for next. If that came back to MFU too, it would
-    // take the place of the next, and so on for ever.
+    // Keys come back sooner than they did, so those that left the window go to MFU. They would push
+    // out of MFU the keys that the loop asks for next. If that came back to MFU too, it would take
+    // the place of the next, and so on for ever.
     for step in [7, 993, 457, 543] {
         rounds(1, step);
     }

@@ -2,7 +2,7 @@
 
 use super::{LISTS, NONE, NodeId, State, Sublist, list_index};
 
-/// What a recount has found: of [`Sublist::validate`], or of a sublist of the cache, which alone
+/// The result of a recount, by [`Sublist::validate`] or of a sublist of the cache. Only the latter
 /// has holds, a window, dead entries and a cache above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {

@@ -2,15 +2,15 @@
 //!
 //! A ghost is one word: 46 bits of its key's hash, and its weight as a number with ten significant
 //! bits. It stands in a queue for its kind and list, and has one place of 4 bytes in an index of
-//! all. A ghost costs at most 16 bytes: 8 for the word, half a byte for its part of a mark, a
-//! twelfth more for places that ghost hits have left empty, and 5 to 6.4 of index. [`queue`] and
-//! [`index`] have the details.
+//! all. A ghost costs at most 16 bytes: 8 for the word, and half a byte for its part of a mark. A
+//! twelfth more goes to places that ghost hits have left empty, and 5 to 6.4 bytes to the index.
+//! [`queue`] and [`index`] have the details.
 //!
 //! Two keys with the same 46 bits are taken for each other. With a million ghosts that happens at
 //! one miss in 10^8. It means that one entry starts on MFU and not on MRU.
 //!
 //! A mark says when a ghost was used last, and how much had left the window when the ghost left.
-//! The first tells which sublist has the oldest ghost of a list; the duel needs both. Both grow
+//! The first shows which sublist has the oldest ghost of a list; the duel needs both. Both grow
 //! along a queue. So every 32nd ghost has its [`Mark`] kept, and those between are interpolated. A
 //! ghost that was *stale* when it left, that is used before all of MRU and MFU, has a flag for
 //! that. An exact duel keeps every mark.
@@ -29,8 +29,8 @@ const FINGERPRINT_SHIFT: u32 = 18;
 const PREFETCHED: u64 = 1 << 16;
 const STALE: u64 = 1 << 17;
 
-/// Bytes a ghost takes at most: its part of a chunk and of the holes, and its place in an index
-/// that is at least [`LOAD_MIN`] full.
+/// Bytes that a ghost takes at most. They are its part of a chunk and of the holes, and its place
+/// in an index that is at least [`LOAD_MIN`] full.
 pub(crate) const GHOST_BYTES_MAX: f64 =
     SLOT_BYTES * (1.0 + 1.0 / HOLES_DIVISOR as f64) + 4.0 / LOAD_MIN;
 /// A queue is rewritten when more than this part of it are holes.
@@ -55,7 +55,7 @@ pub(crate) struct Ghost {
     pub(crate) mark: Mark,
 }
 
-/// What is known of a ghost by its place in its queue.
+/// The marks of a ghost: they follow from its place in its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// When it was used last, by the cache's clock; under ARC alone, when it left.
@@ -237,7 +237,7 @@ impl Ghosts {
     /// Rewrites a queue without its holes.
     fn close_up(&mut self, number: usize) {
         let old = std::mem::replace(&mut self.queues[number], Queue::new());
-        // Positions that no ghost has, so that none is taken for another meanwhile.
+        // Positions that no ghost has, so that none is taken for another during the move.
         let mut new = Queue::beginning_at(old.end_position().next_multiple_of(CHUNK as u32));
         for (position, word) in old.ghosts() {
             let at = self.index.slot_of(word, Place::new(number, position));

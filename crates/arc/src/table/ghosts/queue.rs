@@ -234,7 +234,7 @@ impl Queue {
     }
 }
 
-/// What is known of the mark of a ghost.
+/// The mark of a ghost, as far as it was kept.
 enum Kept {
     Itself(Mark),
     /// It lies between two that are kept.
