@@ -121,15 +121,13 @@ impl Fixture {
         let mut read = self.view.begin_read(handle, 0, 1 << 20, false).unwrap().unwrap();
         let (send, receive) = mpsc::channel();
         if !read.is_complete() {
-            let left = self.view.complete_elsewhere(read, send, |view, read, result, reply| {
-                result.unwrap();
-                reply.send(answer(view, read)).unwrap();
+            let left = self.view.complete_elsewhere(read, send, |view, read, reply| {
+                reply.send(answer(view, &read.unwrap())).unwrap();
             });
             match left {
                 None => return receive.recv_timeout(LONG).expect("a thread answers"),
-                Some((left, _)) => read = left,
+                Some((left, _)) => read = self.view.complete_read(left).unwrap(),
             }
-            self.view.complete_read(&mut read).unwrap();
         }
         answer(&self.view, &read)
     }

@@ -135,9 +135,9 @@ impl<O: Origin> Session<O> {
     /// unless somebody else has.
     pub(super) fn carry_out(&self, request: &Request, work: Work<O>, exchange: &mut impl Exchange) {
         match work {
-            Work::Read(mut read) => {
-                let completed = self.guarded(|| self.view.complete_read(&mut read));
-                self.answer_read(&read, completed, exchange);
+            Work::Read(read) => {
+                let completed = self.guarded(|| self.view.complete_read(read));
+                self.answer_read(completed, exchange);
             }
             Work::Request => {
                 let result = self.try_perform(request, exchange);
@@ -172,17 +172,12 @@ impl<O: Origin> Session<O> {
     }
 
     /// Answers a read that has been completed, unless somebody else has.
-    pub(super) fn answer_read(
-        &self,
-        read: &Read<O>,
-        completed: Result<()>,
-        exchange: &mut impl Exchange,
-    ) {
+    fn answer_read(&self, completed: Result<Read<O>>, exchange: &mut impl Exchange) {
         if !exchange.claim() {
             return;
         }
         match completed {
-            Ok(()) => self.view.finish_read(read, |pieces| {
+            Ok(read) => self.view.finish_read(&read, |pieces| {
                 exchange.finish_with(pieces);
             }),
             Err(errno) => {
@@ -199,8 +194,8 @@ impl<O: Origin> Session<O> {
         exchange: E,
     ) -> Option<(Read<O>, E)> {
         let session = self.clone();
-        let done = move |_: &Arc<View<O>>, read: &Read<O>, completed, mut exchange: E| {
-            session.answer_read(read, completed, &mut exchange);
+        let done = move |_: &Arc<View<O>>, completed, mut exchange: E| {
+            session.answer_read(completed, &mut exchange);
             exchange.send();
         };
         self.view.complete_elsewhere(read, exchange, done)

@@ -26,6 +26,7 @@ mod names;
 mod passthrough;
 mod paths;
 mod placement;
+mod read_ahead;
 mod reading;
 
 pub(crate) use directories::OpenedDirectory;

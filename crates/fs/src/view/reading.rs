@@ -1,40 +1,50 @@
-//! The way of one read.
+//! One read: which of its records are in hand, and how the others come.
 //!
-//! A read of a cached record looks it up, holds it and answers from its bytes: nothing is copied
-//! that was not asked for. Whatever is missing is loaded ([`super::load`]), one load a record
-//! however many ask, from the handle that asked first. Sequential readers get the records ahead
-//! of them loaded before they ask.
+//! A read of a cached record looks it up, holds it and answers from its bytes: only the bytes that
+//! were asked for are copied. What is missing is loaded ([`super::load`]), one load a record however
+//! many ask, from the handle that asked first.
 //!
-//! Two ways lead to the missing records. A thread that may wait for the origin loads the first one
-//! itself, and the others with it if they are soon there; else it joins the loads of the others
-//! ([`View::complete_read`]). Where the record comes from
-//! the second level, or from an origin that reads in the background, the read goes from record to
-//! record by continuations, and no thread waits for any ([`View::complete_elsewhere`]).
+//! ```text
+//!                       begun: takes what the cache has
+//!                                      │
+//!                                ┌───────────┐
+//!           ┌──────────────────► │ advancing │
+//!           │                    └─────┬─────┘
+//!           │           ┌─────────────┬┴────────────┬──────────────┐
+//!           │      nobody has     it is being   the file ends  everything
+//!           │         it            loaded       too early     is in hand
+//!           │      ┌─────────┐   ┌─────────┐  ┌────────────┐  ┌──────────┐
+//!           │      │ claimed │   │ loading │  │ ends short │  │ complete │
+//!           │      └────┬────┘   └────┬────┘  └─────┬──────┘  └──────────┘
+//!           └───────────┴─────────────┴─────────────┘
+//!             the record comes           it has grown
+//! ```
+//!
+//! [`View::advance`] is the engine: it takes what the cache has by now, and says at which
+//! [`Stage`] the read stands. There are two ways to wait for what a stage lacks:
+//!
+//! - [`View::complete_read`] waits on the calling thread, which may wait for the origin. It loads
+//!   the first missing record itself, and the others with it if they are soon there.
+//! - [`View::complete_elsewhere`] leaves a continuation with the load, and no thread waits. It is
+//!   for records of the second level, and for an origin that reads in the background.
+//!
+//! A read *ends short* only where no page cache is above: below one the kernel asks for attributes
+//! and finds out by itself whether a file has grown.
 
 use super::load::{Asker, Load, Loaded, Start, Wanted};
+use super::read_ahead::Ahead;
 use super::{Result, View};
 use crate::handle::OpenFile;
-use crate::prefetch::Progress;
 use crate::record::{Entry, Key, Version};
 use crate::version::Contents;
-use ogive_arc::{Access, Hold, Kind, LoadError, Lookup};
-use ogive_origin::{Errno, Needed, Origin, ReadAhead};
+use ogive_arc::{Access, Claim, Hold, Joined, Kind, LoadError, Lookup};
+use ogive_origin::{Errno, Needed, Origin};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// One thread reads at most so much at once. A large read is of as much.
-const RUN_MAX_BYTES: u64 = 1 << 20;
 /// Pieces of a read that take no allocation: those of 1 MiB in records of 128 KiB, and one more.
 const PIECES: usize = 9;
-/// One sequential reader is prefetched at most this share of the cache.
-const PREFETCH_SHARE: u64 = 32;
-/// The same where the origin reads in the background: it asks for as much as its way holds.
-const PREFETCH_SHARE_FAR: u64 = 16;
-/// All of them together, where the origin reads in the background and no queue bounds it.
-const PREFETCH_SHARE_OF_ALL: u64 = 8;
-
 /// One read on its way: what was asked and what is in hand.
 pub(crate) struct Read<O: Origin> {
     open: Arc<OpenFile<O>>,
@@ -42,9 +52,12 @@ pub(crate) struct Read<O: Origin> {
     offset: u64,
     end: u64,
     pieces: Pieces,
-    complete: bool,
-    /// There is no page cache above.
-    direct: bool,
+    /// The last piece is in hand: of what was asked for, or of the file.
+    at_end: bool,
+    /// Whether the file has grown is known, or the kernel finds out by itself.
+    may_end_short: bool,
+    /// The records behind the first missing one are claimed, and come by themselves.
+    rest_is_claimed: bool,
     /// A page cache above takes the bytes, and the cache is to give way to it.
     is_handed_over: bool,
     /// It went on where an earlier one had ended.
@@ -53,11 +66,16 @@ pub(crate) struct Read<O: Origin> {
     held_back: Range<u64>,
 }
 
-/// What a read means for those that follow.
-#[derive(Default)]
-struct Ahead {
-    is_sequential: bool,
-    held_back: Range<u64>,
+/// Where a read stands, and what it has to wait for.
+enum Stage<O: Origin> {
+    /// Everything that was asked for is in hand.
+    Complete,
+    /// The first missing record is its own to load.
+    Claimed(Wanted<O>, Claim<Key, Entry>),
+    /// The first missing record is being loaded.
+    Loading(Joined<Key, Entry>),
+    /// The file ended before what was asked for, and may have grown since.
+    EndsShort,
 }
 
 /// Parts of records, one after the other. One is the common case and takes no allocation.
@@ -89,21 +107,23 @@ impl<O: Origin> View<O> {
             return Ok(None);
         }
         let contents = self.contents_read_by(&open)?;
-        let ahead = self.prefetch(&open, &contents, offset, length_bytes);
+        let Ahead { is_sequential, held_back } =
+            self.prefetch(&open, &contents, offset, length_bytes);
         let mut read = Read {
             open,
             version: contents.version,
             offset,
             end: offset.saturating_add(length_bytes),
             pieces: Pieces::None,
-            complete: length_bytes == 0,
-            direct: self.settings.direct_io,
+            at_end: length_bytes == 0,
+            may_end_short: !self.settings.direct_io,
+            rest_is_claimed: false,
             is_handed_over: self.settings.exclusive && !self.settings.direct_io && !past_pages,
-            sequential: ahead.is_sequential,
-            held_back: ahead.held_back,
+            sequential: is_sequential,
+            held_back,
         };
         let record_size = self.settings.record_size_bytes;
-        while !read.complete {
+        while !read.at_end {
             let key = Key::record(read.version, read.reached() / record_size);
             let Some(hold) = self.cache.get_cached_only(&key, Access::Demand) else { break };
             read.take(record_size, hold);
@@ -154,119 +174,135 @@ impl<O: Origin> View<O> {
         done: Done,
     ) -> Option<(Read<O>, Reply)>
     where
-        Done: FnOnce(&Arc<Self>, &Read<O>, Result<()>, Reply) + Send + 'static,
+        Done: FnOnce(&Arc<Self>, Result<Read<O>>, Reply) + Send + 'static,
         Reply: Send + 'static,
     {
         let wanted = read.next_wanted(self.settings.record_size_bytes);
         if !self.origin.reads_in_background() && !self.may_be_in_second_level(&wanted) {
             return Some((read, reply));
         }
-        self.go_on(read, None, move |view, read, result| done(view, read, result, reply));
+        self.complete_in_background(read, move |view, read| done(view, read, reply));
         None
     }
 
-    /// Goes on with a read that has got a record: looks the next ones up, until one has to be
-    /// loaded or the read is complete.
-    fn go_on<Done>(self: &Arc<Self>, mut read: Read<O>, loaded: Option<Loaded>, done: Done)
-    where
-        Done: FnOnce(&Arc<Self>, &Read<O>, Result<()>) + Send + 'static,
-    {
+    /// Takes the records that the cache has, up to the first that is missing.
+    fn advance(&self, read: &mut Read<O>) -> Stage<O> {
         let record_size = self.settings.record_size_bytes;
-        let is_first = loaded.is_none();
-        if let Some(hold) = loaded {
-            read.take(record_size, hold);
-        }
-        while !read.complete {
+        while !read.at_end {
             let wanted = read.next_wanted(record_size);
-            let view = self.clone();
             match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
                 Lookup::Hit(hold) => read.take(record_size, hold),
-                Lookup::Claimed(claim) => {
-                    let rest = is_first.then(|| self.claim_rest(&read));
-                    let held_back = std::mem::take(&mut read.held_back);
-                    let (open, version) = (read.open.clone(), read.version);
-                    let then = move |loaded| match loaded {
-                        Ok(loaded) => view.go_on(read, Some(loaded), done),
-                        Err(errno) => done(&view, &read, Err(errno)),
-                    };
-                    let asker = Asker::Request(Box::new(then));
-                    let mut start = Start::new(self.origin.read_ahead().run_bytes);
-                    start.demanded(Load::begin(self, wanted, claim, asker));
-                    rest.into_iter().flatten().flatten().for_each(|load| start.demanded(load));
-                    // The request is made in any case: longer it costs no more, and the next ones
-                    // need not be made.
-                    self.lengthen(&mut start, &open, version, held_back);
-                    return start.finish();
-                }
-                Lookup::Loading(joined) => {
-                    if is_first {
-                        self.load_rest_ahead(&read);
+                Lookup::Claimed(claim) => return Stage::Claimed(wanted, claim),
+                Lookup::Loading(joined) => return Stage::Loading(joined),
+            }
+        }
+        if read.is_complete() { Stage::Complete } else { Stage::EndsShort }
+    }
+
+    /// Completes a read on the calling thread, which waits for the origin where it must.
+    pub(crate) fn complete_read(self: &Arc<Self>, mut read: Read<O>) -> Result<Read<O>> {
+        let record_size = self.settings.record_size_bytes;
+        let mut loads_rest_here = self.loads_rest_here(&read);
+        loop {
+            match self.advance(&mut read) {
+                Stage::Complete => return Ok(read),
+                Stage::Claimed(wanted, claim) => {
+                    let rest =
+                        loads_rest_here.then(|| self.claim_rest(&read).map_while(|load| load));
+                    if rest.is_none() {
+                        self.load_rest_elsewhere(&mut read);
                     }
-                    return joined.then(move |end| match end.map_err(errno) {
-                        Ok(loaded) => view.go_on(read, loaded, done),
-                        Err(errno) => done(&view, &read, Err(errno)),
-                    });
+                    let hold = Load::here(self, wanted, claim, rest.into_iter().flatten())?;
+                    read.take(record_size, hold);
+                }
+                Stage::Loading(joined) => {
+                    if !loads_rest_here {
+                        self.load_rest_elsewhere(&mut read);
+                    }
+                    // A load that was given up brings nothing: the record is looked up again.
+                    if let Some(hold) = joined.wait().map_err(errno)? {
+                        read.take(record_size, hold);
+                    }
+                }
+                Stage::EndsShort => {
+                    self.look_for_growth(&mut read)?;
+                    loads_rest_here = self.loads_rest_here(&read);
                 }
             }
         }
-        if read.is_complete() {
-            return done(self, &read, Ok(()));
-        }
-        // The origin has to be asked whether the file has grown.
+    }
+
+    /// Completes a read on the threads that bring its records.
+    fn complete_in_background<Done>(self: &Arc<Self>, mut read: Read<O>, done: Done)
+    where
+        Done: FnOnce(&Arc<Self>, Result<Read<O>>) + Send + 'static,
+    {
         let view = self.clone();
-        self.workers.request(Box::new(move || {
-            let completed = view.complete_read(&mut read);
-            done(&view, &read, completed);
-        }));
+        match self.advance(&mut read) {
+            Stage::Complete => done(self, Ok(read)),
+            Stage::Claimed(wanted, claim) => {
+                let rest = self.claim_rest_once(&mut read);
+                let held_back = std::mem::take(&mut read.held_back);
+                let (open, version) = (read.open.clone(), read.version);
+                let then = move |loaded: Result<Loaded>| {
+                    view.resume_in_background(read, loaded.map(Some), done);
+                };
+                let mut start = Start::new(self.origin.read_ahead().run_bytes);
+                start.demanded(Load::begin(self, wanted, claim, Asker::Request(Box::new(then))));
+                rest.for_each(|load| start.demanded(load));
+                // The request is made in any case: longer it costs no more, and the next ones
+                // need not be made.
+                self.lengthen(&mut start, &open, version, held_back);
+                start.finish();
+            }
+            Stage::Loading(joined) => {
+                self.load_rest_elsewhere(&mut read);
+                joined.then(move |end| {
+                    view.resume_in_background(read, end.map_err(errno), done);
+                });
+            }
+            Stage::EndsShort => {
+                // The origin is asked for the size, on a thread that may wait for it.
+                self.workers.request(Box::new(move || {
+                    let completed = view.complete_read(read);
+                    done(&view, completed);
+                }));
+            }
+        }
     }
 
-    /// Completes a read, waiting for the origin where it must.
-    pub(crate) fn complete_read(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
-        self.load_rest(read)?;
-        if read.direct && read.ends_short() {
-            self.read_past_growth(read)?;
-        }
-        Ok(())
-    }
-
-    fn load_rest(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
-        let record_size = self.settings.record_size_bytes;
-        let records = (read.end - read.reached()).div_ceil(record_size);
-        let all_here = self.second_level.is_none() && records <= self.records_at_once();
-        if !all_here {
-            self.load_rest_ahead(read);
-        }
-        while !read.complete {
-            let wanted = read.next_wanted(record_size);
-            let hold = match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
-                Lookup::Hit(hold) => hold,
-                Lookup::Claimed(claim) => {
-                    let following = all_here.then(|| self.claim_rest(read).map_while(|load| load));
-                    Load::here(self, wanted, claim, following.into_iter().flatten())?
+    /// Goes on with a read that has got a record; with none if the load was given up.
+    fn resume_in_background<Done>(
+        self: &Arc<Self>,
+        mut read: Read<O>,
+        loaded: Result<Option<Loaded>>,
+        done: Done,
+    ) where
+        Done: FnOnce(&Arc<Self>, Result<Read<O>>) + Send + 'static,
+    {
+        match loaded {
+            Ok(hold) => {
+                if let Some(hold) = hold {
+                    read.take(self.settings.record_size_bytes, hold);
                 }
-                Lookup::Loading(joined) => match joined.wait().map_err(errno)? {
-                    Some(hold) => hold,
-                    // It was given up.
-                    None => continue,
-                },
-            };
-            read.take(record_size, hold);
+                self.complete_in_background(read, done);
+            }
+            Err(errno) => done(self, Err(errno)),
         }
-        Ok(())
     }
 
     /// A program that reads past the end of a file as it was may be following one that grows
-    /// behind the mount. Below a page cache the kernel asks for attributes and finds out.
-    fn read_past_growth(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
-        let end = read.reached();
+    /// behind the mount.
+    fn look_for_growth(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
+        read.may_end_short = true;
         let size_bytes = self.size_of(&read.open)?;
-        if size_bytes <= end {
+        if size_bytes <= read.reached() {
             return Ok(());
         }
         self.notice_size(&read.open.inode, size_bytes);
-        let contents = self.contents_read_by(&read.open)?;
-        (read.version, read.pieces, read.complete) = (contents.version, Pieces::None, false);
-        self.load_rest(read)
+        read.version = self.contents_read_by(&read.open)?.version;
+        (read.pieces, read.at_end, read.rest_is_claimed) = (Pieces::None, false, false);
+        Ok(())
     }
 
     /// The size of an open file now, in bytes.
@@ -288,11 +324,27 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Starts loading all missing records of a read but the first, which is the caller's.
-    fn load_rest_ahead(self: &Arc<Self>, read: &Read<O>) {
+    /// Whether the thread that waits for a read loads all of its records itself: they are few
+    /// enough for one thread, and none has to be looked for in the second level.
+    fn loads_rest_here(&self, read: &Read<O>) -> bool {
+        let records = (read.end - read.reached()).div_ceil(self.settings.record_size_bytes);
+        self.second_level.is_none() && records <= self.records_at_once()
+    }
+
+    /// Has other threads load all missing records of a read but the first, once.
+    fn load_rest_elsewhere(self: &Arc<Self>, read: &mut Read<O>) {
         let mut start = Start::new(self.origin.read_ahead().run_bytes);
-        self.claim_rest(read).flatten().for_each(|load| start.demanded(load));
+        self.claim_rest_once(read).for_each(|load| start.demanded(load));
         start.finish();
+    }
+
+    /// Claims all missing records of a read but the first; none if that was done before.
+    fn claim_rest_once(
+        self: &Arc<Self>,
+        read: &mut Read<O>,
+    ) -> impl Iterator<Item = Load<O>> + use<O> {
+        let is_claimed = std::mem::replace(&mut read.rest_is_claimed, true);
+        (!is_claimed).then(|| self.claim_rest(read)).into_iter().flatten().flatten()
     }
 
     /// Claims all missing records of a read but the first; nothing for those that somebody has.
@@ -311,123 +363,6 @@ impl<O: Origin> View<O> {
             let claim = view.cache.try_claim(&wanted.key(), Kind::Data, Access::Demand)?;
             Some(Load::begin(&view, wanted, claim, Asker::Rest))
         })
-    }
-
-    /// How many records one thread reads at once, of an origin that keeps a thread waiting.
-    pub(super) fn records_at_once(&self) -> u64 {
-        self.pace.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
-    }
-
-    /// Starts loading what a sequential reader is going to ask for, or tells what is held back.
-    fn prefetch(
-        self: &Arc<Self>,
-        open: &Arc<OpenFile<O>>,
-        contents: &Contents,
-        offset: u64,
-        length_bytes: u64,
-    ) -> Ahead {
-        let distance = self.prefetch_distance.load(Ordering::Relaxed);
-        let record_size = self.settings.record_size_bytes;
-        if distance == 0 || contents.size_bytes <= record_size {
-            return Ahead::default();
-        }
-        let reach = self.origin.read_ahead();
-        let reach = ReadAhead { most_bytes: reach.most_bytes.min(distance), ..reach };
-        let (progress, streams) = {
-            let mut streams = open.streams.lock();
-            let size = contents.size_bytes;
-            (streams.on_read(offset, length_bytes, size, &reach), streams.len())
-        };
-        self.counters.stream(progress != Progress::Miss, streams);
-        let Progress::Hit(range) = progress else {
-            return Ahead::default();
-        };
-        let sequential = Ahead { is_sequential: true, ..Ahead::default() };
-        if range.is_empty() {
-            return sequential;
-        }
-        self.limit_prefetch();
-        if self.is_prefetching_enough() {
-            open.streams.lock().take_back(&range);
-            return sequential;
-        }
-        if !self.origin.may_read_ahead() {
-            open.streams.lock().take_back(&range);
-            return Ahead { held_back: range, ..sequential };
-        }
-        let mut start = Start::new(reach.run_bytes);
-        self.load_ahead(&mut start, open, contents.version, range);
-        start.finish();
-        sequential
-    }
-
-    /// Starts loading the records of a range that nobody has asked for yet.
-    fn load_ahead(
-        self: &Arc<Self>,
-        start: &mut Start<O>,
-        open: &Arc<OpenFile<O>>,
-        version: Version,
-        range: Range<u64>,
-    ) {
-        if range.is_empty() {
-            return;
-        }
-        let record_size = self.settings.record_size_bytes;
-        let size_bytes = open.inode.contents().map_or(0, |known| known.size_bytes);
-        for index in range.start / record_size..=(range.end - 1) / record_size {
-            let key = Key::record(version, index);
-            let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Prefetch) else {
-                continue;
-            };
-            if self.observers.are_there() {
-                let left = size_bytes.saturating_sub(index * record_size);
-                let bytes = left.min(record_size) as usize;
-                self.observers.read_ahead(version, index, bytes);
-            }
-            let wanted = Wanted { open: open.clone(), version, index, sequential: true };
-            if !start.prefetch(Load::begin(self, wanted, claim, Asker::nobody(self))) {
-                break;
-            }
-        }
-    }
-
-    /// Makes the request that is about to be made longer, by records that follow in it.
-    fn lengthen(
-        self: &Arc<Self>,
-        start: &mut Start<O>,
-        open: &Arc<OpenFile<O>>,
-        version: Version,
-        range: Range<u64>,
-    ) {
-        let record_size = self.settings.record_size_bytes;
-        let start_of = |index: u64| index.saturating_mul(record_size);
-        let record = |index: u64| start_of(index)..start_of(index + 1);
-        let first = range.start / record_size;
-        for index in (first..).take_while(|index| record(*index).start < range.end) {
-            if !start.has_room_for(index) {
-                // It would be another request.
-                return;
-            }
-            self.load_ahead(start, open, version, record(index));
-        }
-    }
-
-    /// Whether as much is on its way that nobody has asked for as the cache has room for. Where
-    /// threads wait for the origin, the length of their queue says so.
-    fn is_prefetching_enough(&self) -> bool {
-        let room_bytes = self.cache.level().room_bytes() / PREFETCH_SHARE_OF_ALL;
-        let active = || self.counters.prefetch_active() * self.settings.record_size_bytes;
-        self.origin.reads_in_background() && active() >= room_bytes
-    }
-
-    /// Keeps the distance of prefetching to a share of the cache as large as it can be now: what is
-    /// evicted before it is read was read for nothing.
-    pub(super) fn limit_prefetch(&self) {
-        let is_far = self.origin.reads_in_background();
-        let share = if is_far { PREFETCH_SHARE_FAR } else { PREFETCH_SHARE };
-        let room_bytes = self.cache.level().room_bytes() / share;
-        let distance_bytes = self.settings.prefetch_max_bytes.min(room_bytes);
-        self.prefetch_distance.store(distance_bytes, Ordering::Relaxed);
     }
 
     /// Answers a read with its bytes, as they stand in its records one after the other, and lets go
@@ -484,7 +419,7 @@ impl<O: Origin> View<O> {
 impl<O: Origin> Read<O> {
     /// Whether everything that was asked for is in hand.
     pub(crate) fn is_complete(&self) -> bool {
-        self.complete && !(self.direct && self.ends_short())
+        self.at_end && (self.may_end_short || !self.ends_short())
     }
 
     /// The first record that is not in hand.
@@ -500,11 +435,11 @@ impl<O: Origin> Read<O> {
     }
 
     fn ends_short(&self) -> bool {
-        self.complete && self.reached() < self.end
+        self.at_end && self.reached() < self.end
     }
 
-    /// Takes the first record that is not in hand. The read is complete with the last that was
-    /// asked for, or where the file ends.
+    /// Takes the first record that is not in hand. The last one is the last that was asked for, or
+    /// that in which the file ends.
     fn take(&mut self, record_size: u64, hold: Hold<Key, Entry>) {
         let at = self.reached();
         let index = at / record_size;
@@ -512,7 +447,7 @@ impl<O: Origin> Read<O> {
         let start = (at - index * record_size) as usize;
         let wanted = start + (self.end - at).min(record_size - start as u64) as usize;
         let range = start.min(length)..wanted.min(length);
-        self.complete = length < wanted || at + range.len() as u64 == self.end;
+        self.at_end = length < wanted || at + range.len() as u64 == self.end;
         self.pieces.push(Piece { hold, range, index });
     }
 }

@@ -80,7 +80,7 @@ impl Fixture {
     fn read(&self, handle: u64, offset: u64, length: u64) -> Vec<u8> {
         let mut read = self.view.begin_read(handle, offset, length, false).unwrap().unwrap();
         if !read.is_complete() {
-            self.view.complete_read(&mut read).unwrap();
+            read = self.view.complete_read(read).unwrap();
         }
         let mut bytes = Vec::new();
         self.view.finish_read(&read, |answer| bytes = answer.concat());

@@ -5,6 +5,7 @@ use super::*;
 use crate::pruning::InodeLimit;
 use crate::testing::{FakeOrigin, Going, RECORD, SIZE, attributes, contents};
 use crate::version::Versions;
+use crate::view::Read;
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_origin::{OFlags, Time, VersionSecret};
@@ -53,17 +54,14 @@ impl Fixture {
         let answer = Answer::default();
         let (offset, length) = (first * RECORD, records * RECORD);
         let read = self.view.begin_read(handle, offset, length, false)?.unwrap();
-        let finish = |view: &View<FakeOrigin>, read: &_, result: Result<()>, answer: Answer| {
+        let done = |view: &Arc<View<FakeOrigin>>, read: Result<Read<_>>, answer: Answer| {
             let mut bytes = Vec::new();
-            view.finish_read(read, |read| bytes = read.concat());
+            let result = read.map(|read| view.finish_read(&read, |read| bytes = read.concat()));
             assert!(answer.lock().replace(result.map(|()| bytes)).is_none());
         };
         if read.is_complete() {
-            finish(&self.view, &read, Ok(()), answer.clone());
+            done(&self.view, Ok(read), answer.clone());
         } else {
-            let done = move |view: &Arc<View<FakeOrigin>>, read: &_, result, answer| {
-                finish(view, read, result, answer);
-            };
             assert!(self.view.complete_elsewhere(read, answer.clone(), done).is_none());
         }
         Ok(answer)
@@ -169,9 +167,9 @@ fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
     fixture.view.pace.note_record(Duration::from_micros(1));
     let read = |first, records| {
         let handle = fixture.handle;
-        let mut read =
+        let read =
             fixture.view.begin_read(handle, first * RECORD, records * RECORD, false)?.unwrap();
-        fixture.view.complete_read(&mut read)?;
+        let read = fixture.view.complete_read(read)?;
         let mut bytes = Vec::new();
         fixture.view.finish_read(&read, |pieces| bytes = pieces.concat());
         Ok(bytes)

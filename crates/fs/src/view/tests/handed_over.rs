@@ -160,9 +160,8 @@ fn what_a_program_reads_past_the_page_cache_is_not_handed_over() {
     fs::write(fixture.path("a"), pattern(4 * RECORD as usize, 1)).unwrap();
     let opened = fixture.open("a", OFlags::RDONLY);
     for past_pages in [true, false] {
-        let mut read =
-            fixture.view.begin_read(opened.handle, 0, RECORD, past_pages).unwrap().unwrap();
-        fixture.view.complete_read(&mut read).unwrap();
+        let read = fixture.view.begin_read(opened.handle, 0, RECORD, past_pages).unwrap().unwrap();
+        let read = fixture.view.complete_read(read).unwrap();
         fixture.view.finish_read(&read, |_| ());
         drop(read);
         let handed_over = u64::from(!past_pages);
