@@ -6,16 +6,18 @@
 //! ```text
 //! device ─┐                  ┌─ hit, control directory ─► answered where it arrived
 //!         ├─► request ─► exchange ─┤
-//! ring ───┘                  └─ may wait ─► in flight ─► perform ─► view ─► origin
+//! ring ───┘                  └─ may wait ─► in flight ─► dispatch ─► view ─► origin
 //!                                             ▲
 //!                    interrupt, watch ────────┘ answer in its stead
 //! ```
 //!
 //! | module | idea |
 //! |---|---|
-//! | `protocol` | opcodes and headers |
-//! | `request`, `reply` | what is asked for, and what an answer looks like |
-//! | `perform` | what each operation does: the one dispatcher |
+//! | `protocol` | numbers of the protocol, and headers |
+//! | `opcodes` | the table of opcodes: what holds for each |
+//! | `operation`, `arguments` | what can be asked for, and how it is read |
+//! | `request`, `reply` | a request as it came, and what an answer looks like |
+//! | `dispatch`, `handlers` | which handler carries a request out, and what each does |
 //! | `place` | where the control directory stands |
 //! | `privileges` | what a change takes away from a file |
 //! | `exchange` | the way of a request that is the same for both ways in |
@@ -29,16 +31,20 @@
 //! No file locks are implemented here: the kernel keeps `flock(2)` and `fcntl(2)` locks of a mount
 //! itself if the file system does not ask for them.
 
+mod arguments;
 mod caller;
 pub(crate) mod device;
+mod dispatch;
 mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod handlers;
 pub(crate) mod in_flight;
 mod negotiation;
+mod opcodes;
+mod operation;
 #[cfg(test)]
 mod panics;
-mod perform;
 mod place;
 mod privileges;
 mod protocol;

@@ -13,8 +13,9 @@
 use super::exchange::{Exchange, Work};
 use super::in_flight::{Pending, ReplyRoute};
 use super::negotiation::{self, Agreed, REQUEST_MAX_BYTES};
+use super::operation::Operation;
 use super::protocol::{ANSWER_HEADER_BYTES, answer_header};
-use super::request::{Operation, Request};
+use super::request::Request;
 use super::{Session, refuse};
 use crate::view::Result;
 use ogive_origin::{Errno, Origin};

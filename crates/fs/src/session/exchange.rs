@@ -8,10 +8,14 @@
 use super::Session;
 use super::caller;
 use super::in_flight::Pending;
-use super::request::{Operation, Request, Transfer};
+use super::opcodes::Wait;
+use super::operation::{Operation, Transfer};
+use super::request::Request;
 use crate::number::ROOT;
 use crate::view::{Read, Result, View};
 use ogive_origin::{Errno, OFlags, Origin, on_behalf_of};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -55,50 +59,44 @@ impl<O: Origin> Session<O> {
         request: &Request,
         exchange: &mut impl Exchange,
     ) -> Option<Work<O>> {
-        match request.operation {
-            Operation::Read { from, flags } => {
-                return self.read_at_once(request, (from, flags), exchange);
-            }
-            Operation::Forget { .. } | Operation::ForgetMany { .. } => {
-                // Nobody waits for an answer.
-                let result = self.try_perform(request, exchange);
-                if let Err(errno) = result {
-                    log::debug!("references were not given back: {errno}");
-                }
-                exchange.give_up();
-                return None;
-            }
-            Operation::Control
-            | Operation::Nudge
-            | Operation::Destroy
-            | Operation::Unknown
-            | Operation::Malformed => {}
-            Operation::Lookup if request.node == ROOT => {
-                let name = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
-                let name = name.strip_suffix(b"\0").unwrap_or(name);
-                if !self.control.is_named(std::os::unix::ffi::OsStrExt::from_bytes(name)) {
-                    return Some(Work::Request);
-                }
-            }
-            Operation::GetXattr { .. } if !request.is_control() => {
-                let payload = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
-                let name = payload.strip_suffix(b"\0").unwrap_or(payload);
-                let name = std::os::unix::ffi::OsStrExt::from_bytes(name);
-                if !self.view.is_known_to_lack(request.node, name) {
-                    return Some(Work::Request);
-                }
-            }
-            // These ask the origin, or have the kernel do things that may wait.
-            Operation::Statistics | Operation::Write { .. } => return Some(Work::Request),
-            Operation::Open { .. } if self.control.takes_time(request.node) => {
-                return Some(Work::Request);
-            }
-            _ if request.is_control() => {}
-            _ => return Some(Work::Request),
+        if let Operation::Read { from, flags } = request.operation {
+            return self.read_at_once(request, (from, flags), exchange);
+        }
+        let may_wait = match request.rules.wait {
+            Wait::Never | Wait::OneWay => false,
+            Wait::Outside => !request.is_control(),
+            Wait::Unknown => !self.is_known(request, exchange),
+            Wait::Always => true,
+        };
+        if may_wait {
+            return Some(Work::Request);
         }
         let result = self.try_perform(request, exchange);
-        exchange.finish(result);
+        if request.rules.wait == Wait::OneWay {
+            if let Err(errno) = result {
+                log::debug!("references were not given back: {errno}");
+            }
+            exchange.give_up();
+        } else {
+            exchange.finish(result);
+        }
         None
+    }
+
+    /// Whether the answer to a request is known here.
+    fn is_known(&self, request: &Request, exchange: &mut impl Exchange) -> bool {
+        let is_control = request.is_control();
+        let payload = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
+        let name = OsStr::from_bytes(payload.strip_suffix(b"\0").unwrap_or(payload));
+        match request.operation {
+            Operation::Lookup if request.node == ROOT => self.control.is_named(name),
+            Operation::GetXattr { .. } if !is_control => {
+                self.view.is_known_to_lack(request.node, name)
+            }
+            Operation::Open { .. } => is_control && !self.control.takes_time(request.node),
+            Operation::Control => true,
+            _ => is_control,
+        }
     }
 
     fn read_at_once(

@@ -7,8 +7,10 @@
 use super::device::Server;
 use super::exchange::{Exchange, Work};
 use super::in_flight::{Pending, ReplyRoute};
+use super::opcodes::Wait;
+use super::operation::Operation;
 use super::protocol::{ANSWER_HEADER_BYTES, Header, REQUEST_HEADER_BYTES, u32_at, u64_at};
-use super::request::{Dialect, Operation, Request};
+use super::request::{Dialect, Request};
 use super::{Agreed, InFlight, Session, uring};
 use crate::control::Control;
 use crate::pruning::InodeLimit;
@@ -111,11 +113,8 @@ fn bring_all(session: &Session<FakeOrigin>) {
 }
 
 /// Whether somebody waits for an answer to it.
-fn has_answer(operation: Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::Forget { .. } | Operation::ForgetMany { .. } | Operation::Interrupt { .. }
-    )
+fn has_answer(request: &Request) -> bool {
+    request.rules.wait != Wait::OneWay
 }
 
 fn by_device(session: &Arc<Session<FakeOrigin>>, how: u8, mut message: Vec<u8>) {
@@ -128,7 +127,7 @@ fn by_device(session: &Arc<Session<FakeOrigin>>, how: u8, mut message: Vec<u8>) 
         message[..4].copy_from_slice(&length.to_ne_bytes());
     }
     let wanted = Request::parse(&message, dialect)
-        .filter(|(request, _)| has_answer(request.operation))
+        .filter(|(request, _)| has_answer(request))
         .map(|(request, _)| request.unique);
     // A pair of sockets that keep messages apart is such a device.
     let (flags, kind) = (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, SocketType::SEQPACKET);
@@ -229,7 +228,7 @@ fn by_ring(session: &Arc<Session<FakeOrigin>>, how: u8, message: &[u8]) {
             Work::Request => session.carry_out(&request, Work::Request, &mut slot),
         }
     }
-    let wanted = usize::from(has_answer(request.operation));
+    let wanted = usize::from(has_answer(&request));
     assert_eq!(answered.load(Ordering::SeqCst), wanted, "{:?}", request.operation);
 }
 

@@ -24,8 +24,9 @@
 //! Locks: those of the shards and of the watch are leaves. Nobody is answered under one.
 
 use super::caller::{self, Fate};
+use super::operation::Operation;
 use super::reply::Reply;
-use super::request::{Operation, Request};
+use super::request::Request;
 use crate::number::ROOT;
 use crate::view::NodeAttributes;
 use hashbrown::HashMap;

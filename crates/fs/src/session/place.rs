@@ -1,7 +1,9 @@
 //! Where the control directory stands in the view.
 
 use super::Session;
-use super::request::{Operation, Request};
+use super::opcodes::Effect;
+use super::operation::Operation;
+use super::request::Request;
 use crate::number::{CONTROL_FIRST, Numbers, ROOT};
 use crate::view::{NodeAttributes, Result};
 use ogive_origin::{Access, Attributes, Errno, FileKind, OFlags, Origin, Tag, Time};
@@ -39,9 +41,6 @@ impl<O: Origin> Session<O> {
     /// Makes sure that whoever has made a request may do that in the control directory, by the
     /// modes there: where the source decides on what is its own, the kernel checks nothing.
     pub(super) fn check_control(&self, request: &Request) -> Result<()> {
-        if !request.is_control() {
-            return Ok(());
-        }
         let wanted = match request.operation {
             Operation::Open { flags } => match flags & OFlags::ACCMODE {
                 OFlags::RDONLY => Access::READ_OK,
@@ -59,14 +58,7 @@ impl<O: Origin> Session<O> {
             {
                 return Err(Errno::PERM);
             }
-            Operation::Create { .. }
-            | Operation::MakeDirectory { .. }
-            | Operation::MakeNode { .. }
-            | Operation::Symlink
-            | Operation::Link { .. }
-            | Operation::Unlink
-            | Operation::RemoveDirectory
-            | Operation::Rename { .. } => Access::WRITE_OK,
+            _ if request.rules.effect == Effect::Names => Access::WRITE_OK,
             _ => return Ok(()),
         };
         let permissions = self.control.permissions(request.node).ok_or(Errno::NOENT)?;

@@ -7,35 +7,30 @@
 //! cannot know whether it has happened.
 
 use super::Session;
+use super::opcodes::Gift;
 use super::protocol::u64_at;
 use super::reply::{ENTRY_BYTES, listed_inodes};
-use super::request::{Operation, Request};
+use super::request::Request;
 use crate::number::Numbers;
 use ogive_origin::Origin;
 
 impl<O: Origin> Session<O> {
     /// Takes back what this answer, which nobody got, would have given.
     pub(super) fn undo(&self, request: &Request, answer: &[u8]) {
+        let inode = || u64_at(answer, 0);
         let handle = |at| u64_at(answer, at);
-        match request.operation {
-            Operation::Lookup
-            | Operation::MakeDirectory { .. }
-            | Operation::MakeNode { .. }
-            | Operation::Symlink
-            | Operation::Link { .. } => self.forget_one(u64_at(answer, 0)),
-            Operation::Create { .. } => {
+        match request.rules.gift {
+            Gift::Nothing => {}
+            Gift::Inode => self.forget_one(inode()),
+            Gift::Inodes => listed_inodes(answer).for_each(|node| self.forget_one(node)),
+            Gift::File if request.is_control() => self.control.release(handle(0)),
+            Gift::File => self.view.undo_open(handle(0)),
+            Gift::Created => {
                 self.view.undo_open(handle(ENTRY_BYTES));
-                self.forget_one(u64_at(answer, 0));
+                self.forget_one(inode());
             }
-            Operation::Open { .. } if request.is_control() => self.control.release(handle(0)),
-            Operation::Open { .. } => self.view.undo_open(handle(0)),
-            Operation::OpenDirectory if !request.is_control() => {
-                self.view.undo_open_directory(handle(0));
-            }
-            Operation::ListWithAttributes(_) => {
-                listed_inodes(answer).for_each(|node| self.forget_one(node));
-            }
-            _ => {}
+            Gift::Directory if request.is_control() => {}
+            Gift::Directory => self.view.undo_open_directory(handle(0)),
         }
     }
 

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::seed::seeded;
+use crate::session::arguments::{GET_EXTENDED_FLAGS, GET_FLAGS, SET_EXTENDED_FLAGS, SET_FLAGS};
+use crate::session::operation::Transfer;
 use crate::session::protocol::answer_header;
+use ogive_origin::{Access, Allocation, Changes, OFlags, RenameFlags, SetTime, Time, XattrFlags};
 use proptest::prelude::*;
 
 const LONG: Dialect = Dialect::LONG;
@@ -294,5 +297,15 @@ proptest! {
         if let Some((name, value)) = name_and_value(&payload, 3) {
             prop_assert_eq!(name.len() + 1 + value.len(), payload.len());
         }
+    }
+}
+
+#[test]
+fn every_row_has_an_operation_and_no_other_opcode_has_one() {
+    for opcode in 0..64 {
+        let row = opcodes::of(opcode);
+        let arguments = vec![0; row.as_ref().map_or(0, |row| row.arguments_bytes)];
+        let operation = Arguments(&arguments).operation(opcode);
+        assert_eq!(row.is_some(), operation != Operation::Unknown, "{opcode}");
     }
 }

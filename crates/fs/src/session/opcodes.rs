@@ -1,0 +1,161 @@
+//! The table of opcodes: what holds for each operation, whoever carries it out.
+//!
+//! Whoever looks for an opcode finds its row here: the length of its fixed arguments, who may send
+//! it, whether it may wait, what it changes, what the kernel gets by its answer, and what the
+//! control directory says to it. Its arguments are read in [`super::arguments`], and its handler is
+//! in [`super::dispatch`], both in the same order. An opcode without a row is answered `ENOSYS`.
+
+use super::protocol::opcode;
+use ogive_origin::Errno;
+
+/// One row.
+pub(super) struct Row {
+    /// Length of the fixed arguments.
+    pub(super) arguments_bytes: usize,
+    pub(super) rules: Rules,
+}
+
+/// What holds for all requests of an opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) sender: Sender,
+    pub(super) wait: Wait,
+    pub(super) effect: Effect,
+    pub(super) gift: Gift,
+    pub(super) control: ControlAnswer,
+}
+
+/// Who may send it, where the mount serves its owner alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Its owner.
+    Owner,
+    /// Anybody who was handed a descriptor, or the kernel for nobody. Before the kernel reads or
+    /// finds the end of a file, it asks for attributes.
+    Anybody,
+    /// Anybody, if it says by which open file; its owner otherwise.
+    ByHandle,
+}
+
+/// Whether it may have to wait for the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It is answered where it arrived.
+    Never,
+    /// It is done where it arrived, and nobody waits for an answer.
+    OneWay,
+    /// It waits, unless it is about the control directory.
+    Outside,
+    /// It waits, unless its answer is known where it arrived: [`super::exchange`] looks.
+    Unknown,
+    /// It waits, also in the control directory: it has the kernel do things that may wait.
+    Always,
+}
+
+/// What it does beside answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It makes, removes or moves a name.
+    Names,
+    /// It ends something, so it is carried out even if nobody waits for it any more: what is open
+    /// would never be closed.
+    Ends,
+    Other,
+}
+
+/// What its answer gives the kernel, which is taken back if nobody gets the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gift {
+    Nothing,
+    /// A reference to an inode.
+    Inode,
+    /// References to the inodes of a listing.
+    Inodes,
+    /// An open file.
+    File,
+    /// A reference to an inode, and it as an open file.
+    Created,
+    /// An open directory.
+    Directory,
+}
+
+/// What the control directory says to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ControlAnswer {
+    /// What its handler says.
+    Served,
+    /// There is nothing to be done.
+    Done,
+    Refused(Errno),
+}
+
+use ControlAnswer::{Done, Refused, Served};
+use Effect::{Ends, Names, Other};
+use Gift::{Created, Directory, File, Inode, Inodes, Nothing};
+use Sender::{Anybody, ByHandle, Owner};
+use Wait::{Always, Never, OneWay, Outside, Unknown};
+
+impl Rules {
+    /// Those of what is refused: an opcode without a row, arguments that are not its own.
+    pub(super) const OF_REFUSED: Self = row(0, Owner, Never, Other, Nothing, Served).rules;
+}
+
+/// The row of an opcode.
+#[rustfmt::skip]
+pub(super) fn of(opcode: u32) -> Option<Row> {
+    use opcode::*;
+    Some(match opcode {
+        // opcode            bytes, sender,  wait,    effect, gift,      control
+        LOOKUP          => row( 0, Owner,    Unknown, Other, Inode,     Served),
+        FORGET          => row( 8, Anybody,  OneWay,  Ends,  Nothing,   Served),
+        GETATTR         => row(16, Anybody,  Outside, Other, Nothing,   Served),
+        SETATTR         => row(88, ByHandle, Outside, Other, Nothing,   Served),
+        READLINK        => row( 0, Owner,    Outside, Other, Nothing,   Served),
+        SYMLINK         => row( 0, Owner,    Outside, Names, Inode,     Served),
+        MKNOD           => row(16, Owner,    Outside, Names, Inode,     Served),
+        MKDIR           => row( 8, Owner,    Outside, Names, Inode,     Served),
+        UNLINK          => row( 0, Owner,    Outside, Names, Nothing,   Served),
+        RMDIR           => row( 0, Owner,    Outside, Names, Nothing,   Served),
+        RENAME          => row( 8, Owner,    Outside, Names, Nothing,   Served),
+        LINK            => row( 8, Owner,    Outside, Names, Inode,     Served),
+        OPEN            => row( 8, Owner,    Unknown, Other, File,      Served),
+        READ            => row(40, Anybody,  Unknown, Other, Nothing,   Served),
+        WRITE           => row(40, Anybody,  Always,  Other, Nothing,   Served),
+        STATFS          => row( 0, Owner,    Always,  Other, Nothing,   Served),
+        RELEASE         => row(24, Anybody,  Outside, Ends,  Nothing,   Served),
+        FSYNC           => row(16, Anybody,  Outside, Other, Nothing,   Done),
+        SETXATTR        => row( 8, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
+        GETXATTR        => row( 8, Owner,    Unknown, Other, Nothing,   Refused(Errno::NODATA)),
+        LISTXATTR       => row( 8, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
+        REMOVEXATTR     => row( 0, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
+        FLUSH           => row(24, Anybody,  Outside, Ends,  Nothing,   Served),
+        OPENDIR         => row( 8, Owner,    Outside, Other, Directory, Served),
+        READDIR         => row(40, Anybody,  Outside, Other, Nothing,   Served),
+        RELEASEDIR      => row(24, Anybody,  Outside, Ends,  Nothing,   Done),
+        FSYNCDIR        => row(16, Anybody,  Outside, Other, Nothing,   Done),
+        ACCESS          => row( 8, Owner,    Outside, Other, Nothing,   Done),
+        CREATE          => row(16, Owner,    Outside, Names, Created,   Served),
+        INTERRUPT       => row( 8, Owner,    OneWay,  Other, Nothing,   Served),
+        DESTROY         => row( 0, Anybody,  Never,   Other, Nothing,   Served),
+        IOCTL           => row(32, Owner,    Unknown, Other, Nothing,   Refused(Errno::NOTTY)),
+        NOTIFY_REPLY    => row(40, Anybody,  Never,   Other, Nothing,   Served),
+        BATCH_FORGET    => row( 8, Anybody,  OneWay,  Ends,  Nothing,   Served),
+        FALLOCATE       => row(32, Anybody,  Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
+        READDIRPLUS     => row(40, Anybody,  Outside, Other, Inodes,    Served),
+        RENAME2         => row(16, Owner,    Outside, Names, Nothing,   Served),
+        LSEEK           => row(24, Anybody,  Outside, Other, Nothing,   Refused(Errno::INVAL)),
+        COPY_FILE_RANGE => row(56, Anybody,  Outside, Other, Nothing,   Refused(Errno::XDEV)),
+        _ => return None,
+    })
+}
+
+const fn row(
+    arguments_bytes: usize,
+    sender: Sender,
+    wait: Wait,
+    effect: Effect,
+    gift: Gift,
+    control: ControlAnswer,
+) -> Row {
+    Row { arguments_bytes, rules: Rules { sender, wait, effect, gift, control } }
+}
