@@ -1,9 +1,9 @@
 //! Where the kernel above believes that a file ends.
 //!
-//! FUSE sends what is appended as a write to that place, and what a program writes elsewhere
-//! although its file is open to append (`RWF_NOAPPEND`) looks the same but for the place. So it
-//! has to be known between which sizes the kernel's lies. It believes what it was told last, or
-//! where its own last write ended, and says so itself by appending.
+//! FUSE sends what is appended as a write to that place. Of a large append past the page cache a
+//! later part may come first, which looks the same but for the place. So it has to be known between
+//! which sizes the kernel's lies. It believes what it was told last, or where its own last write
+//! ended, and says so itself by appending.
 //!
 //! Answers to several threads are under way at once: one that was given before the kernel appended
 //! may be taken after it, as long as no write has ended since it was asked for. So what is told is
@@ -94,11 +94,6 @@ impl KernelSize {
         Self { sizes: Sizes::one(bytes), ..Self::UNKNOWN }
     }
 
-    /// Whether it can be no other than this.
-    pub(crate) fn is_exactly(self, bytes: u64) -> bool {
-        self.sizes == Sizes::one(bytes)
-    }
-
     /// The least that it may be.
     pub(crate) fn least(self) -> u64 {
         self.sizes.least
@@ -131,6 +126,10 @@ impl KernelSize {
     /// The kernel has appended there, and so has said what it believed in by then. It may have
     /// been given an answer since.
     pub(crate) fn appends_at(&mut self, bytes: u64) {
+        if bytes < self.sizes.least {
+            // It did not append: it was told not to (`RWF_NOAPPEND`).
+            return;
+        }
         // A long write comes in parts, and only its end makes older answers void. It may be one
         // that goes on from here, or another one; where one begins elsewhere the last has ended.
         if self.written_to.is_some_and(|end| end != bytes) {
@@ -159,9 +158,9 @@ mod tests {
     fn the_size_that_the_kernel_believes_in_is_never_outside() {
         let mut believed = KernelSize::exactly(10);
         believed.has_written_to(12);
-        assert!(believed.is_exactly(12));
+        assert_eq!(range(believed), (12, 12));
         believed.has_written_to(3);
-        assert!(believed.is_exactly(12), "a write in the middle");
+        assert_eq!(range(believed), (12, 12), "a write in the middle");
         believed.may_be(20);
         believed.may_be(5);
         believed.may_have_shrunk_to(4);
@@ -172,6 +171,13 @@ mod tests {
         let mut unknown = KernelSize::UNKNOWN;
         unknown.may_be(7);
         assert_eq!(range(unknown), (0, u64::MAX));
+    }
+
+    #[test]
+    fn a_write_before_the_end_says_nothing_of_it() {
+        let mut believed = KernelSize::exactly(10);
+        believed.appends_at(3);
+        assert_eq!(range(believed), (10, 10));
     }
 
     #[test]
@@ -191,7 +197,7 @@ mod tests {
         believed.appends_at(60);
         believed.has_written_to(61);
         believed.appends_at(70);
-        assert!(believed.is_exactly(70));
+        assert_eq!(range(believed), (70, 70));
     }
 
     #[test]
@@ -210,7 +216,7 @@ mod tests {
         let told = KernelSizes::default();
         assert_eq!(range(told.believed()), range(KernelSize::UNKNOWN));
         told.tell(7);
-        assert!(told.believed().is_exactly(7));
+        assert_eq!(range(told.believed()), (7, 7));
         told.tell(3);
         told.tell(5);
         assert_eq!(range(told.believed()), (3, 7));

@@ -9,12 +9,11 @@
 //! closes its files on its way out has none pending any more; that is seen in its flags
 //! (`proc_pid_stat(5)`).
 //!
-//! A write that is to append, or is not, whatever the flags of its file (`RWF_APPEND` and
-//! `RWF_NOAPPEND` of `pwritev2(2)`), is sent as one like any other. The call that the thread waits
-//! in is seen in `/proc` (`proc_pid_syscall(5)`), with its flags.
+//! A write that is to append, whatever the flags of its file (`RWF_APPEND` of `pwritev2(2)`), is
+//! sent as one like any other. The call that the thread waits in is seen in `/proc`
+//! (`proc_pid_syscall(5)`), with its flags.
 
 use super::request::Request;
-use crate::view::OneWrite;
 use ogive_origin::Requester;
 use std::time::Duration;
 
@@ -95,9 +94,8 @@ fn groups_in(status: &str, user: u32, group: u32) -> Option<Vec<u32>> {
     is_its.then(|| field("Groups:")).flatten()
 }
 
-/// `RWF_APPEND` and `RWF_NOAPPEND` of `linux/fs.h`.
+/// `RWF_APPEND` of `linux/fs.h`.
 const APPEND: u64 = 0x10;
-const NO_APPEND: u64 = 0x20;
 /// A thread that has made its request comes to wait for it, unless the machine is busy or it does
 /// not wait at all (`io_submit(2)`). So often it is looked at, first without pauses. It is not the
 /// clock that counts: a machine that stood still has given the thread no time either.
@@ -105,10 +103,10 @@ const HASTY_LOOKS: usize = 50;
 const LOOKS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How a thread that waits for a write has asked for it.
-pub(super) fn one_write(thread: u32) -> OneWrite {
+/// Whether the write that a thread waits for is to append by itself; not if that cannot be seen.
+pub(super) fn one_appends(thread: u32) -> bool {
     if thread == 0 {
-        return OneWrite::Unknown;
+        return false;
     }
     for look in 0..LOOKS {
         match std::fs::read_to_string(format!("/proc/{thread}/syscall")) {
@@ -116,32 +114,21 @@ pub(super) fn one_write(thread: u32) -> OneWrite {
                 std::thread::yield_now();
             }
             Ok(text) if text.starts_with("running") => std::thread::sleep(PAUSE),
-            Ok(text) => return write_in(&text).unwrap_or(OneWrite::Unknown),
+            Ok(text) => return appends_by_itself(&text).unwrap_or(false),
             // It may not be looked at, or this kernel shows no calls.
-            Err(_) => return OneWrite::Unknown,
+            Err(_) => return false,
         }
     }
-    OneWrite::Unknown
+    false
 }
 
 /// What the text of `/proc/N/syscall` tells: the number of the call, and its six arguments in
 /// hexadecimal.
-fn write_in(text: &str) -> Option<OneWrite> {
+fn appends_by_itself(text: &str) -> Option<bool> {
     let mut words = text.split_whitespace();
     let number: i64 = words.next()?.parse().ok()?;
-    let plain = [libc::SYS_write, libc::SYS_pwrite64, libc::SYS_writev, libc::SYS_pwritev];
-    if plain.contains(&number) {
-        return Some(OneWrite::AsItsFile);
-    }
-    if number != libc::SYS_pwritev2 {
-        return None;
-    }
     let flags = u64::from_str_radix(words.nth(5)?.strip_prefix("0x")?, 16).ok()?;
-    Some(match (flags & APPEND != 0, flags & NO_APPEND != 0) {
-        (true, _) => OneWrite::Appends,
-        (false, true) => OneWrite::StaysInPlace,
-        (false, false) => OneWrite::AsItsFile,
-    })
+    Some(number == libc::SYS_pwritev2 && flags & APPEND != 0)
 }
 
 /// What becomes of a thread, by its number; 0 is nobody's.
@@ -200,22 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_differs_from_its_file_is_told_from_the_others() {
+    fn a_write_that_appends_by_itself_is_told_from_the_others() {
         let call = |number: i64, flags: &str| {
-            write_in(&format!("{number} 0x3 0x7ffc 0x1 0x0 0x0 {flags} 0x7ffd 0x7f00\n"))
+            let rest = format!("0x3 0x7ffc 0x1 0x0 0x0 {flags} 0x7ffd 0x7f00");
+            appends_by_itself(&format!("{number} {rest}\n"))
         };
         let pwritev2 = libc::SYS_pwritev2;
-        assert_eq!(call(pwritev2, "0x10"), Some(OneWrite::Appends));
-        assert_eq!(call(pwritev2, "0x20"), Some(OneWrite::StaysInPlace));
-        assert_eq!(call(pwritev2, "0x22"), Some(OneWrite::StaysInPlace));
-        assert_eq!(call(pwritev2, "0x2"), Some(OneWrite::AsItsFile));
-        assert_eq!(call(libc::SYS_write, "0x20"), Some(OneWrite::AsItsFile), "no flag of its");
-        assert_eq!(call(libc::SYS_io_uring_enter, "0x10"), None);
+        assert_eq!(call(pwritev2, "0x10"), Some(true));
+        assert_eq!(call(pwritev2, "0x12"), Some(true));
+        assert_eq!(call(pwritev2, "0x2"), Some(false));
+        assert_eq!(call(libc::SYS_write, "0x10"), Some(false), "no flag of its");
+        assert_eq!(call(libc::SYS_io_uring_enter, "0x10"), Some(false));
         for other in ["-1 0x7ffd 0x7f00\n", "", "running\n", "328", "x 0x10"] {
-            assert_eq!(write_in(other), None, "{other}");
+            assert_eq!(appends_by_itself(other), None, "{other}");
         }
-        assert_eq!(one_write(0), OneWrite::Unknown);
-        assert_eq!(one_write(u32::MAX), OneWrite::Unknown);
+        assert!(!one_appends(0) && !one_appends(u32::MAX));
     }
 
     #[test]

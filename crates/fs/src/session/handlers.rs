@@ -53,7 +53,7 @@ impl<O: Origin> Session<O> {
         let mode = WriteMode {
             appends: flags.contains(OFlags::APPEND),
             is_direct: flags.contains(OFlags::DIRECT) || self.view.settings.direct_io,
-            one_write: &|| caller::one_write(request.thread),
+            one_appends: &|| caller::one_appends(request.thread),
         };
         self.view.write(handle, offset, bytes, mode)
     }

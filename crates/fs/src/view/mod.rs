@@ -32,7 +32,7 @@ mod reading;
 pub(crate) use directories::OpenedDirectory;
 pub(crate) use files::OpenedFile;
 pub(crate) use passthrough::Passthrough;
-pub(crate) use placement::{OneWrite, WriteMode};
+pub(crate) use placement::WriteMode;
 pub(crate) use reading::Read;
 
 use crate::counters::Counters;

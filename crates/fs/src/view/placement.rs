@@ -1,17 +1,17 @@
 //! Where the bytes of a write belong.
 //!
-//! The kernel says with each write which flags its file has at that moment, and a place. Of a file
-//! with `O_APPEND` the place is where the kernel believes that the file ends; the bytes belong
-//! where it really ends. Three things that a program can do look like something else:
+//! The kernel sends two things with each write: the flags that its file has at that moment, and an
+//! offset. With `O_APPEND` the offset is where the kernel believes that the file ends; the bytes
+//! belong where it really ends. Two writes look like something else:
 //!
-//! - `RWF_NOAPPEND` writes elsewhere than at the end of a file with `O_APPEND`. The place tells it:
-//!   it is not where the kernel believes that the file ends ([`KernelSize`](crate::inode::KernelSize)).
-//! - `RWF_APPEND` appends to a file without the flag. That looks like a write at the end, and is
-//!   one unless somebody has appended behind the mount.
-//! - A large write past the page cache comes in parts, in any order ([`Parts`]).
+//! - `RWF_APPEND` appends to a file without `O_APPEND`. It looks like a write at the end, and is one
+//!   unless somebody has appended behind the mount. Then the system call of the program that waits
+//!   is looked at ([`WriteMode::one_appends`]). If it cannot be seen, the write stays in its place.
+//! - A large append past the page cache comes in parts, in any order ([`Parts`]). Between which
+//!   sizes the kernel's lies ([`KernelSize`](crate::inode::KernelSize)) tells whether a part has
+//!   overtaken others.
 //!
-//! Where the place leaves it open, the system call of the program that waits is looked at
-//! ([`OneWrite`]). What is still open then is appended, so that no byte of others is lost.
+//! `RWF_NOAPPEND` is not recognized: such a write is appended, as any to a file with `O_APPEND`.
 
 use super::{Result, View};
 use crate::handle::OpenFile;
@@ -26,30 +26,17 @@ pub(crate) struct WriteMode<'a> {
     pub(crate) appends: bool,
     /// It writes past the page cache.
     pub(crate) is_direct: bool,
-    /// What its system call says; asked only where it matters.
-    pub(crate) one_write: &'a dyn Fn() -> OneWrite,
+    /// Whether this write alone appends (`RWF_APPEND`); asked only where it matters.
+    pub(crate) one_appends: &'a dyn Fn() -> bool,
 }
 
 #[cfg(test)]
 impl WriteMode<'static> {
     /// To a file without the flag, by a program that cannot be seen.
     pub(crate) const IN_PLACE: Self =
-        Self { appends: false, is_direct: false, one_write: &|| OneWrite::Unknown };
+        Self { appends: false, is_direct: false, one_appends: &|| false };
     /// To one with it.
     pub(crate) const APPENDS: Self = Self { appends: true, ..Self::IN_PLACE };
-}
-
-/// What a write says of itself, beside the flags of its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OneWrite {
-    /// `RWF_APPEND`.
-    Appends,
-    /// `RWF_NOAPPEND`.
-    StaysInPlace,
-    /// Nothing.
-    AsItsFile,
-    /// The system call cannot be seen, or is no write.
-    Unknown,
 }
 
 /// Where bytes belong.
@@ -86,29 +73,18 @@ impl<O: Origin> View<O> {
         mode: WriteMode<'_>,
         parts: &mut Parts,
     ) -> Result<Target> {
-        let (start, believed) = (range.start, open.inode.kernel_size());
         if let Some(place) = parts.place(range) {
             return Ok(Target::At(place));
         }
-        // Of a write that has failed, or that a program did not make to append.
+        // Those that are expected are of a write that has failed.
         parts.give_up();
-        let size = self.origin.size_at_hand(&open.file);
-        if believed.is_exactly(start) && size.is_none_or(|size| size == start) {
-            return Ok(Target::End);
-        }
-        let told = (mode.one_write)();
-        if told == OneWrite::StaysInPlace {
-            return Ok(Target::At(start));
-        }
+        let believed = open.inode.kernel_size();
         let sizes = believed.least()..=believed.greatest();
-        let early = mode.is_direct.then(|| end_before(start, &sizes)).flatten();
-        if let Some(end) = early {
-            return Ok(Target::At(parts.come_early(range, (end, self.size_of(open)?))));
-        }
-        let has_room = || size.is_none_or(|size| size <= start);
-        let is_elsewhere = start < believed.least() || (start > believed.greatest() && has_room());
-        let stays = told == OneWrite::Unknown && is_elsewhere;
-        Ok(if stays { Target::At(start) } else { Target::End })
+        let early = mode.is_direct.then(|| end_before(range.start, &sizes)).flatten();
+        Ok(match early {
+            Some(end) => Target::At(parts.come_early(range, (end, self.size_of(open)?))),
+            None => Target::End,
+        })
     }
 
     /// What is written at the end of a file that somebody else has made longer may be meant for its
@@ -117,7 +93,7 @@ impl<O: Origin> View<O> {
         let believed = open.inode.kernel_size();
         let may_end_there = [believed.least(), believed.greatest()].contains(&start);
         let is_longer = || self.origin.size_at_hand(&open.file).is_some_and(|size| size > start);
-        match may_end_there && is_longer() && (mode.one_write)() == OneWrite::Appends {
+        match may_end_there && is_longer() && (mode.one_appends)() {
             true => Target::End,
             false => Target::At(start),
         }

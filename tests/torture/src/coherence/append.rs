@@ -86,7 +86,7 @@ fn append_as_the_flag_is(round: &mut Round) -> Result<()> {
                 Err(errno) => Err(errno.into()),
             }
         };
-        match round.random.u32(0..6) {
+        match round.random.u32(0..5) {
             0 => {
                 set_flag(&copy, true)?;
                 (&file).write_all(&new)?;
@@ -103,7 +103,6 @@ fn append_as_the_flag_is(round: &mut Round) -> Result<()> {
                 put(&mut bytes);
             }
             3 if by_itself(ReadWriteFlags::APPEND, false)? => bytes.extend_from_slice(&new),
-            4 if by_itself(NO_APPEND, true)? => put(&mut bytes),
             _ => {
                 append_behind(&source, &new)?;
                 bytes.extend_from_slice(&new);

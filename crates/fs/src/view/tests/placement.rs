@@ -1,12 +1,11 @@
 //! Where writes go: as the flags say that a file has at that moment, whoever else appends.
 
 use super::*;
-use crate::view::placement::OneWrite;
 use ogive_origin::OFlags;
 
-/// Of a program that can be seen in its call.
-fn seen(appends: bool, one_write: &dyn Fn() -> OneWrite) -> WriteMode<'_> {
-    WriteMode { appends, is_direct: false, one_write }
+/// To a file without `O_APPEND`, by a program that can be seen in its call.
+fn seen(one_appends: &dyn Fn() -> bool) -> WriteMode<'_> {
+    WriteMode { one_appends, ..WriteMode::IN_PLACE }
 }
 
 const DIRECT: WriteMode<'static> = WriteMode { is_direct: true, ..WriteMode::APPENDS };
@@ -66,29 +65,7 @@ fn a_write_goes_where_the_flag_of_that_moment_says() {
 }
 
 #[test]
-fn one_that_is_not_to_append_is_known_by_its_place() {
-    let fixture = fixture();
-    fs::write(fixture.path("log"), "hello world").unwrap();
-    let handle = open(&fixture, OFlags::RDWR | OFlags::APPEND);
-    fixture.write(handle, 0, b"J", WriteMode::APPENDS);
-    assert_eq!(fixture.log(), b"Jello world", "the kernel believes in eleven bytes");
-    fixture.write(handle, 11, b"!", WriteMode::APPENDS);
-    fixture.write(handle, 14, b"?", WriteMode::APPENDS);
-    assert_eq!(fixture.log(), b"Jello world!\0\0?");
-    // A write elsewhere, and what the kernel was told of the size, are noted.
-    fixture.write(handle, 20, b"..", WriteMode::IN_PLACE);
-    fixture.write(handle, 22, b"!", WriteMode::APPENDS);
-    let long = Changes { size_bytes: Some(30), ..Changes::default() };
-    let number = fixture.lookup("log").number;
-    fixture.view.set_attributes(number, Some(handle), &long, 1).unwrap();
-    fixture.write(handle, 3, b"L", WriteMode::APPENDS);
-    fixture.write(handle, 30, b"end", WriteMode::APPENDS);
-    let expected = b"JelLo world!\0\0?\0\0\0\0\0..!\0\0\0\0\0\0\0end";
-    assert_eq!(fixture.log(), expected);
-}
-
-#[test]
-fn what_is_not_known_to_go_elsewhere_is_appended() {
+fn an_append_goes_to_the_end_wherever_the_kernel_sends_it() {
     // The kernel may have taken the size that it was told, or one that it has had before.
     for believed in [6, 9] {
         let fixture = fixture();
@@ -107,8 +84,7 @@ fn what_is_not_known_to_go_elsewhere_is_appended() {
 
 #[test]
 fn an_answer_that_the_kernel_takes_late_makes_no_place_of_an_append() {
-    let asked = seen(true, &|| OneWrite::AsItsFile);
-    for mode in [WriteMode::APPENDS, DIRECT, asked, WriteMode { is_direct: true, ..asked }] {
+    for mode in [WriteMode::APPENDS, DIRECT] {
         let fixture = fixture();
         fs::write(fixture.path("log"), "12345").unwrap();
         let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
@@ -158,20 +134,15 @@ fn what_the_call_of_the_program_says_counts() {
     fs::write(fixture.path("log"), "12345").unwrap();
     let handle = open(&fixture, OFlags::RDWR);
     append_behind(&fixture, b"67");
-    fixture.write(handle, 5, b"8", seen(false, &|| OneWrite::Appends));
+    fixture.write(handle, 5, b"8", seen(&|| true));
     assert_eq!(fixture.log(), b"12345678");
-    fixture.write(handle, 6, b"x", seen(false, &|| OneWrite::AsItsFile));
+    fixture.write(handle, 6, b"x", seen(&|| false));
     assert_eq!(fixture.log(), b"123456x8", "it was meant for there");
+    let never = || -> bool { panic!("nobody need ask") };
+    fixture.write(handle, 4, b"z", seen(&never));
     append_behind(&fixture, b"9");
-    fixture.write(handle, 7, b"y", seen(true, &|| OneWrite::StaysInPlace));
-    assert_eq!(fixture.log(), b"123456xy9", "the end that the kernel believes in, too");
-    fixture.write(handle, 2, b"A", seen(true, &|| OneWrite::AsItsFile));
-    assert_eq!(fixture.log(), b"123456xy9A", "whatever the kernel believes in");
-    let never = || -> OneWrite { panic!("nobody need ask") };
-    fixture.write(handle, 4, b"z", seen(false, &never));
-    fixture.write(handle, 3, b"B", seen(true, &|| OneWrite::AsItsFile));
-    fixture.write(handle, 11, b"C", WriteMode::APPENDS);
-    assert_eq!(fixture.log(), b"1234z6xy9ABC");
+    fixture.write(handle, 8, b"A", WriteMode { one_appends: &never, ..WriteMode::APPENDS });
+    assert_eq!(fixture.log(), b"1234z6x89A");
 }
 
 /// Parts of a write past the page cache are sent at once and come in any order.
