@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Where credentials come from: a profile, and a program whose credentials end while the bucket is
-# mounted. The store is ogive's own: it answers nobody who signs with others.
+# mounted. The demo store refuses requests that are signed with others.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite credentials 'credentials of profiles and of programs, and such as end'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A link that fails at random: latency, resets, stalls, half bodies, before the store of our own.
+# A link that fails at random: latency, resets, stalls, half bodies, before the demo store.
 # Twenty seconds; with OGIVE_ALL=1 an hour; OGIVE_FAULT_SECONDS says how long. No wrong byte, and
 # no hang.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two mounts that fight over one object: no addition that was acknowledged is lost. Twenty seconds;
-# with OGIVE_ALL=1 two minutes. The store is a mount's own, out of a directory.
+# with OGIVE_ALL=1 two minutes. The store is the demo store.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite fight 'two mounts that change one object'
 

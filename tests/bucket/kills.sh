@@ -3,7 +3,7 @@
 # close acknowledged is there, the old object is whole otherwise, and no upload in parts is left.
 #
 # 30 kills; with OGIVE_ALL=1 a thousand, and two hundred more over MinIO. OGIVE_KILLS and OGIVE_SEED
-# say how many and which. The store is a mount's own, out of a directory.
+# say how many and which. The store is the demo store.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite kills 'kill -9 at any moment of writing'
 

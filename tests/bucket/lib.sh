@@ -5,6 +5,8 @@
 HERE_BUCKET="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 source "$HERE_BUCKET/../mount/lib.sh"
 
+# The store that suites start (default: the workspace's release build).
+OGIVE_DEMO_STORE="${OGIVE_DEMO_STORE:-$TARGET/release/ogive-demo-store}"
 SERVERS=()
 
 # Ends the servers, then what mount/lib.sh ends.
@@ -28,7 +30,7 @@ bucket_suite() {
     suite "bucket-$1" "$2"
     needs_ogive
     need python3 sha256sum curl
-    has_option --demo-bucket || skip 'this ogive has no buckets'
+    has_option --endpoint-url || skip 'this ogive has no buckets'
     trap stop_servers EXIT
     export STATE_DIRECTORY="$WORK/state"
     unset AWS_PROFILE AWS_SESSION_TOKEN AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
@@ -36,16 +38,28 @@ bucket_suite() {
     export NO_PROXY='*' no_proxy='*'
 }
 
-# serve_demo: a store of ogive's own in $WORK/demo, seen at $WORK/server, and what reaches it.
-serve_demo() {
-    mkdir -p "$WORK/server"
-    remember_mount "$WORK/server"
-    "$OGIVE" mount --demo-bucket "$WORK/demo" "$WORK/server"
-    set -a
+# demo_answers: whether the demo store has said its address.
+demo_answers() {
+    [ -s "$WORK/demo/client.env" ] && [ -s "$WORK/demo.log" ]
+}
+
+# start_demo: starts the demo store in $WORK/demo, and exports its address and credentials.
+start_demo() {
+    [ -x "$OGIVE_DEMO_STORE" ] || skip "there is no $OGIVE_DEMO_STORE"
+    "$OGIVE_DEMO_STORE" "$WORK/demo" >"$WORK/demo.log" 2>&1 &
+    SERVERS+=("$!")
+    eventually 60 'the demo store does not start' demo_answers
     # shellcheck source=/dev/null
     source "$WORK/demo/client.env"
-    set +a
     export ADDRESS=s3://demo
+}
+
+# serve_demo: the same, with a mount of it at $WORK/server.
+serve_demo() {
+    start_demo
+    mkdir -p "$WORK/server"
+    remember_mount "$WORK/server"
+    "$OGIVE" mount --stage "$WORK/demo/stage" "$ADDRESS" "$WORK/server"
 }
 
 # serve URL COMMAND...: starts a server and waits until it answers.

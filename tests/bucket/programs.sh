@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Programs that people run on a writable bucket: git, a database of one writer, tar, rsync, a build.
-# The store is a mount's own, out of a directory.
+# The store is the demo store.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite programs 'git, SQLite, tar, rsync and a build on a bucket'
 

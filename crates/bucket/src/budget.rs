@@ -205,7 +205,6 @@ mod tests {
             ("https://id.r2.cloudflarestorage.com", Some(Prices::CLOUDFLARE)),
             ("https://r2.cloudflarestorage.com.evil.example", None),
             ("http://127.0.0.1:9000", None),
-            ("demo:0123", None),
         ] {
             assert_eq!(Prices::of(endpoint), prices, "{endpoint}");
         }

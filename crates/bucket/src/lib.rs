@@ -24,8 +24,6 @@ mod budget;
 mod checksum;
 #[cfg(feature = "remote")]
 mod clients;
-#[cfg(feature = "demo")]
-mod demo;
 mod error;
 mod fetch;
 pub mod journal;
@@ -50,8 +48,6 @@ pub use bucket::{
 };
 pub use budget::{Budget, Prices};
 pub use checksum::{Algorithm, Checksum};
-#[cfg(feature = "demo")]
-pub use demo::DemoStore;
 pub use error::BucketError;
 pub use fetch::{Fetch, Taker};
 pub use memory::{Fault, Gate, MemoryBucket, Operation};
@@ -60,8 +56,6 @@ pub use object_metadata::{ObjectMetadata, WriteMetadata};
 pub use origin::WriteOptions;
 pub use origin::{BucketOrigin, Chmod, Convention, Directory, File, Node, OriginOptions};
 pub use probe::probe;
-#[cfg(feature = "demo")]
-pub use remote::Demo;
 #[cfg(feature = "remote")]
 pub use remote::{RemoteBucket, RemoteOptions, Renewal, StoreKind};
 pub use requests::Requests;

@@ -9,17 +9,26 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ogive_demo_store::DemoStore;
+
 use common::{OGIVE, Place, assert_code, ogive};
 
 /// Runs a command that may give everybody everything.
 #[track_caller]
 fn openly(directory: &Path, arguments: &[&str]) {
+    openly_with(directory, arguments, &[]);
+}
+
+/// The same with these variables.
+#[track_caller]
+fn openly_with(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) {
     let output = Command::new("sh")
         .args(["-c", "umask 0; exec \"$0\" \"$@\"", OGIVE])
         .args(arguments)
         .current_dir(directory)
         .env("XDG_STATE_HOME", directory.join("state"))
         .env("STATE_DIRECTORY", directory.join("state"))
+        .envs(variables.iter().copied())
         .output()
         .unwrap();
     // The doctor says in its code what it found.
@@ -79,9 +88,10 @@ fn what_a_mount_keeps_is_for_the_user_alone() {
     let directory = tempfile::tempdir().unwrap();
     let mount_point = place.mount_point();
     let point = mount_point.to_str().unwrap();
-    let kept = ["--demo-bucket", "--stage", "stage", "--l2", "l2", "--l2-size", "64MiB"];
-    let line = [&["mount", "--log-file", "log"], &kept[..], &["bucket", point]].concat();
-    openly(directory.path(), &line);
+    let store = DemoStore::start(&directory.path().join("bucket")).unwrap();
+    let kept = ["--stage", "stage", "--l2", "l2", "--l2-size", "64MiB"];
+    let line = [&["mount", "--log-file", "log"], &kept[..], &["s3://demo", point]].concat();
+    openly_with(directory.path(), &line, &store.variables());
     fs::write(mount_point.join("letter"), "dear").unwrap();
     openly(directory.path(), &["stat", "--objects", "-o", "objects", point, "1", "1"]);
     openly(directory.path(), &["sim", "--record", point, "-o", "trace", "--for", "1s"]);

@@ -32,8 +32,6 @@ mod transport;
 mod versions;
 mod window;
 
-#[cfg(feature = "demo")]
-pub use options::Demo;
 pub use options::RemoteOptions;
 pub use renewed::Renewal;
 pub use stores::StoreKind;
@@ -86,8 +84,6 @@ pub struct RemoteBucket {
 
 struct Shared {
     kind: StoreKind,
-    /// Whether it is a store of this process.
-    is_demo: bool,
     operator: Operator,
     reading: Reading,
     identity: BucketIdentity,
@@ -159,17 +155,15 @@ impl RemoteBucket {
                     log::info!("asked again: {}", event.err.message());
                 }),
         );
-        // Of the others none shows any, and a store of this process has nobody to sign anew.
-        if options.kind == StoreKind::S3 && !options.is_demo() {
+        // Other stores show none.
+        if options.kind == StoreKind::S3 {
             checksums.ask_with(renewed.clone());
         }
         let proxy = Proxy::of(&way.endpoint);
-        let endpoint = options.stands_for().unwrap_or(way.endpoint);
-        let identity = BucketIdentity { endpoint, bucket: options.bucket.clone() };
+        let identity = BucketIdentity { endpoint: way.endpoint, bucket: options.bucket.clone() };
         Ok(Self {
             shared: Arc::new(Shared {
                 kind: options.kind,
-                is_demo: options.is_demo(),
                 operator,
                 reading,
                 identity,

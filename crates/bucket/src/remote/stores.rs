@@ -229,20 +229,11 @@ fn s3(
         builder = builder.enable_request_payer();
     }
     let profile = options.profile.as_deref();
-    let is_signed = !options.no_sign_request && !options.is_demo();
+    let is_signed = !options.no_sign_request;
     let credentials = Credentials::new(profile);
     if is_signed {
         let chain = ProvideCredentialChain::new().push(credentials.anew());
         builder = builder.credential_provider_chain(chain);
-    }
-    // What is found elsewhere is not for a store of this process.
-    #[cfg(feature = "demo")]
-    if let Some(demo) = &options.demo {
-        builder = builder
-            .access_key_id(&demo.credentials.access_key)
-            .secret_access_key(&demo.credentials.secret_key)
-            .disable_config_load()
-            .disable_ec2_metadata();
     }
     let signer = is_signed.then(|| (left::signer(&region, credentials.anew()), credentials));
     Ok(Way { operator: told(Operator::new(builder))?, endpoint, signer })

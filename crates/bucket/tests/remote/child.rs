@@ -1,5 +1,7 @@
 //! Tests that need an environment of their own: they run once more, in a process that has it.
 
+use ogive_bucket::RemoteOptions;
+use ogive_demo_store::DemoStore;
 use std::ffi::OsStr;
 use std::process::Command;
 
@@ -22,4 +24,17 @@ pub(crate) fn again(test: &str, variables: &[(&str, &OsStr)]) {
     let output = run.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Runs a test again as a client of a demo store: with its address and credentials, and with the
+/// variables of `with`.
+pub(crate) fn again_at(test: &str, store: &DemoStore, with: &[(&str, &str)]) {
+    let all = store.variables().into_iter().chain(with.iter().copied());
+    let variables: Vec<(&str, &OsStr)> = all.map(|(name, text)| (name, text.as_ref())).collect();
+    again(test, &variables);
+}
+
+/// The bucket of that store, in the process that runs again.
+pub(crate) fn demo_options() -> RemoteOptions {
+    RemoteOptions { bucket: "demo".to_owned(), ..RemoteOptions::default() }
 }

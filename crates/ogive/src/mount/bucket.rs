@@ -4,19 +4,19 @@
 //! Options are named as those of the AWS command line and of mountpoint-s3 that mean the same.
 //! Credentials are never among them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ogive_bucket::{
-    Bucket, BucketError, BucketOrigin, Convention, DemoStore, OriginOptions, RemoteBucket,
-    RemoteOptions, StoreKind, WebBucket,
+    Bucket, BucketError, BucketOrigin, Convention, OriginOptions, RemoteBucket, RemoteOptions,
+    StoreKind, WebBucket,
 };
 use ogive_l2::KeySource;
 
 use super::bucket_options::{
-    refuse_beside_demo, refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_address,
-    refuse_other_prefix, refuse_other_schemes,
+    refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_address, refuse_other_prefix,
+    refuse_other_schemes,
 };
 use super::spending::SpendingArgs;
 use super::stage::{self, Stage, StageArgs};
@@ -34,15 +34,6 @@ pub(super) const DIRECTORY_MODE: u16 = 0o755;
 /// Options that only a bucket has.
 #[derive(Debug, Args)]
 pub(crate) struct BucketArgs {
-    /// Try buckets without an account: serve an S3 store out of the directory SRC, and mount it
-    ///
-    /// SRC is made if there is none, and has to be empty or such a store. The store listens on
-    /// 127.0.0.1 for as long as it is mounted, with credentials of that run, which are in
-    /// SRC/client.env for other S3 clients. It can be written to: the stage is SRC/stage unless
-    /// --stage names another.
-    #[arg(long, help_heading = "Bucket options")]
-    pub(crate) demo_bucket: bool,
-
     /// Address of the store, if it is not the cloud's own, such as http://127.0.0.1:9000
     ///
     /// Of s3:// AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL in the environment mean the same, of gs://
@@ -179,8 +170,6 @@ pub(crate) struct BucketSource {
     offline: Offline,
     /// What may be spent on it.
     spending: SpendingArgs,
-    /// The directory of a store that is served while it is mounted.
-    demo: Option<PathBuf>,
     /// Whether it is a web server, whose address is the whole of it.
     is_web: bool,
     /// What makes it writable.
@@ -190,8 +179,6 @@ pub(crate) struct BucketSource {
 /// A bucket that answers.
 pub(crate) enum OpenBucket {
     Store(BucketOrigin<RemoteBucket>),
-    /// In a store of this process, which is to be kept as long as it is asked.
-    Demo(BucketOrigin<RemoteBucket>, Box<DemoStore>),
     Web(BucketOrigin<WebBucket>),
 }
 
@@ -205,18 +192,11 @@ impl BucketSource {
     ) -> Result<Option<Self>, Refusal> {
         let text = source.to_string_lossy();
         let known = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme));
-        let (kind, bucket, prefix, demo) = match known {
-            _ if args.demo_bucket => {
-                refuse_beside_demo(&text, args)?;
-                let directory = std::path::absolute(source).map_err(|error| {
-                    Refusal::new(exit::USAGE, format!("cannot mount {text}: {error}"))
-                })?;
-                (StoreKind::S3, "", "", Some(directory))
-            }
+        let (kind, bucket, prefix) = match known {
             None if WEB_SCHEMES.iter().any(|scheme| text.starts_with(scheme)) => {
                 refuse_of_stores(&text, args)?;
                 refuse_other_address(&text)?;
-                (StoreKind::S3, "", "", None)
+                (StoreKind::S3, "", "")
             }
             None => {
                 refuse_other_schemes(&text)?;
@@ -233,7 +213,7 @@ impl BucketSource {
                 }
                 refuse_of_amazon(scheme, *kind, args)?;
                 refuse_other_prefix(&text, *kind, (bucket, prefix))?;
-                (*kind, bucket, prefix, None)
+                (*kind, bucket, prefix)
             }
         };
         let is_cut = prefix.is_empty() || prefix.ends_with('/');
@@ -265,22 +245,16 @@ impl BucketSource {
             convention: args.metadata.convention(),
         };
         let (offline, spending) = (args.offline, args.spending.clone());
-        if offline == Offline::Stale && (args.stage.stage.is_some() || demo.is_some()) {
+        if offline == Offline::Stale && args.stage.stage.is_some() {
             return Err(Refusal::new(
                 exit::USAGE,
                 "cannot mount: --offline stale shows what may have changed, and with a stage each \
                  opening has to ask which object it is that may be overwritten",
             )
-            .hint("leave out --offline, or --stage and --demo-bucket"));
+            .hint("leave out --offline or --stage"));
         }
-        let (address, is_web) = (text.into_owned(), known.is_none() && demo.is_none());
-        Ok(Some(Self { address, remote, origin, offline, spending, demo, is_web, stage: None }))
-    }
-
-    /// Where what is written is kept if nothing else was said: a store of this process has a place
-    /// for it.
-    pub(crate) fn own_stage(&self) -> Option<PathBuf> {
-        self.demo.as_ref().map(|directory| directory.join("stage"))
+        let (address, is_web) = (text.into_owned(), known.is_none());
+        Ok(Some(Self { address, remote, origin, offline, spending, is_web, stage: None }))
     }
 
     /// What may be spent on it, and whether what is old is shown.
@@ -301,23 +275,12 @@ impl BucketSource {
             let origin = BucketOrigin::open(bucket, self.origin.clone()).map_err(refusal)?;
             return Ok(OpenBucket::Web(self.bounded(origin)?));
         }
-        let Some(directory) = &self.demo else {
-            return Ok(OpenBucket::Store(self.bounded(self.open_at(&self.remote, key)?)?));
-        };
-        let demo = DemoStore::start(directory).map_err(refusal)?;
-        let timeout = self.remote.timeout;
-        let remote = RemoteOptions { timeout, ..RemoteOptions::of_demo(&demo) };
-        let origin = self.bounded(self.open_at(&remote, key)?)?;
-        Ok(OpenBucket::Demo(origin, Box::new(demo)))
+        Ok(OpenBucket::Store(self.bounded(self.open_store(key)?)?))
     }
 
-    fn open_at(
-        &self,
-        remote: &RemoteOptions,
-        key: &KeySource,
-    ) -> Result<BucketOrigin<RemoteBucket>, Refusal> {
+    fn open_store(&self, key: &KeySource) -> Result<BucketOrigin<RemoteBucket>, Refusal> {
         let refusal = |error: BucketError| self.refusal(&error);
-        let bucket = RemoteBucket::new(remote).map_err(refusal)?;
+        let bucket = RemoteBucket::new(&self.remote).map_err(refusal)?;
         let Some(stage) = &self.stage else {
             return BucketOrigin::open(bucket, self.origin.clone()).map_err(refusal);
         };
@@ -325,7 +288,7 @@ impl BucketSource {
         let source = BucketOrigin::<RemoteBucket>::source(&bucket.identity(), prefix);
         let mut opened = stage.open(&source, key)?;
         stage.prepare(&bucket, prefix, &mut opened).map_err(|error| match error {
-            BucketError::Denied { .. } => self.refusal(&error).hint(match remote.kind {
+            BucketError::Denied { .. } => self.refusal(&error).hint(match self.remote.kind {
                 StoreKind::S3 => {
                     "writing needs s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload \
                      as well; mount it without --stage to read only"
@@ -349,7 +312,6 @@ impl BucketSource {
         let text = format!("cannot mount {}: {error}", self.address);
         let refusal = Refusal::new(exit::SOURCE, text);
         match error {
-            BucketError::Failed { .. } if self.demo.is_some() => refusal,
             BucketError::Denied { .. } if self.is_web => {
                 refusal.hint("servers that want a password are not spoken to")
             }
@@ -518,17 +480,6 @@ mod tests {
         assert!(refusal.contains("only read"), "{refusal}");
         let refusal = source("--region r https://h/").unwrap_err();
         assert!(refusal.contains("--region is for buckets"), "{refusal}");
-    }
-
-    #[test]
-    fn a_demo_is_a_directory_with_a_stage_of_its_own() {
-        let demo = source("--demo-bucket /d").unwrap().unwrap();
-        assert_eq!(demo.own_stage(), Some("/d/stage".into()));
-        assert_eq!(source("s3://b").unwrap().unwrap().own_stage(), None);
-        let refusal = source("--demo-bucket s3://b").unwrap_err();
-        assert!(refusal.contains("out of a directory"), "{refusal}");
-        let refusal = source("--demo-bucket --region r /d").unwrap_err();
-        assert!(refusal.contains("and --demo-bucket is one"), "{refusal}");
     }
 
     #[test]

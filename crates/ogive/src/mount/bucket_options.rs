@@ -109,25 +109,6 @@ pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Re
     }
 }
 
-/// A store of this process is a directory, and is reached in one way only.
-pub(super) fn refuse_beside_demo(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
-    if source.contains("://") {
-        return Err(Refusal::new(
-            exit::USAGE,
-            format!("cannot mount {source}: --demo-bucket serves a store out of a directory"),
-        )
-        .hint("name a directory that is empty or not there yet, or leave --demo-bucket out"));
-    }
-    match how_to_reach(args) {
-        Some(option) => Err(Refusal::new(
-            exit::USAGE,
-            format!("cannot mount: {option} says how to reach a store, and --demo-bucket is one"),
-        )
-        .hint("leave one of them out")),
-        None => Ok(()),
-    }
-}
-
 /// Options that a directory has no use for: whoever gives them means something else.
 pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
     let given = [

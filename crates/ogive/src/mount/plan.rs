@@ -164,11 +164,7 @@ fn bucket(args: &MountArgs) -> Result<(Option<BucketSource>, bool), Refusal> {
     };
     let promises = (args.read_only, args.sole_writer, args.immutable);
     let work = args.second_level.key.kdf_work_max_kib();
-    let mut stage = args.bucket.stage.clone();
-    if !args.read_only && !args.immutable {
-        stage.stage = stage.stage.or_else(|| bucket.own_stage());
-    }
-    bucket.stage = Stage::new(&stage, promises, work)?;
+    bucket.stage = Stage::new(&args.bucket.stage, promises, work)?;
     let has_stage = bucket.stage.is_some();
     Ok((Some(bucket), has_stage))
 }
@@ -418,14 +414,6 @@ mod tests {
             let refusal = bucket_plan(options).unwrap_err();
             assert!(refusal.contains(reason), "{options}: {refusal}");
         }
-    }
-
-    #[test]
-    fn a_demo_is_written_to_unless_that_was_not_wanted() {
-        assert!(!plan("--demo-bucket").unwrap().options.read_only);
-        assert!(plan("--demo-bucket --read-only").unwrap().options.read_only);
-        assert!(plan("--demo-bucket --immutable").unwrap().options.read_only);
-        assert!(plan("--demo-bucket --close journal").unwrap().key.is_some());
     }
 
     #[test]

@@ -83,13 +83,6 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
                     let mount = Mount::of(origin, options)?;
                     attend(mount, &plan, &source, ending, metrics, log_file, None)
                 }
-                OpenBucket::Demo(origin, store) => {
-                    let mount = Mount::of(origin, options)?;
-                    let done = attend(mount, &plan, &source, ending, metrics, log_file, None);
-                    // It is asked until the mount has ended.
-                    drop(store);
-                    done
-                }
             }
         }
         None => {

@@ -1,13 +1,13 @@
-//! What S3 asks, as operations on [`Objects`].
+//! The requests of S3, as operations on [`Objects`].
 //!
-//! What a mount and the usual clients ask for is here: objects, ranges, conditions, listings,
-//! uploads in parts, copies. Anything else (versions, tags, access lists) is answered with 501 by
-//! the library.
+//! It has what a mount and the usual clients need: objects, ranges, conditions, listings, multipart
+//! uploads, copies. The library answers anything else (versions, tags, access lists) with 501.
 
-use super::objects::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
+use crate::objects::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::StatusCode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::io;
@@ -17,6 +17,9 @@ use tokio::task::block_in_place;
 
 /// Bytes of a body that are read and sent at a time.
 const PIECE_BYTES: u64 = 256 << 10;
+/// What is encoded in a key where a client asks for that.
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The largest number of a part.
 const PARTS_MAX: i32 = 10_000;
 
@@ -163,7 +166,7 @@ fn copied_range(text: Option<&str>, size_bytes: u64) -> S3Result<(u64, u64)> {
 /// Keys as a listing tells them: encoded if that is asked for, so that XML can hold all of them.
 fn told(key: &str, encoding: Option<&EncodingType>) -> String {
     match encoding {
-        Some(_) => opendal::raw::percent_encode_path(key),
+        Some(_) => utf8_percent_encode(key, ENCODED).to_string(),
         None => key.to_owned(),
     }
 }

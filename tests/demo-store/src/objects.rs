@@ -1,22 +1,20 @@
-//! Objects in the files of a directory: what the store on loopback keeps.
+//! Objects in the files of a directory.
 //!
 //! # Layout
-//! `objects/` has a file for each object, named by the hash of its key, so that any key has one and
-//! one that is written again replaces the old one at once. A file begins with a line of JSON, its
-//! [`Head`], and the bytes follow. `parts/` has what is being written; nothing in it outlives a
-//! start.
+//! `objects/` has one file for each object. Its name is the hash of the key, so any key has one, and
+//! a new object replaces the old one atomically. A file begins with a line of JSON, its [`Head`];
+//! the bytes follow. `parts/` has what is being written and is emptied at each start.
 //!
 //! # Invariants
-//! - An object that was answered for is on the disk, with its name.
-//! - A condition and the change that it allows are one step: while a key is being changed, others
-//!   who want to change it wait.
-//! - Whoever reads has one file open, so he reads one object, whatever happens to its name.
+//! - An object whose write was acknowledged is on the disk, with its name.
+//! - A condition and the change that it allows are one step: other changes of the same key wait.
+//! - A reader has one file open, so it reads one object, whatever happens to its name.
 //!
 //! # Locks
-//! The state's, a leaf, across no I/O but the renaming or removal of a file, so that who asks for an
-//! object and who reads it are told the same. Whoever changes a key has taken it in `changing`.
+//! The lock of the state is a leaf. It is held across the rename or removal of a file, so that
+//! HEAD and GET agree, and across no other I/O. A change of a key first enters it in `changing`.
 
-use crate::private;
+use crate::{create_directories, create_new};
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,7 +50,7 @@ pub(super) enum No {
 /// What a client has said of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClientMetadata {
-    /// By names of his own.
+    /// By names that the client chose.
     pub(super) metadata: BTreeMap<String, String>,
     /// In words of HTTP.
     #[serde(default)]
@@ -235,8 +233,8 @@ impl Objects {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        private::create_directories(&root.join("objects"))?;
-        private::create_directories(&parts)?;
+        create_directories(&root.join("objects"))?;
+        create_directories(&parts)?;
         let mut state = State::default();
         for entry in fs::read_dir(root.join("objects"))? {
             let path = entry?.path();
@@ -244,8 +242,10 @@ impl Objects {
                 Ok(open) if file_of(root, &open.head.key) == path => {
                     state.objects.insert(open.head.key.clone(), open.head);
                 }
-                Ok(_) => log::warn!("{} has not the name of its key: left alone", path.display()),
-                Err(error) => log::warn!("{} is no object: {error}", path.display()),
+                Ok(_) => {
+                    eprintln!("{} does not have the name of its key: left alone", path.display())
+                }
+                Err(error) => eprintln!("{} is not an object: {error}", path.display()),
             }
         }
         Ok(Self {
@@ -258,7 +258,7 @@ impl Objects {
 
     pub(super) fn scratch(&self) -> io::Result<Scratch> {
         let path = self.root.join("parts").join(self.next.fetch_add(1, Relaxed).to_string());
-        let file = private::create_new(&path)?;
+        let file = create_new(&path)?;
         Ok(Scratch { path, file, size_bytes: 0 })
     }
 

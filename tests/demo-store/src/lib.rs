@@ -1,0 +1,229 @@
+//! An S3 store on loopback that keeps its objects in a directory: to try buckets without an account,
+//! and to test against. [`objects`] keeps one bucket, [`service`] answers S3's protocol with its
+//! conditions honoured.
+//!
+//! # Invariants
+//! - It listens on 127.0.0.1 alone and answers only requests that are signed with the credentials of
+//!   this run. They are random; `DIR/client.env`, readable by its owner alone, has them.
+//! - A directory belongs to one store at a time: the store holds a lock on the file `ogive-demo` in
+//!   it. A directory that is not empty and has no such file is refused and stays untouched.
+//! - The port stays the same over runs, unless another program has taken it: the stage of a mount
+//!   belongs to one address.
+//! - It knows nothing of ogive, so the tests of any crate may use it.
+//!
+//! # Threads
+//! Two, named `demo_store`, sleep in epoll_wait(2). Up to 16 more read and write files.
+
+mod objects;
+mod service;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use objects::{Objects, random};
+use rustix::fs::{FlockOperation, flock};
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use service::Service;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+
+/// The only bucket.
+const BUCKET: &str = "demo";
+/// The file that marks a directory as a store's. It has the port of the last run.
+const MARK: &str = "ogive-demo";
+/// The file with the variables that an S3 client needs.
+const CLIENT: &str = "client.env";
+/// Connections that are served at once; others wait.
+const CONNECTIONS_MAX: usize = 256;
+
+/// A store that answers on loopback until it is dropped.
+#[derive(Debug)]
+pub struct DemoStore {
+    directory: PathBuf,
+    endpoint: String,
+    access_key: String,
+    secret_key: String,
+    /// Taken by [`Drop`] only.
+    runtime: Option<Runtime>,
+    /// Locked as long as it is open.
+    _mark: File,
+}
+
+impl DemoStore {
+    /// Starts the store in a directory, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// The directory belongs to something else or cannot be used, another store serves it, or
+    /// nothing can listen on loopback.
+    pub fn start(directory: &Path) -> io::Result<Self> {
+        let (mut mark, port) = take(directory)?;
+        let objects = Arc::new(Objects::open(directory)?);
+        let (access_key, secret_key) = (random()?, random()?);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(16)
+            .thread_name("demo_store")
+            .enable_all()
+            .build()?;
+        let bind = |port| runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, port)));
+        let listener = bind(port).or_else(|_| bind(0))?;
+        let address = listener.local_addr()?;
+        mark.set_len(0)?;
+        mark.rewind()?;
+        mark.write_all(address.port().to_string().as_bytes())?;
+        let mut builder = S3ServiceBuilder::new(Service { objects, bucket: BUCKET });
+        builder.set_auth(SimpleAuth::from_single(access_key.clone(), secret_key.clone()));
+        runtime.spawn(serve(listener, builder.build()));
+        let store = Self {
+            directory: directory.to_owned(),
+            endpoint: format!("http://{address}"),
+            access_key,
+            secret_key,
+            runtime: Some(runtime),
+            _mark: mark,
+        };
+        store.write_client()?;
+        Ok(store)
+    }
+
+    /// Writes [`CLIENT`], for this user alone.
+    fn write_client(&self) -> io::Result<()> {
+        let path = self.directory.join(CLIENT);
+        // A new file: another program may still have the old one open.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = create_new(&path)?;
+        writeln!(file, "# For S3 clients while the store runs; the bucket is s3://{BUCKET}")?;
+        for (name, value) in self.variables() {
+            writeln!(file, "export {name}={value}")?;
+        }
+        Ok(())
+    }
+
+    /// Address of the store, such as `http://127.0.0.1:40123`.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Name of the only bucket.
+    pub fn bucket(&self) -> &'static str {
+        BUCKET
+    }
+
+    /// The environment variables with which an S3 client finds the store and signs its requests.
+    pub fn variables(&self) -> [(&'static str, &str); 5] {
+        [
+            ("AWS_ENDPOINT_URL", &self.endpoint),
+            ("AWS_ACCESS_KEY_ID", &self.access_key),
+            ("AWS_SECRET_ACCESS_KEY", &self.secret_key),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+        ]
+    }
+}
+
+impl Drop for DemoStore {
+    fn drop(&mut self) {
+        // Its credentials end with this run.
+        let _ = fs::remove_file(self.directory.join(CLIENT));
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Accepts connections for as long as the runtime lives.
+async fn serve(listener: TcpListener, service: S3Service) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+        let Ok((socket, _)) = listener.accept().await else {
+            // The process is out of descriptors: open connections have to end first.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let connection =
+            http1::Builder::new().serve_connection(TokioIo::new(socket), service.clone());
+        tokio::spawn(async move {
+            // Clients close their connections when they like.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+}
+
+/// Makes a directory this store's, or finds that it is. Returns its mark, locked, and the port of
+/// the last run; 0 if there was none.
+fn take(directory: &Path) -> io::Result<(File, u16)> {
+    create_directories(directory)?;
+    let path = directory.join(MARK);
+    if !path.exists() && fs::read_dir(directory)?.next().is_some() {
+        return Err(io::Error::other(format!(
+            "it is not empty and has no file {MARK}, so it is something else; name a directory \
+             that is empty or does not exist yet"
+        )));
+    }
+    let mut options = OpenOptions::new();
+    options.mode(0o600).read(true).write(true).create(true).truncate(false);
+    let mut mark = options.open(&path)?;
+    flock(&mark, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| io::Error::other("another store serves it; end that one first"))?;
+    let mut port = String::new();
+    (&mut mark).take(64).read_to_string(&mut port)?;
+    Ok((mark, port.trim().parse().unwrap_or(0)))
+}
+
+/// Creates a file that only this user may read, and opens it for reading and writing.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().mode(0o600).read(true).write(true).create_new(true).open(path)
+}
+
+/// Creates a directory that only this user may enter, and those above it, where they are missing.
+fn create_directories(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_directory_belongs_to_one_store_and_to_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = DemoStore::start(directory.path()).unwrap();
+        let second = DemoStore::start(directory.path()).unwrap_err().to_string();
+        assert!(second.contains("end that one first"), "{second}");
+        drop(store);
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("letter"), "dear").unwrap();
+        let refusal = DemoStore::start(home.path()).unwrap_err().to_string();
+        assert!(refusal.contains("is something else"), "{refusal}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_address_stays_unless_it_is_taken_and_credentials_end_with_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let client = directory.path().join(CLIENT);
+        let store = DemoStore::start(directory.path()).unwrap();
+        let (endpoint, secret) = (store.endpoint.clone(), store.secret_key.clone());
+        assert!(endpoint.starts_with("http://127.0.0.1:"), "{endpoint}");
+        assert!(fs::read_to_string(&client).unwrap().contains(&secret));
+        drop(store);
+        assert!(!client.exists());
+        let store = DemoStore::start(directory.path()).unwrap();
+        assert_ne!(store.secret_key, secret);
+        let is_taken = || TcpListener::bind(&endpoint["http://".len()..]).is_err();
+        assert!(store.endpoint == endpoint || is_taken(), "{} was {endpoint}", store.endpoint);
+    }
+}
