@@ -32,7 +32,9 @@ pub trait Bucket: Send + Sync + 'static {
     fn naming(&self) -> &'static Naming;
 
     /// Which conditions the store honours, as far as is known.
-    fn promises(&self) -> Promises;
+    fn promises(&self) -> Promises {
+        Promises::NONE
+    }
 
     /// What the store was asked so far.
     fn asked(&self) -> Requests;
@@ -107,44 +109,48 @@ pub trait Bucket: Send + Sync + 'static {
     /// What is `beside` it is kept there and told by [`Bucket::head`]: its mark, so that a writer
     /// whose answer was lost knows his own write again, and what was there before.
     ///
+    /// A store that does not implement this, [`Self::upload`], [`Self::copy`] and [`Self::delete`] is
+    /// read-only and refuses them.
+    ///
     /// # Errors
     /// [`BucketError::ConditionFailed`] if the condition does not hold.
     fn put(
         &self,
-        key: &str,
-        body: Bytes,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object>;
+        _key: &str,
+        _body: Bytes,
+        _condition: &Condition,
+        _beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        Err(READ_ONLY)
+    }
 
     /// Begins an upload in parts. Nothing of it shows before [`Upload::complete`].
     fn upload(
         &self,
-        key: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Box<dyn Upload>>;
+        _key: &str,
+        _condition: &Condition,
+        _beside: WriteMetadata<'_>,
+    ) -> Result<Box<dyn Upload>> {
+        Err(READ_ONLY)
+    }
 
-    /// Copies a whole object inside the store, of any size, if the source has its ETag still
-    /// and the condition holds for the target. Of what is beside the source nothing is carried
-    /// along by itself.
+    /// Copies a whole object of any size inside the store.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] for either; [`BucketError::NotFound`] for the source.
-    fn copy(
-        &self,
-        source: &Object,
-        target: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object>;
+    /// [`BucketError::ConditionFailed`] if the source has another ETag by now or the condition does
+    /// not hold for the target; [`BucketError::NotFound`] for the source.
+    fn copy(&self, _copy: CopyRequest<'_>) -> Result<Object> {
+        Err(READ_ONLY)
+    }
 
     /// Removes an object. One that is not there is removed already, except with `expected`.
     ///
     /// # Errors
     /// [`BucketError::ConditionFailed`] if it is another one than `expected`, where the store
     /// honours that; some remove it all the same, see [`Promises::delete`].
-    fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()>;
+    fn delete(&self, _key: &str, _expected: Option<&ETag>) -> Result<()> {
+        Err(READ_ONLY)
+    }
 
     /// Throws away what the store keeps of deleted objects whose keys begin so: their versions and
     /// delete markers. For keys that nobody else can have.
@@ -177,6 +183,29 @@ pub trait Bucket: Send + Sync + 'static {
                 }
             }
         }
+    }
+}
+
+/// How a store that is only read refuses a change.
+const READ_ONLY: BucketError = BucketError::Unsupported { what: "be written to" };
+
+/// A copy inside the store.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyRequest<'a> {
+    /// The object, which must still have its ETag.
+    pub source: &'a Object,
+    /// The key of the copy.
+    pub target: &'a str,
+    /// What has to hold of the object under that key.
+    pub condition: &'a Condition,
+    /// The metadata of the copy; none is copied from the source.
+    pub beside: WriteMetadata<'a>,
+}
+
+impl<'a> CopyRequest<'a> {
+    /// A copy without metadata.
+    pub fn new(source: &'a Object, target: &'a str, condition: &'a Condition) -> Self {
+        Self { source, target, condition, beside: WriteMetadata::NONE }
     }
 }
 

@@ -32,7 +32,6 @@ mod memory;
 mod naming;
 mod object_metadata;
 mod origin;
-pub mod private;
 mod probe;
 #[cfg(feature = "remote")]
 mod remote;
@@ -44,7 +43,8 @@ mod web;
 
 pub(crate) use bucket::PARTS_AT_ONCE;
 pub use bucket::{
-    Bucket, BucketIdentity, Condition, ETag, Entry, Listing, Object, Pages, Promises, Upload,
+    Bucket, BucketIdentity, Condition, CopyRequest, ETag, Entry, Listing, Object, Pages, Promises,
+    Upload,
 };
 pub use budget::{Budget, Prices};
 pub use checksum::{Algorithm, Checksum};

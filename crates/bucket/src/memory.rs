@@ -4,8 +4,8 @@
 //! One lock, of everything; it is never held while a fault makes a caller wait.
 
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Listing, Naming, Object,
-    ObjectMetadata, Pages, Promises, Requests, Result, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Entry, Listing,
+    Naming, Object, ObjectMetadata, Pages, Promises, Requests, Result, Upload, WriteMetadata,
 };
 use bytes::{Bytes, BytesMut};
 use ogive_origin::Time;
@@ -403,13 +403,8 @@ impl Bucket for MemoryBucket {
         }))
     }
 
-    fn copy(
-        &self,
-        source: &Object,
-        target: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object> {
+    fn copy(&self, copy: CopyRequest<'_>) -> Result<Object> {
+        let CopyRequest { source, target, condition, beside } = copy;
         self.naming().made(target)?;
         let fault = self.request(Operation::Copy)?;
         let mut state = self.state.lock();

@@ -8,7 +8,7 @@
 //! versions, if that is allowed. Those of a probe that was cut off stay and may be removed by
 //! anybody.
 
-use crate::{Bucket, BucketError, Condition, ETag, Promises, Result, WriteMetadata};
+use crate::{Bucket, BucketError, Condition, CopyRequest, ETag, Promises, Result, WriteMetadata};
 use bytes::Bytes;
 
 /// Tries all conditions below a prefix, which is empty or ends in a slash.
@@ -59,9 +59,9 @@ fn try_all(bucket: &dyn Bucket, first: &str, second: &str) -> Result<Promises> {
     let overwrite = is_refused(put(second, "again", &matches))?;
     // A copy is an upload in parts, of which the only one may be short.
     let source = bucket.head(first)?;
-    let upload_create =
-        is_refused(bucket.copy(&source, second, &Condition::Absent, WriteMetadata::NONE))?;
-    let upload_overwrite = is_refused(bucket.copy(&source, second, &matches, WriteMetadata::NONE))?;
+    let copy = |condition| bucket.copy(CopyRequest::new(&source, second, condition));
+    let upload_create = is_refused(copy(&Condition::Absent))?;
+    let upload_overwrite = is_refused(copy(&matches))?;
     // Last: where it is done, the object is gone.
     let delete = is_refused(bucket.delete(second, Some(&stale)))?;
     Ok(Promises { create, overwrite, upload_create, upload_overwrite, delete })

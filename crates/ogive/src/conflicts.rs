@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use ogive_bucket::journal::{self, Conflict};
-use ogive_bucket::private;
 use ogive_text::one_line;
 
 use crate::exit::{self, Refusal};
@@ -131,14 +130,14 @@ fn create(directory: &Path, key: &str) -> Result<(File, PathBuf)> {
     let wanted = place(directory, key);
     let context = || format!("cannot create {}", wanted.display());
     let parent = wanted.parent().unwrap_or(directory);
-    private::create_directories(parent).with_context(context)?;
+    ogive_private::create_directories(parent).with_context(context)?;
     for number in 0_u32.. {
         let mut path = wanted.clone().into_os_string();
         if number > 0 {
             path.push(format!(".{number}"));
         }
         let path = PathBuf::from(path);
-        match private::create_new(&path) {
+        match ogive_private::create_new(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error).with_context(context),

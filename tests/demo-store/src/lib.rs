@@ -9,7 +9,7 @@
 //!   it. A directory that is not empty and has no such file is refused and stays untouched.
 //! - The port stays the same over runs, unless another program has taken it: the stage of a mount
 //!   belongs to one address.
-//! - It knows nothing of ogive, so the tests of any crate may use it.
+//! - It knows nothing of mounts and buckets, so the tests of any crate may use it.
 //!
 //! # Threads
 //! Two, named `demo_store`, sleep in epoll_wait(2). Up to 16 more read and write files.
@@ -24,10 +24,9 @@ use rustix::fs::{FlockOperation, flock};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use service::Service;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +101,7 @@ impl DemoStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = create_new(&path)?;
+        let mut file = ogive_private::create_new(&path)?;
         writeln!(file, "# For S3 clients while the store runs; the bucket is s3://{BUCKET}")?;
         for (name, value) in self.variables() {
             writeln!(file, "export {name}={value}")?;
@@ -164,7 +163,7 @@ async fn serve(listener: TcpListener, service: S3Service) {
 /// Makes a directory this store's, or finds that it is. Returns its mark, locked, and the port of
 /// the last run; 0 if there was none.
 fn take(directory: &Path) -> io::Result<(File, u16)> {
-    create_directories(directory)?;
+    ogive_private::create_directories(directory)?;
     let path = directory.join(MARK);
     if !path.exists() && fs::read_dir(directory)?.next().is_some() {
         return Err(io::Error::other(format!(
@@ -172,24 +171,13 @@ fn take(directory: &Path) -> io::Result<(File, u16)> {
              that is empty or does not exist yet"
         )));
     }
-    let mut options = OpenOptions::new();
-    options.mode(0o600).read(true).write(true).create(true).truncate(false);
-    let mut mark = options.open(&path)?;
+    let mut options = ogive_private::options();
+    let mut mark = options.read(true).write(true).create(true).truncate(false).open(&path)?;
     flock(&mark, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| io::Error::other("another store serves it; end that one first"))?;
     let mut port = String::new();
     (&mut mark).take(64).read_to_string(&mut port)?;
     Ok((mark, port.trim().parse().unwrap_or(0)))
-}
-
-/// Creates a file that only this user may read, and opens it for reading and writing.
-fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().mode(0o600).read(true).write(true).create_new(true).open(path)
-}
-
-/// Creates a directory that only this user may enter, and those above it, where they are missing.
-fn create_directories(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 //! The lock of the state is a leaf. It is held across the rename or removal of a file, so that
 //! HEAD and GET agree, and across no other I/O. A change of a key first enters it in `changing`.
 
-use crate::{create_directories, create_new};
+use ogive_private::{create_directories, create_new};
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};

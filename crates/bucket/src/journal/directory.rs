@@ -10,7 +10,6 @@ use super::staged_log::StagedLog;
 use super::state::State;
 use super::tree::{TreeKey, TreeLog};
 use super::upload::UploadLog;
-use crate::private;
 use ogive_l2::{Cipher, MasterKey};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -440,7 +439,7 @@ pub(super) fn logs_in(directory: &Path) -> Result<Vec<(u64, PathBuf)>, JournalEr
 }
 
 pub(super) fn make_directory(path: &Path) -> Result<(), JournalError> {
-    private::create_directories(path)
+    ogive_private::create_directories(path)
         .map_err(|error| JournalError::io("cannot make the directory", path, error))
 }
 
@@ -449,7 +448,7 @@ pub(super) fn open_directory(path: &Path) -> Result<File, JournalError> {
 }
 
 fn create_new(path: &Path) -> Result<File, JournalError> {
-    private::create_new(path).map_err(|error| JournalError::io("cannot create", path, error))
+    ogive_private::create_new(path).map_err(|error| JournalError::io("cannot create", path, error))
 }
 
 /// A directory without identity must be empty, or it is somebody's.
@@ -468,7 +467,7 @@ pub(super) fn refuse_what_is_no_journal(path: &Path) -> Result<(), JournalError>
 
 pub(super) fn lock(path: &Path) -> Result<Lock, JournalError> {
     let name = path.join(LOCK);
-    let mut options = private::options();
+    let mut options = ogive_private::options();
     options.read(true).write(true).create(true).truncate(false);
     let file =
         options.open(&name).map_err(|error| JournalError::io("cannot open", &name, error))?;

@@ -9,7 +9,6 @@ use super::error::JournalError;
 use ogive_l2::{KdfParameters, KeySource, MasterKey};
 use std::fs::File;
 
-use crate::private;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -84,7 +83,7 @@ fn make(path: &Path, parameters: KdfParameters) -> Result<[u8; 32], JournalError
     getrandom::fill(&mut salt).map_err(JournalError::Random)?;
     let KdfParameters { memory_kib, passes, lanes } = parameters;
     let digits: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut file = private::create(&draft).map_err(error)?;
+    let mut file = ogive_private::create(&draft).map_err(error)?;
     writeln!(file, "{FIRST_LINE}\n{memory_kib}\n{passes}\n{lanes}\n{digits}").map_err(error)?;
     file.sync_all().map_err(error)?;
     std::fs::rename(&draft, &name).map_err(error)?;

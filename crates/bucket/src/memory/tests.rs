@@ -128,6 +128,6 @@ fn an_upload_is_its_parts_in_order_and_shows_when_complete() {
     let mut upload = bucket.upload("k", &Condition::None, WriteMetadata::NONE).unwrap();
     assert_eq!(upload.copy_part(&source, 2..5).unwrap_err(), failed("source"));
     upload.abort().unwrap();
-    let copied = bucket.copy(&source, "copy", &Condition::Absent, WriteMetadata::NONE);
+    let copied = bucket.copy(CopyRequest::new(&source, "copy", &Condition::Absent));
     assert_eq!((copied.unwrap_err(), bucket.open_uploads()), (failed("source"), 0));
 }

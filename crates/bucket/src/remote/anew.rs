@@ -6,7 +6,7 @@
 
 use super::fetching::pause;
 use super::{RETRIES, RemoteBucket, Shared};
-use crate::{Bucket as _, BucketError, Condition, ETag, Object, Result, WriteMetadata};
+use crate::{Bucket as _, BucketError, Condition, CopyRequest, ETag, Object, Result};
 
 /// Whether nothing was done, and the store may do it the next time.
 fn is_to_be_done_anew(error: &BucketError) -> bool {
@@ -24,7 +24,8 @@ impl Shared {
     }
 
     /// Whether a copy may go well, by what is under both keys.
-    fn may_copy(&self, source: &Object, target: &str, condition: &Condition) -> Result<bool> {
+    fn may_copy(&self, copy: CopyRequest<'_>) -> Result<bool> {
+        let CopyRequest { source, target, condition, .. } = copy;
         let there = self.look(target)?;
         let holds = match condition {
             Condition::None => true,
@@ -39,20 +40,14 @@ impl Shared {
 
 impl RemoteBucket {
     /// Copies an object in parts, anew as often as the store wants that.
-    pub(super) fn copy_anew(
-        &self,
-        source: &Object,
-        target: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object> {
+    pub(super) fn copy_anew(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let mut tries = 0;
         loop {
-            let error = match self.copy_in_parts(source, target, condition, beside) {
+            let error = match self.copy_in_parts(copy) {
                 Err(error) if is_to_be_done_anew(&error) && tries < RETRIES => error,
                 done => return done,
             };
-            if !self.shared.may_copy(source, target, condition)? {
+            if !self.shared.may_copy(copy)? {
                 return Err(error);
             }
             log::info!("copied anew: {error}");
@@ -61,13 +56,8 @@ impl RemoteBucket {
         }
     }
 
-    fn copy_in_parts(
-        &self,
-        source: &Object,
-        target: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object> {
+    fn copy_in_parts(&self, copy: CopyRequest<'_>) -> Result<Object> {
+        let CopyRequest { source, target, condition, beside } = copy;
         let mut upload = self.upload(target, condition, beside)?;
         match upload.copy_part(source, 0..source.size_bytes) {
             Ok(()) => upload.complete(),

@@ -21,6 +21,7 @@
 //! # Locks
 //! One for each signer, held while credentials are looked for: all who sign wait for one answer.
 
+use super::limits::SAID_BYTES_MAX;
 use super::variable;
 use futures_util::future::try_join;
 use opendal::HttpTransporter;
@@ -50,9 +51,6 @@ pub(super) const PAUSE: Duration = Duration::from_secs(20);
 const BEFORE_ITS_END: Duration = Duration::from_secs(120);
 /// How long a program may take, if the request that waits for it may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What a program may say, in bytes.
-const SAID_BYTES_MAX: u64 = 64 << 10;
 
 /// The places where the AWS command line looks, in its order.
 #[derive(Debug)]

@@ -14,7 +14,8 @@ use opendal_http_transport_reqwest::ReqwestTransport;
 use std::future::Future;
 use std::time::Duration;
 
-/// What is read of an error, of an answer to a write, and of credentials, in bytes.
+/// What is read of an error, of an answer to a write, of credentials, and of what a program of
+/// credentials prints, in bytes.
 pub(super) const SAID_BYTES_MAX: u64 = 64 << 10;
 /// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
 pub(super) const PAGE_BYTES_MAX: u64 = 32 << 20;

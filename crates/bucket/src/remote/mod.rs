@@ -40,8 +40,8 @@ use crate::clients::{Clients, Proxy};
 use crate::journal::Journal;
 use crate::requests::Counters;
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Fetch, Listing, Naming, Object,
-    Pages, Promises, Requests, Result, Taker, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Fetch, Listing,
+    Naming, Object, Pages, Promises, Requests, Result, Taker, Upload, WriteMetadata,
 };
 use answers::translate;
 use bytes::Bytes;
@@ -423,13 +423,8 @@ impl Bucket for RemoteBucket {
         }))
     }
 
-    fn copy(
-        &self,
-        source: &Object,
-        target: &str,
-        condition: &Condition,
-        beside: WriteMetadata<'_>,
-    ) -> Result<Object> {
+    fn copy(&self, copy: CopyRequest<'_>) -> Result<Object> {
+        let CopyRequest { source, target, condition, beside } = copy;
         // Not the store's copy of a whole object: stores ignore a condition on its target, and the
         // library sends none for its source. An upload of copied parts keeps to both.
         if source.key.ends_with('/') {
@@ -443,7 +438,7 @@ impl Bucket for RemoteBucket {
             }
             return self.put(target, Bytes::new(), condition, beside);
         }
-        self.copy_anew(source, target, condition, beside)
+        self.copy_anew(copy)
     }
 
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {

@@ -19,7 +19,8 @@
 use super::upload::StagedError;
 use crate::journal::{Journal, TreeKey, TreeLog, WriteId};
 use crate::{
-    Bucket, BucketError, Condition, ETag, Entry, Listing, Object, ObjectMetadata, WriteMetadata,
+    Bucket, BucketError, Condition, CopyRequest, ETag, Entry, Listing, Object, ObjectMetadata,
+    WriteMetadata,
 };
 use ogive_origin::{Errno, Time};
 use std::ops::ControlFlow;
@@ -252,7 +253,8 @@ fn copy_all(
         let from = source(log, key);
         let mark_text = mark.to_string();
         let beside = WriteMetadata::marked(&mark_text).with(kept.as_deref());
-        match bucket.copy(&from, &to, &condition, beside) {
+        match bucket.copy(CopyRequest { source: &from, target: &to, condition: &condition, beside })
+        {
             Ok(_) => {}
             Err(error) if error.is_in_doubt() => {
                 if !look(bucket, &to)?.is_some_and(|object| is_marked(&object, mark)) {

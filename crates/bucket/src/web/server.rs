@@ -7,8 +7,8 @@ use crate::error::in_words;
 use crate::keys;
 use crate::requests::{Counters, Kind};
 use crate::{
-    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Naming, Object, Pages,
-    Promises, Requests, Result, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, ETag, Entry, Listing, Naming, Object, Pages, Requests,
+    Result,
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -423,10 +423,6 @@ impl Bucket for WebBucket {
         &Naming::WEB
     }
 
-    fn promises(&self) -> Promises {
-        Promises::NONE
-    }
-
     fn asked(&self) -> Requests {
         self.counters.read()
     }
@@ -463,22 +459,6 @@ impl Bucket for WebBucket {
             }
         }
         Ok(at - range.start)
-    }
-
-    fn put(&self, _: &str, _: Bytes, _: &Condition, _: WriteMetadata<'_>) -> Result<Object> {
-        Err(refuse("be written to"))
-    }
-
-    fn upload(&self, _: &str, _: &Condition, _: WriteMetadata<'_>) -> Result<Box<dyn Upload>> {
-        Err(refuse("be written to"))
-    }
-
-    fn copy(&self, _: &Object, _: &str, _: &Condition, _: WriteMetadata<'_>) -> Result<Object> {
-        Err(refuse("be written to"))
-    }
-
-    fn delete(&self, _: &str, _: Option<&ETag>) -> Result<()> {
-        Err(refuse("be written to"))
     }
 
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {

@@ -5,7 +5,9 @@ use super::bucket;
 use super::store::{Answer, Fault, Step, Store};
 use ogive_bucket::journal::{Base, Journal, OpenOptions};
 use ogive_bucket::staged::{Limits, Options, StagedFile};
-use ogive_bucket::{Bucket, Condition, Listing, Promises, RemoteBucket, StoreKind, WriteMetadata};
+use ogive_bucket::{
+    Bucket, Condition, CopyRequest, Listing, Promises, RemoteBucket, StoreKind, WriteMetadata,
+};
 use ogive_l2::MasterKey;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -160,7 +162,9 @@ impl Work {
                 store.body(key)
             }
             Self::Copy => {
-                bucket.copy(&object.unwrap(), "to", &Condition::Absent, none).map_err(said)?;
+                let (source, condition) = (&object.unwrap(), &Condition::Absent);
+                let copy = CopyRequest { source, target: "to", condition, beside: none };
+                bucket.copy(copy).map_err(said)?;
                 store.body("to")
             }
             Self::Delete | Self::DeleteIf => {

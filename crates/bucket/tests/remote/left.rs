@@ -3,7 +3,7 @@
 use super::bucket;
 use super::store::{Answer, Fault, Step, Store, now};
 use ogive_bucket::journal::{Journal, OpenOptions, Opened};
-use ogive_bucket::{Bucket as _, Condition, RemoteBucket, WriteMetadata};
+use ogive_bucket::{Bucket as _, Condition, CopyRequest, RemoteBucket};
 use ogive_l2::MasterKey;
 use std::path::Path;
 
@@ -94,7 +94,7 @@ fn a_store_with_another_clock_has_ours_found() {
     for answer in [Answer::Reset, Answer::Error(500, "InternalError")].into_iter().cycle().take(5) {
         store.doom(Step::Begin, Fault { answer, is_done: true });
     }
-    bucket.copy(&source, "k", &Condition::Absent, WriteMetadata::NONE).unwrap_err();
+    bucket.copy(CopyRequest::new(&source, "k", &Condition::Absent)).unwrap_err();
     drop((bucket, opened));
     assert_eq!(store.uploads().len(), 5);
     let mut opened = journal(directory.path());

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_capture::Subject;
 
 use self::args::CaptureArgs;
@@ -50,7 +49,7 @@ fn write_out(path: &Path, packed: &[u8]) -> Result<()> {
     if path.as_os_str() == "-" {
         return std::io::stdout().lock().write_all(packed).context("cannot write the capture");
     }
-    let mut file = private::create_new(path)
+    let mut file = ogive_private::create_new(path)
         .with_context(|| format!("cannot create {}; name a new file with -o", path.display()))?;
     file.write_all(packed).with_context(|| format!("cannot write {}", path.display()))
 }

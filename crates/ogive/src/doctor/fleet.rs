@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_doctor::bundle::{self, Loader};
 use ogive_doctor::fleet::{Fleet, Host, Unread};
 use ogive_doctor::report;
@@ -37,7 +36,7 @@ pub(super) fn run(rules: &RuleSet, args: &DoctorArgs) -> Result<u8> {
     match &args.html {
         Some(path) if path.as_os_str() == "-" => print(&report::fleet_html(&fleet))?,
         Some(path) => {
-            private::write(path, report::fleet_html(&fleet))
+            ogive_private::write(path, report::fleet_html(&fleet))
                 .with_context(|| format!("cannot write {}", path.display()))?;
             print(&format!("{}\n", fleet.sentence()))?;
         }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_capture::Subject;
 use ogive_doctor::bundle::{Loaded, Loader};
 use ogive_doctor::diagnose::VerdictKind;
@@ -189,7 +188,7 @@ fn write_page(path: &Path, page: &str, diagnosis: &ogive_doctor::Diagnosis) -> R
     if path.as_os_str() == "-" {
         return print(page);
     }
-    private::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    ogive_private::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     print(&format!("{}\n", diagnosis.verdict.sentence))
 }
 

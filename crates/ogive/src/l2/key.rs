@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use log::warn;
-use ogive_bucket::private;
 use ogive_l2::{Cipher, KDF_WORK_MAX_KIB, KdfParameters, KeySource, MasterKey};
 use zeroize::Zeroizing;
 
@@ -197,11 +196,11 @@ fn own_key(directory: &Path) -> Result<MasterKey> {
         return from_file(&path);
     }
     let context = || format!("cannot keep a key in {}; give --key-file", directory.display());
-    private::create_directories(directory).with_context(context)?;
+    ogive_private::create_directories(directory).with_context(context)?;
     let key = MasterKey::random().with_context(context)?;
     // Under another name first, so that no crash leaves half a key.
     let draft = directory.join(format!("l2.key.{}", std::process::id()));
-    let mut file = private::create_new(&draft).with_context(context)?;
+    let mut file = ogive_private::create_new(&draft).with_context(context)?;
     file.write_all(key.expose()).and_then(|()| file.sync_all()).with_context(context)?;
     // Somebody may have been quicker; then that key is the one.
     let linked = std::fs::hard_link(&draft, &path);

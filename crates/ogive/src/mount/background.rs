@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use ogive_bucket::private;
 use zeroize::Zeroizing;
 
 use super::paths;
@@ -99,7 +98,7 @@ pub(crate) fn announce() -> io::Result<()> {
 
 /// Opens the log file to write on at its end; a new one is for this user alone.
 pub(crate) fn open_log_file(path: &Path) -> Result<File, Refusal> {
-    private::options().append(true).create(true).open(path).map_err(|error| {
+    ogive_private::options().append(true).create(true).open(path).map_err(|error| {
         let reason = paths::reason(&error);
         Refusal::new(
             exit::FAILURE,

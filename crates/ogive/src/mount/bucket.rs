@@ -233,7 +233,6 @@ impl BucketSource {
                 Offline::Stale => timeout.map(|timeout| timeout * 3 / 4),
                 Offline::Error => timeout,
             },
-            ..RemoteOptions::default()
         };
         let origin = OriginOptions {
             prefix,

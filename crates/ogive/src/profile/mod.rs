@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_profile::live::{self, LiveError, Request, Target};
 use ogive_profile::read::{self, Options};
 use ogive_profile::roles::Roles;
@@ -203,7 +202,7 @@ fn write_one(path: &Path, output: Output, page: &Page<'_>) -> Result<()> {
         return out.flush().context("cannot write to standard output");
     }
     let place = || format!("cannot write {}", path.display());
-    let file = private::options()
+    let file = ogive_private::options()
         .write(true)
         .create(true)
         .truncate(true)

@@ -14,7 +14,6 @@ use std::io::{self, Write as _};
 use std::thread;
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_sim::curve::curve_sizes;
 use ogive_sim::{CurvePlan, Plan, PolicyName, replay};
 
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<u8> {
         [(&args.svg, Answer::svg as fn(&Answer) -> String), (&args.html, page::html)]
     {
         if let Some(path) = path {
-            private::write(path, make(&answer))
+            ogive_private::write(path, make(&answer))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }

@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_kstat::trace::{Event, HEADER_BYTES, RECORD_BYTES};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -32,7 +31,7 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
     let mut out: Box<dyn Write> = if output == Path::new("-") {
         Box::new(io::stdout())
     } else {
-        let file = private::create(output);
+        let file = ogive_private::create(output);
         Box::new(file.with_context(|| format!("cannot write {}", output.display()))?)
     };
     let stop = Arc::new(AtomicBool::new(false));

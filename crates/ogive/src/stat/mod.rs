@@ -14,7 +14,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use ogive_bucket::private;
 use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report, Snapshot};
 use ogive_kstat::{Source, tree};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -263,7 +262,8 @@ fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
 fn output(args: &StatArgs) -> Result<Box<dyn Write>> {
     Ok(match &args.output {
         Some(path) => Box::new(
-            private::create(path).with_context(|| format!("cannot write {}", path.display()))?,
+            ogive_private::create(path)
+                .with_context(|| format!("cannot write {}", path.display()))?,
         ),
         None => Box::new(io::stdout()),
     })

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use ogive_bucket::private;
 use ogive_watch::week::{Unusable, Week};
 
 use crate::exit::{self, Refusal};
@@ -31,7 +30,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<Week> {
 
 fn usual() -> Result<PathBuf> {
     let directory = state::directory("the history", "--history=FILE")?;
-    private::create_directories(&directory).map_err(|error| {
+    ogive_private::create_directories(&directory).map_err(|error| {
         let text = format!("cannot make {}: {error}", directory.display());
         Refusal::new(exit::FAILURE, text).hint("--history=FILE keeps the history elsewhere")
     })?;

@@ -9,7 +9,7 @@ use super::object::{OpenObject, Place};
 use super::{Wants, Writing, is_strong};
 use crate::journal::{Base, WriteId};
 use crate::staged::{RenameError, delete_if_same, refusal, rename_directory};
-use crate::{BucketError, Condition, Object, WriteMetadata};
+use crate::{BucketError, Condition, CopyRequest, Object, WriteMetadata};
 use ogive_origin::{Errno, Result};
 use parking_lot::RwLockWriteGuard;
 use std::ops::ControlFlow;
@@ -146,7 +146,12 @@ impl Writing {
             !self.options.staged.is_only_writer && refusal(&promises, &base, in_parts).is_some()
         };
         let done = if !is_refused(true) {
-            self.bucket.copy(object, to, &condition, beside)
+            self.bucket.copy(CopyRequest {
+                source: object,
+                target: to,
+                condition: &condition,
+                beside,
+            })
         } else if object.size_bytes <= self.options.staged.put_instead_max_bytes {
             let bytes = self.whole(object)?;
             self.bucket.put(to, bytes.into(), &condition, beside)

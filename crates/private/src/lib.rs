@@ -1,12 +1,12 @@
-//! Files and directories that this user alone may read: they show what users have, and a umask
-//! that lets others read does not change that.
+//! Files and directories that only this user may read, whatever the umask allows: they show what
+//! users have.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// How to open such a file; a new one is for this user alone.
+/// Options for open(2) that create a private file, where they create one.
 #[must_use]
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -14,7 +14,7 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// Opens a file to write it anew, and makes it where there is none.
+/// Opens a file for writing, empties it, and creates it if it does not exist.
 ///
 /// # Errors
 /// Those of open(2).
@@ -22,7 +22,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     options().write(true).create(true).truncate(true).open(path)
 }
 
-/// Makes a file that is not there yet, to read and to write.
+/// Creates a file that does not exist yet, for reading and writing.
 ///
 /// # Errors
 /// Those of open(2).
@@ -38,7 +38,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     create(path)?.write_all(bytes.as_ref())
 }
 
-/// Makes a directory, and those above it, where there is none.
+/// Creates a directory, and those above it, where they are missing.
 ///
 /// # Errors
 /// Those of mkdir(2).
