@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Keys are whole keys of the bucket, without the prefix of a mount taken off, and end in no
 //!   slash except for the markers of directories. [`Bucket`] translates nothing in them: a key that
-//!   the store would not keep as it is ([`Bucket::naming`]) fails with [`BucketError::BadKey`] and
+//!   the store would not keep as it is ([`Bucket::rules`]) fails with [`BucketError::BadKey`] and
 //!   never reaches another object.
 //! - Conditions are the store's: a call whose condition does not hold changes nothing. Whether a
 //!   store keeps to that is what [`Bucket::promises`] says; what it does not honour is sent all the
@@ -15,7 +15,8 @@
 
 use crate::object_metadata::{BLOB_TYPE, LEASE};
 use crate::{
-    BucketError, Checksum, Fetch, Naming, ObjectMetadata, Requests, Result, Taker, WriteMetadata,
+    BucketError, Checksum, Fetch, FetchSink, KeyRules, ObjectMetadata, Requests, Result,
+    WriteMetadata,
 };
 use bytes::Bytes;
 use ogive_origin::{ReadAhead, Time};
@@ -29,7 +30,7 @@ pub trait Bucket: Send + Sync + 'static {
     fn identity(&self) -> BucketIdentity;
 
     /// Which keys it keeps as they are.
-    fn naming(&self) -> &'static Naming;
+    fn key_rules(&self) -> &'static KeyRules;
 
     /// Which conditions the store honours, as far as is known.
     fn promises(&self) -> Promises {
@@ -77,7 +78,7 @@ pub trait Bucket: Send + Sync + 'static {
 
     /// Reads in the background what [`Bucket::get`] reads, if [`Bucket::fetches_in_background`];
     /// otherwise on the calling thread, before this returns.
-    fn fetch(&self, fetch: Fetch, mut taker: Box<dyn Taker>) {
+    fn fetch(&self, fetch: Fetch, mut taker: Box<dyn FetchSink>) {
         let Fetch { key, range, expected, .. } = fetch;
         let given = self.get(&key, range, expected.as_ref(), &mut |piece| taker.piece(piece));
         taker.end(given);

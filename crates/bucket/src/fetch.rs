@@ -21,7 +21,7 @@ pub struct Fetch {
 }
 
 /// Who takes what was read. It must not block, and may begin another fetch.
-pub trait Taker: Send {
+pub trait FetchSink: Send {
     /// The next bytes, in order. After `Break` no more are wanted.
     fn piece(&mut self, bytes: Bytes) -> ControlFlow<()>;
 

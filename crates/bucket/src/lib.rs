@@ -20,23 +20,23 @@
 
 mod bounded;
 mod bucket;
-mod budget;
 mod checksum;
-#[cfg(feature = "remote")]
-mod clients;
+mod cost;
 mod error;
 mod fetch;
+#[cfg(feature = "remote")]
+mod http_clients;
 pub mod journal;
+mod key_rules;
 mod keys;
 mod memory;
-mod naming;
 mod object_metadata;
 mod origin;
 mod probe;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "what is sent over HTTP is counted"))]
-mod requests;
+mod request_counters;
 pub mod staged;
 #[cfg(feature = "index")]
 mod web;
@@ -46,19 +46,19 @@ pub use bucket::{
     Bucket, BucketIdentity, Condition, CopyRequest, ETag, Entry, Listing, Object, Pages, Promises,
     Upload,
 };
-pub use budget::{Budget, Prices};
 pub use checksum::{Algorithm, Checksum};
+pub use cost::{Budget, Prices};
 pub use error::BucketError;
-pub use fetch::{Fetch, Taker};
+pub use fetch::{Fetch, FetchSink};
+pub use key_rules::KeyRules;
 pub use memory::{Fault, Gate, MemoryBucket, Operation};
-pub use naming::Naming;
 pub use object_metadata::{ObjectMetadata, WriteMetadata};
 pub use origin::WriteOptions;
 pub use origin::{BucketOrigin, Chmod, Convention, Directory, File, Node, OriginOptions};
 pub use probe::probe;
 #[cfg(feature = "remote")]
 pub use remote::{RemoteBucket, RemoteOptions, Renewal, StoreKind};
-pub use requests::Requests;
+pub use request_counters::Requests;
 #[cfg(feature = "remote")]
 pub use web::WebBucket;
 #[cfg(feature = "index")]

@@ -4,8 +4,8 @@
 //! One lock, of everything; it is never held while a fault makes a caller wait.
 
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Entry, Listing,
-    Naming, Object, ObjectMetadata, Pages, Promises, Requests, Result, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Entry, KeyRules,
+    Listing, Object, ObjectMetadata, Pages, Promises, Requests, Result, Upload, WriteMetadata,
 };
 use bytes::{Bytes, BytesMut};
 use ogive_origin::Time;
@@ -91,7 +91,7 @@ pub struct MemoryBucket {
 struct State {
     objects: BTreeMap<String, Stored>,
     promises: Promises,
-    naming: &'static Naming,
+    rules: &'static KeyRules,
     takes_even_parts_only: bool,
     faults: HashMap<Operation, VecDeque<Fault>>,
     requests: HashMap<Operation, u64>,
@@ -133,7 +133,7 @@ impl MemoryBucket {
         let state = State {
             objects: BTreeMap::new(),
             promises: Promises::ALL,
-            naming: &Naming::S3,
+            rules: &KeyRules::S3,
             takes_even_parts_only: false,
             faults: HashMap::new(),
             requests: HashMap::new(),
@@ -150,8 +150,8 @@ impl MemoryBucket {
     }
 
     /// Says which keys it keeps as they are from now on.
-    pub fn name_as(&self, naming: &'static Naming) {
-        self.state.lock().naming = naming;
+    pub fn set_key_rules(&self, rules: &'static KeyRules) {
+        self.state.lock().rules = rules;
     }
 
     /// From now on parts are of one length, but for a shorter one at the end.
@@ -301,8 +301,8 @@ impl Bucket for MemoryBucket {
         BucketIdentity { endpoint: "memory:".to_owned(), bucket: "test".to_owned() }
     }
 
-    fn naming(&self) -> &'static Naming {
-        self.state.lock().naming
+    fn key_rules(&self) -> &'static KeyRules {
+        self.state.lock().rules
     }
 
     fn promises(&self) -> Promises {
@@ -376,7 +376,7 @@ impl Bucket for MemoryBucket {
         condition: &Condition,
         beside: WriteMetadata<'_>,
     ) -> Result<Object> {
-        self.naming().made(key)?;
+        self.key_rules().creatable(key)?;
         let fault = self.request(Operation::Put)?;
         let mut state = self.state.lock();
         state.check(key, condition, false)?;
@@ -390,7 +390,7 @@ impl Bucket for MemoryBucket {
         condition: &Condition,
         beside: WriteMetadata<'_>,
     ) -> Result<Box<dyn Upload>> {
-        self.naming().made(key)?;
+        self.key_rules().creatable(key)?;
         let fault = self.request(Operation::Begin)?;
         answer((), fault)?;
         self.state.lock().uploads += 1;
@@ -405,7 +405,7 @@ impl Bucket for MemoryBucket {
 
     fn copy(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let CopyRequest { source, target, condition, beside } = copy;
-        self.naming().made(target)?;
+        self.key_rules().creatable(target)?;
         let fault = self.request(Operation::Copy)?;
         let mut state = self.state.lock();
         let body = state.find(&source.key, source.etag.as_ref())?.body.clone();

@@ -41,7 +41,7 @@ fn keys_that_cannot_be_shown_are_remembered_up_to_a_bound() {
     }
     let origin = origin(&bucket, LONG);
     for directory in 0..=NAMELESS_MAX / 1000 {
-        origin.listing(&format!("{directory}/")).unwrap();
+        origin.whole_listing(&format!("{directory}/")).unwrap();
     }
     let mut remembered = 0;
     origin.hidden(&mut |_, _| remembered += 1);

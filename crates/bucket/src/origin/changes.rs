@@ -2,12 +2,12 @@
 
 use super::BucketOrigin;
 use super::directory::Item;
-use super::files::File;
-use super::names::Node;
+use super::nodes::Node;
+use super::open_file::File;
 use super::posix::Posix;
 use super::writing::Chmod;
 use super::writing::Wants;
-use crate::naming::NAME_BYTES_MAX;
+use crate::key_rules::NAME_BYTES_MAX;
 use crate::{Bucket, ObjectMetadata};
 use ogive_origin::{
     Attributes, Caller, Changes, Errno, FileKind, Found, OFlags, RenameFlags, Result, SetTime, Time,
@@ -30,15 +30,15 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let key = format!("{}{}", parent.key(), name.to_str().ok_or(Errno::INVAL)?);
         let stored = format!("{key}{end}");
-        self.bucket.naming().made(&stored).map_err(|error| self.errno(&error))?;
+        self.bucket.key_rules().creatable(&stored).map_err(|error| self.errno(&error))?;
         Ok(key)
     }
 
     /// What a name leads to now.
-    pub(super) fn there(&self, key: &str) -> Result<Option<Item>> {
+    pub(super) fn look_up_current(&self, key: &str) -> Result<Option<Item>> {
         match self.staged_at(key) {
             Some(staged) => Ok(Some(Item::File(staged))),
-            None => self.ask(key),
+            None => self.look_up(key),
         }
     }
 
@@ -51,7 +51,7 @@ impl<B: Bucket> BucketOrigin<B> {
         (mode, caller): (u32, Caller),
     ) -> Result<(Found<Node>, File)> {
         let key = self.key_to_make(parent, name, "")?;
-        if self.told(self.exists(&format!("{key}/")))? {
+        if self.or_errno(self.exists(&format!("{key}/")))? {
             return Err(if flags.contains(OFlags::EXCL) { Errno::EXIST } else { Errno::ISDIR });
         }
         let is_new = flags.contains(OFlags::EXCL);
@@ -67,7 +67,7 @@ impl<B: Bucket> BucketOrigin<B> {
         let kept =
             convention.is_on().then(|| convention.write(&ObjectMetadata::default(), &posix, false));
         let handle = self.writing()?.create(&key, is_new, Wants::of(flags), kept)?;
-        let node = self.names.node(&key);
+        let node = self.nodes.node(&key);
         let file = self.file(&node, handle);
         let found = self.found_as(&key, self.open_attributes(&file));
         Ok((found, file))
@@ -76,7 +76,7 @@ impl<B: Bucket> BucketOrigin<B> {
     /// Makes a directory.
     pub(super) fn make_directory(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         let key = self.key_to_make(parent, name, "/")?;
-        if self.there(&key)?.is_some() {
+        if self.look_up_current(&key)?.is_some() {
             return Err(Errno::EXIST);
         }
         self.writing()?.make_directory(&format!("{key}/"))?;
@@ -86,11 +86,11 @@ impl<B: Bucket> BucketOrigin<B> {
     /// Takes the name of a file away.
     pub(super) fn remove_file(&self, parent: &Node, name: &OsStr) -> Result<()> {
         let key = self.key_to_remove(parent, name)?;
-        if self.told(self.exists(&format!("{key}/")))? {
+        if self.or_errno(self.exists(&format!("{key}/")))? {
             return Err(Errno::ISDIR);
         }
         self.writing()?.remove(&key)?;
-        self.names.lose(&key);
+        self.nodes.lose(&key);
         Ok(())
     }
 
@@ -111,10 +111,10 @@ impl<B: Bucket> BucketOrigin<B> {
         let directory = format!("{key}/");
         match self.writing()?.remove_directory(&directory) {
             Ok(()) => {
-                self.names.lose_below(&directory);
+                self.nodes.lose_below(&directory);
                 Ok(())
             }
-            Err(Errno::NOENT) if self.there(&key)?.is_some() => Err(Errno::NOTDIR),
+            Err(Errno::NOENT) if self.look_up_current(&key)?.is_some() => Err(Errno::NOTDIR),
             Err(errno) => Err(errno),
         }
     }
@@ -131,13 +131,13 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let is_new = flags.contains(RenameFlags::NOREPLACE);
         let from = self.key_to_remove(from_parent, from_name)?;
-        let source = self.there(&from)?.ok_or(Errno::NOENT)?;
+        let source = self.look_up_current(&from)?.ok_or(Errno::NOENT)?;
         let end = if source == Item::Directory { "/" } else { "" };
         let to = self.key_to_make(to_parent, to_name, end)?;
         if from == to {
             return Ok(());
         }
-        let target = self.there(&to)?;
+        let target = self.look_up_current(&to)?;
         if is_new && target.is_some() {
             return Err(Errno::EXIST);
         }
@@ -147,16 +147,16 @@ impl<B: Bucket> BucketOrigin<B> {
             (Item::File(_), Some(Item::Directory)) => Err(Errno::ISDIR),
             (Item::File(_), _) => {
                 writing.rename((&from, &to), is_new)?;
-                self.names.lose(&from);
-                self.names.lose(&to);
+                self.nodes.lose(&from);
+                self.nodes.lose(&to);
                 Ok(())
             }
             (Item::Directory, _) => {
                 let (from, to) = (format!("{from}/"), format!("{to}/"));
                 let renamed = writing.rename_directory(&from, &to);
                 // Also after an error: some of it may have been done.
-                self.names.lose_below(&from);
-                self.names.lose_below(&to);
+                self.nodes.lose_below(&from);
+                self.nodes.lose_below(&to);
                 renamed
             }
         }
@@ -256,10 +256,10 @@ impl<B: Bucket> BucketOrigin<B> {
         let handle = file.and_then(File::handle);
         let object = match handle {
             Some(handle) => {
-                handle.note(&posix)?;
+                handle.update_metadata(&posix)?;
                 handle.look().object
             }
-            None => writing.note(node.key(), &posix)?.look().object,
+            None => writing.update_metadata(node.key(), &posix)?.look().object,
         };
         Ok(self.file_attributes(&object))
     }

@@ -8,19 +8,19 @@
 //! # Names
 //! A directory is a common prefix of keys, or the marker `name/`. Where an object has the name of a
 //! directory, the directory has it, and the object is hidden. Keys that cannot be names are hidden
-//! as well ([`crate::Naming`]). Both are counted.
+//! as well ([`crate::KeyRules`]). Both are counted.
 //!
 //! # Memory
-//! The names of all snapshots that somebody has are counted together ([`HeldNames`]), be they young
+//! The names of all snapshots that somebody has are counted together ([`NameBudget`]), be they young
 //! or of an open directory. A directory for which there is no room is read page by page
-//! ([`super::reading`]). What is kept because it is young has a smaller bound of its own.
+//! ([`super::directory_reader`]). What is kept because it is young has a smaller bound of its own.
 //!
 //! # Locks
 //! One, of the table of young snapshots; nothing is asked under it.
 
-use super::held_names::{HeldNames, Share};
+use super::name_budget::{NameBudget, NameShare};
 use crate::keys;
-use crate::{Bucket, Entry, Listing, Naming, Object, Pages, Result};
+use crate::{Bucket, Entry, KeyRules, Listing, Object, Pages, Result};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -60,7 +60,7 @@ pub(super) struct Snapshot {
     /// Which those are, and why: the first of them.
     pub(super) nameless: Vec<(Box<str>, &'static str)>,
     /// All of these, as far as they are counted.
-    share: Share,
+    share: NameShare,
 }
 
 /// An entry of a listing as a name in a directory.
@@ -73,8 +73,8 @@ pub(super) enum Named {
 }
 
 impl Named {
-    pub(super) fn of(naming: &Naming, prefix: &str, entry: Entry) -> Self {
-        match naming.name_in(prefix, entry.key()) {
+    pub(super) fn of(rules: &KeyRules, prefix: &str, entry: Entry) -> Self {
+        match rules.name_in(prefix, entry.key()) {
             Some(name) => {
                 let name = Box::from(name);
                 let is_directory = entry.key().ends_with('/');
@@ -84,7 +84,7 @@ impl Named {
                 }
             }
             None if entry.key() == prefix => Self::Own,
-            None => Self::Hidden(entry.key().into(), naming.why_nameless(prefix, entry.key())),
+            None => Self::Hidden(entry.key().into(), rules.why_nameless(prefix, entry.key())),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Snapshot {
     pub(super) fn take_most(
         bucket: &impl Bucket,
         prefix: &str,
-        held: &Arc<HeldNames>,
+        held: &Arc<NameBudget>,
     ) -> Result<Self> {
         Self::take(bucket, prefix, PAGES_MAX, held)
     }
@@ -110,18 +110,18 @@ impl Snapshot {
         bucket: &impl Bucket,
         prefix: &str,
         pages: usize,
-        held: &Arc<HeldNames>,
+        held: &Arc<NameBudget>,
     ) -> Result<Self> {
         let taken = Instant::now();
         let mut items = Vec::new();
         let (mut hidden, mut seen, mut is_whole) = (0, 0, true);
-        let (mut nameless, naming) = (Vec::new(), bucket.naming());
-        let mut share = Share::of(held);
+        let (mut nameless, rules) = (Vec::new(), bucket.key_rules());
+        let mut share = NameShare::of(held);
         let listing = Listing { prefix, delimited: true, page: PAGE };
         bucket.list(&listing, &mut |entry| {
             seen += 1;
             let has_room = share.grow();
-            match Named::of(naming, prefix, entry) {
+            match Named::of(rules, prefix, entry) {
                 Named::Shown(name, item) => items.push((name, item)),
                 Named::Own => {}
                 Named::Hidden(key, why) => {
@@ -217,14 +217,14 @@ impl Snapshot {
 
 /// Snapshots that may still be believed.
 #[derive(Debug)]
-pub(super) struct Young {
+pub(super) struct ListingCache {
     /// How long one may be believed.
     age_max: Duration,
     /// Those that are too old are kept as well, while there is room.
     keeps_old: AtomicBool,
     table: Mutex<Table>,
     /// Names of all snapshots that there are.
-    held: Arc<HeldNames>,
+    held: Arc<NameBudget>,
 }
 
 #[derive(Debug, Default)]
@@ -255,19 +255,19 @@ impl Table {
     }
 }
 
-impl Young {
+impl ListingCache {
     pub(super) fn new(age_max: Duration) -> Self {
         let (keeps_old, table, held) = (AtomicBool::new(false), Mutex::default(), Arc::default());
         Self { age_max, keeps_old, table, held }
     }
 
     /// Names of all snapshots that there are, young or not.
-    pub(super) fn held(&self) -> &Arc<HeldNames> {
+    pub(super) fn held(&self) -> &Arc<NameBudget> {
         &self.held
     }
 
     /// Whether anything is believed at all.
-    pub(super) fn is_of_use(&self) -> bool {
+    pub(super) fn is_enabled(&self) -> bool {
         !self.age_max.is_zero()
     }
 
@@ -278,7 +278,7 @@ impl Young {
     }
 
     /// From now on those that are too old to be believed are kept, while there is room.
-    pub(super) fn keep_old(&self) {
+    pub(super) fn keep_stale(&self) {
         self.keeps_old.store(true, Relaxed);
     }
 
@@ -289,7 +289,7 @@ impl Young {
 
     /// An object was asked for by itself: a listing that says something else of it is believed no
     /// more.
-    pub(super) fn correct(&self, object: &Object) {
+    pub(super) fn invalidate_if_changed(&self, object: &Object) {
         let (prefix, name) = keys::split(&object.key);
         let mut table = self.table.lock();
         let listed = table.snapshots.get(prefix).and_then(|snapshot| snapshot.find(name));
@@ -303,7 +303,7 @@ impl Young {
 
     /// Something was changed in the directory of a key, which may end in a slash: what was listed
     /// there before, or is being listed, is believed no more.
-    pub(super) fn forget_directory_of(&self, key: &str) {
+    pub(super) fn invalidate_directory_of(&self, key: &str) {
         let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
         let mut table = self.table.lock();
         table.changes += 1;
@@ -311,7 +311,7 @@ impl Young {
     }
 
     /// Nothing that was listed is believed any more.
-    pub(super) fn forget_all(&self) {
+    pub(super) fn invalidate_all(&self) {
         let mut table = self.table.lock();
         table.changes += 1;
         table.snapshots.clear();
@@ -327,8 +327,8 @@ impl Young {
     /// Where there is no room once the old ones are gone, half of the others go.
     pub(super) fn keep(&self, prefix: &str, snapshot: &Arc<Snapshot>, mark: Mark) {
         let keeps_old = self.keeps_old.load(Relaxed);
-        let is_of_use = self.is_of_use() || keeps_old;
-        if !is_of_use || snapshot.entries() > YOUNG_MAX {
+        let is_enabled = self.is_enabled() || keeps_old;
+        if !is_enabled || snapshot.entries() > YOUNG_MAX {
             return;
         }
         let mut table = self.table.lock();
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn names_of_all_listings_are_counted_and_a_large_one_has_to_find_room() {
-        let (bucket, held) = (bucket(1500), Arc::new(HeldNames::of(2000)));
+        let (bucket, held) = (bucket(1500), Arc::new(NameBudget::of(2000)));
         let take = || Snapshot::take_most(&bucket, "d/", &held).expect("it is there");
         let whole = take();
         assert_eq!((whole.items().len(), held.names()), (1500, 1501));
@@ -391,14 +391,14 @@ mod tests {
 
     #[test]
     fn young_listings_are_bounded_also_those_of_empty_directories() {
-        let (bucket, young) = (bucket(20_000), Young::new(Duration::from_secs(3600)));
+        let (bucket, cache) = (bucket(20_000), ListingCache::new(Duration::from_secs(3600)));
         let keep = |prefix: &str, snapshot: &Arc<Snapshot>| {
-            young.keep(prefix, snapshot, young.mark());
-            let table = young.table.lock();
+            cache.keep(prefix, snapshot, cache.mark());
+            let table = cache.table.lock();
             assert!(table.entries >= table.snapshots.len() && table.entries <= YOUNG_MAX);
             assert!(table.snapshots.contains_key(prefix), "the latest is there");
         };
-        let take = |prefix: &str, pages| Snapshot::take(&bucket, prefix, pages, young.held());
+        let take = |prefix: &str, pages| Snapshot::take(&bucket, prefix, pages, cache.held());
         let empty = Arc::new(take("e/", 1).expect("nothing is there"));
         for number in 0..YOUNG_MAX + 5 {
             keep(&number.to_string(), &empty);
@@ -407,9 +407,9 @@ mod tests {
         for number in 0..20 {
             keep(&format!("d{number}"), &large);
         }
-        young.forget_all();
-        assert_eq!(young.table.lock().entries, 0);
+        cache.invalidate_all();
+        assert_eq!(cache.table.lock().entries, 0);
         drop((empty, large));
-        assert_eq!(young.held().names(), 0);
+        assert_eq!(cache.held().names(), 0);
     }
 }

@@ -21,7 +21,7 @@ impl<B: Bucket> BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        let object = self.told(self.bucket.head(node.key()))?;
+        let object = self.or_errno(self.bucket.head(node.key()))?;
         let kept = object.kept.clone().unwrap_or_default();
         let found = self.options.convention.read(&kept);
         if found.kind != Some(FileKind::Symlink) {
@@ -39,7 +39,7 @@ impl<B: Bucket> BucketOrigin<B> {
             target.extend_from_slice(&piece);
             ControlFlow::Continue(())
         });
-        self.told(got)?;
+        self.or_errno(got)?;
         // s3fs has written a newline behind it at times.
         while target.last().is_some_and(u8::is_ascii_whitespace) {
             target.pop();
@@ -56,7 +56,7 @@ impl<B: Bucket> BucketOrigin<B> {
         caller: Caller,
     ) -> Result<Found<Node>> {
         let key = self.key_to_make(parent, name, "")?;
-        if self.there(&key)?.is_some() {
+        if self.look_up_current(&key)?.is_some() {
             return Err(Errno::EXIST);
         }
         let target = target.to_str().ok_or(Errno::INVAL)?;

@@ -86,7 +86,7 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// An object with what is beside it, which is asked for if it is wanted and not known.
-    pub(super) fn completed(&self, object: &Object) -> Result<Object> {
+    pub(super) fn with_metadata(&self, object: &Object) -> Result<Object> {
         let mut object = object.clone();
         if !self.options.convention.is_on() {
             return Ok(object);
@@ -96,7 +96,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return Ok(object);
         }
         // A file that is changed here has no tag, and says itself what is beside it.
-        if object.etag.is_none() || self.is_out_of_reach() {
+        if object.etag.is_none() || self.is_offline() {
             return Ok(object);
         }
         self.metadata.wait(&object.key);
@@ -118,8 +118,8 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// Asks in the background for what is beside the names that follow one in a listing.
-    pub(super) fn ask_ahead(&self, snapshot: &Snapshot, name: &str) {
-        if !self.options.convention.is_on() || self.is_out_of_reach() {
+    pub(super) fn prefetch_metadata(&self, snapshot: &Snapshot, name: &str) {
+        if !self.options.convention.is_on() || self.is_offline() {
             return;
         }
         for object in snapshot.files_from(name).take(AHEAD) {

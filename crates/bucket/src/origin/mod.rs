@@ -16,7 +16,7 @@
 //! A lookup asks for the listing of its directory, and is answered out of it for as long as names
 //! may be believed; in a directory of more than 1,000 names it asks for the object and then for
 //! what is below. Opening asks once, for the object; of a small one that the cache has not, the
-//! answer brings the bytes ([`beginnings`]). Reading asks for the range of the record, or once for
+//! answer brings the bytes ([`small_objects`]). Reading asks for the range of the record, or once for
 //! a run of them.
 //!
 //! # Changes
@@ -25,50 +25,50 @@
 //! # Locks
 //! None is held across a request, but the gates of files that are changed.
 
-mod answers;
-mod beginnings;
 #[cfg(test)]
 mod bounds_tests;
 mod changes;
-mod checked;
+mod checksum_verify;
+mod cost;
 mod directory;
-mod entries;
-mod files;
-mod held_names;
+mod directory_reader;
 mod links;
 mod messages;
 mod metadata;
-mod money;
-mod names;
-mod posix;
-mod reach;
+mod name_budget;
+mod nodes;
+mod offline;
 #[cfg(test)]
-mod reach_tests;
-mod reading;
-mod records;
+mod offline_tests;
+mod open_directory;
+mod open_file;
+mod operations;
+mod posix;
+mod read_run;
+mod small_object_open;
 #[cfg(test)]
 mod tests;
 mod writing;
 
-pub use files::File;
-pub use names::Node;
+pub use nodes::Node;
+pub use open_file::File;
 pub use posix::Convention;
 pub use writing::{Chmod, WriteOptions};
 
 use crate::keys::{self, Numbers};
 use crate::{Bucket, BucketError, Listing, Object};
-use beginnings::Beginnings;
-use checked::Checked;
-use directory::{Item, Snapshot, Young};
-pub use entries::Directory;
+use checksum_verify::ChecksumVerifier;
+use cost::CostMeter;
+use directory::{Item, ListingCache, Snapshot};
 use messages::Messages;
 use metadata::Known;
-use money::Money;
-use names::Names;
+use nodes::Nodes;
+use offline::Offline;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
+pub use open_directory::Directory;
 use parking_lot::Mutex;
-use reach::Reach;
-use records::Readers;
+use read_run::Readers;
+use small_object_open::SmallObjects;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -110,8 +110,8 @@ pub struct BucketOrigin<B> {
     options: OriginOptions,
     identity: crate::BucketIdentity,
     device: u64,
-    young: Arc<Young>,
-    names: Names,
+    listings: Arc<ListingCache>,
+    nodes: Nodes,
     /// How it is changed; `None` if it is not.
     writing: Option<Arc<Writing>>,
     messages: Arc<Messages>,
@@ -122,16 +122,16 @@ pub struct BucketOrigin<B> {
     /// Which those are that the last listings came across.
     nameless: Mutex<BTreeMap<Box<str>, &'static str>>,
     /// What requests may cost.
-    money: Money,
+    cost: CostMeter,
     readers: Readers,
     /// The metadata of objects, as far as they were asked for.
     metadata: Arc<Known>,
     /// What was read, compared with what the store says.
-    checked: Arc<Checked>,
+    verifier: Arc<ChecksumVerifier>,
     /// Small objects that come with the answer to their opening.
-    beginnings: Beginnings,
+    small_objects: SmallObjects,
     /// Whether it answers; `None` where nothing that is old is shown.
-    reach: Option<Arc<Reach>>,
+    offline: Option<Arc<Offline>>,
 }
 
 impl<B: Bucket> BucketOrigin<B> {
@@ -150,25 +150,25 @@ impl<B: Bucket> BucketOrigin<B> {
 
     fn over(bucket: B, options: OriginOptions) -> crate::Result<Self> {
         if !options.prefix.is_empty() {
-            bucket.naming().sendable(&options.prefix)?;
+            bucket.key_rules().sendable(&options.prefix)?;
         }
         let identity = bucket.identity();
         Ok(Self {
             device: keys::device(&identity),
             messages: Arc::new(Messages::new(identity.clone())),
             identity,
-            young: Arc::new(Young::new(options.metadata_ttl)),
-            names: Names::default(),
+            listings: Arc::new(ListingCache::new(options.metadata_ttl)),
+            nodes: Nodes::default(),
             writing: None,
             began: Time { nanoseconds: 0, ..Time::now() },
             hidden: AtomicU64::new(0),
             nameless: Mutex::default(),
-            money: Money::default(),
+            cost: CostMeter::default(),
             readers: Readers::default(),
             metadata: Arc::default(),
-            checked: Arc::default(),
-            beginnings: Beginnings::default(),
-            reach: None,
+            verifier: Arc::default(),
+            small_objects: SmallObjects::default(),
+            offline: None,
             bucket: Arc::new(bucket),
             options,
         })
@@ -194,9 +194,9 @@ impl<B: Bucket> BucketOrigin<B> {
             origin.messages.say(format_args!("there is nothing under {prefix} yet"));
         }
         let bucket = Arc::clone(&origin.bucket);
-        let shared = (Arc::clone(&origin.messages), Arc::clone(&origin.young));
+        let shared = (Arc::clone(&origin.messages), Arc::clone(&origin.listings));
         let convention = origin.options.convention;
-        origin.names = Names::changing();
+        origin.nodes = Nodes::changing();
         origin.writing = Some(Writing::start(bucket, opened, (write, convention), shared)?);
         Ok(origin)
     }
@@ -222,7 +222,7 @@ impl<B: Bucket> BucketOrigin<B> {
     /// Whether there is anything under a prefix.
     fn exists(&self, prefix: &str) -> crate::Result<bool> {
         // Below a name of the longest length nothing can be, nor below one that is no directory's.
-        if !prefix.is_empty() && self.bucket.naming().sendable(prefix).is_err() {
+        if !prefix.is_empty() && self.bucket.key_rules().sendable(prefix).is_err() {
             return Ok(false);
         }
         let mut exists = false;
@@ -237,8 +237,8 @@ impl<B: Bucket> BucketOrigin<B> {
         self.messages.errno(error)
     }
 
-    fn told<T>(&self, result: crate::Result<T>) -> Result<T> {
-        self.hear(&result);
+    fn or_errno<T>(&self, result: crate::Result<T>) -> Result<T> {
+        self.note_answer(&result);
         result.map_err(|error| self.errno(&error))
     }
 
@@ -246,12 +246,12 @@ impl<B: Bucket> BucketOrigin<B> {
     /// white space at its end, a slash follows.
     fn key(&self, directory: &str, name: &OsStr) -> Result<String> {
         let name = name.to_str().ok_or(Errno::NOENT)?;
-        let (naming, key) = (self.bucket.naming(), format!("{directory}{name}"));
-        let is_name = |key: &str| naming.name_in(directory, key).is_some();
+        let (rules, key) = (self.bucket.key_rules(), format!("{directory}{name}"));
+        let is_name = |key: &str| rules.name_in(directory, key).is_some();
         if is_name(&key) || is_name(&format!("{key}/")) {
             return Ok(key);
         }
-        let is_long = matches!(naming.sendable(&key), Err(BucketError::KeyTooLong { .. }));
+        let is_long = matches!(rules.sendable(&key), Err(BucketError::KeyTooLong { .. }));
         Err(if name.len() > 255 || is_long { Errno::NAMETOOLONG } else { Errno::NOENT })
     }
 
@@ -262,13 +262,15 @@ impl<B: Bucket> BucketOrigin<B> {
                 let attributes = self.directory_attributes_of(&key);
                 (key, attributes)
             }
-            Item::File(object) => (key.to_owned(), self.file_attributes(&self.completed(object)?)),
+            Item::File(object) => {
+                (key.to_owned(), self.file_attributes(&self.with_metadata(object)?))
+            }
         };
         Ok(self.found_as(&key, attributes))
     }
 
     fn found_as(&self, key: &str, attributes: Attributes) -> Found<Node> {
-        let node = self.names.node(key);
+        let node = self.nodes.node(key);
         let generation = self.generation(&node);
         Found { node, attributes, generation }
     }
@@ -322,24 +324,24 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// What is known of a directory, asking for one page of its listing if nothing is.
-    fn young(&self, directory: &str) -> Result<Option<Arc<Snapshot>>> {
-        if let Some(snapshot) = self.young.get(directory) {
+    fn cached_listing(&self, directory: &str) -> Result<Option<Arc<Snapshot>>> {
+        if let Some(snapshot) = self.listings.get(directory) {
             return Ok(Some(snapshot));
         }
-        if self.is_out_of_reach() {
-            return Ok(self.young.last(directory));
+        if self.is_offline() {
+            return Ok(self.listings.last(directory));
         }
-        if !self.young.is_of_use() {
+        if !self.listings.is_enabled() {
             return Ok(None);
         }
-        let mark = self.young.mark();
-        let answer = Snapshot::take(&*self.bucket, directory, 1, self.young.held());
-        if self.hear(&answer) {
-            return Ok(self.young.last(directory));
+        let mark = self.listings.mark();
+        let answer = Snapshot::take(&*self.bucket, directory, 1, self.listings.held());
+        if self.note_answer(&answer) {
+            return Ok(self.listings.last(directory));
         }
-        let snapshot = Arc::new(self.told(answer)?);
+        let snapshot = Arc::new(self.or_errno(answer)?);
         self.note_nameless(directory, &snapshot);
-        self.young.keep(directory, &snapshot, mark);
+        self.listings.keep(directory, &snapshot, mark);
         Ok(Some(snapshot))
     }
 
@@ -358,41 +360,41 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// What a key leads to as a name, asked for by itself.
-    fn ask(&self, key: &str) -> Result<Option<Item>> {
-        if self.is_out_of_reach() {
+    fn look_up(&self, key: &str) -> Result<Option<Item>> {
+        if self.is_offline() {
             return self.remembered(key);
         }
-        let naming = self.bucket.naming();
-        if naming.made(key).is_err() && naming.made(&format!("{key}/")).is_err() {
+        let rules = self.bucket.key_rules();
+        if rules.creatable(key).is_err() && rules.creatable(&format!("{key}/")).is_err() {
             // The store would refuse the question as well: a listing tells whether it is there.
             let (directory, name) = keys::split(key);
-            return Ok(self.listing(directory)?.find(name).flatten().cloned());
+            return Ok(self.whole_listing(directory)?.find(name).flatten().cloned());
         }
         // A directory hides an object of its name, so it is asked for first.
         let answer = self.exists(&format!("{key}/"));
-        if self.hear(&answer) {
+        if self.note_answer(&answer) {
             return self.remembered(key);
         }
-        if self.told(answer)? {
-            self.saw(key, &Item::Directory);
+        if self.or_errno(answer)? {
+            self.remember(key, &Item::Directory);
             return Ok(Some(Item::Directory));
         }
-        self.ask_for_object(key)
+        self.look_up_object(key)
     }
 
-    fn ask_for_object(&self, key: &str) -> Result<Option<Item>> {
-        if self.bucket.naming().sendable(key).is_err() {
+    fn look_up_object(&self, key: &str) -> Result<Option<Item>> {
+        if self.bucket.key_rules().sendable(key).is_err() {
             return Ok(None);
         }
         let answer = self.bucket.head(key);
-        if self.hear(&answer) {
+        if self.note_answer(&answer) {
             return self.remembered(key);
         }
         match answer {
             Ok(object) => {
-                self.is_seen(&object);
+                self.remember_object(&object);
                 let item = Item::File(object);
-                self.saw(key, &item);
+                self.remember(key, &item);
                 Ok(Some(item))
             }
             Err(BucketError::NotFound { .. }) => Ok(None),
@@ -411,13 +413,13 @@ impl<B: Bucket> BucketOrigin<B> {
             return self.found(&key, &Item::File(staged));
         }
         let name = &key[directory.len()..];
-        let snapshot = self.young(directory)?;
+        let snapshot = self.cached_listing(directory)?;
         let known = snapshot.as_ref().and_then(|snapshot| snapshot.find(name));
         let asked;
         let item = match known {
             Some(item) => item,
             None => {
-                asked = self.ask(&key)?;
+                asked = self.look_up(&key)?;
                 asked.as_ref()
             }
         };
@@ -425,26 +427,26 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// The listing of a directory, whole unless it has very many names.
-    fn listing(&self, directory: &str) -> Result<Arc<Snapshot>> {
-        if let Some(snapshot) = self.young.get(directory).filter(|young| young.is_whole()) {
+    fn whole_listing(&self, directory: &str) -> Result<Arc<Snapshot>> {
+        if let Some(snapshot) = self.listings.get(directory).filter(|listing| listing.is_whole()) {
             return Ok(snapshot);
         }
-        let last = || self.young.last(directory).filter(|last| last.is_whole()).ok_or(Errno::IO);
-        if self.is_out_of_reach() {
+        let last = || self.listings.last(directory).filter(|last| last.is_whole()).ok_or(Errno::IO);
+        if self.is_offline() {
             return last();
         }
-        let mark = self.young.mark();
-        let answer = Snapshot::take_most(&*self.bucket, directory, self.young.held());
-        if self.hear(&answer) {
+        let mark = self.listings.mark();
+        let answer = Snapshot::take_most(&*self.bucket, directory, self.listings.held());
+        if self.note_answer(&answer) {
             return last();
         }
-        let snapshot = Arc::new(self.told(answer)?);
+        let snapshot = Arc::new(self.or_errno(answer)?);
         self.note_nameless(directory, &snapshot);
         if !snapshot.exists() && directory != self.options.prefix {
             return Err(Errno::NOENT);
         }
         if snapshot.is_whole() {
-            self.young.keep(directory, &snapshot, mark);
+            self.listings.keep(directory, &snapshot, mark);
         }
         Ok(snapshot)
     }
@@ -461,27 +463,29 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let key = node.key().strip_suffix('/').unwrap_or(node.key());
         let (parent, name) = keys::split(key);
-        let young = self.young.get(parent);
-        let known = young.as_ref().and_then(|snapshot| snapshot.find(name));
+        let listing = self.listings.get(parent);
+        let known = listing.as_ref().and_then(|snapshot| snapshot.find(name));
         let asked;
         let item = match known {
             Some(item) => item,
-            None if self.is_out_of_reach() => {
+            None if self.is_offline() => {
                 asked = self.remembered(key)?;
                 asked.as_ref()
             }
             None if node.is_directory() => {
-                asked = self.told(self.exists(node.key()))?.then_some(Item::Directory);
+                asked = self.or_errno(self.exists(node.key()))?.then_some(Item::Directory);
                 asked.as_ref()
             }
             None => {
-                asked = self.ask_for_object(key)?;
+                asked = self.look_up_object(key)?;
                 asked.as_ref()
             }
         };
         match (item, node.is_directory()) {
             (Some(Item::Directory), true) => Ok(self.directory_attributes_of(node.key())),
-            (Some(Item::File(object)), false) => Ok(self.file_attributes(&self.completed(object)?)),
+            (Some(Item::File(object)), false) => {
+                Ok(self.file_attributes(&self.with_metadata(object)?))
+            }
             _ => Err(Errno::STALE),
         }
     }

@@ -292,13 +292,13 @@ fn opening_a_small_object_that_is_not_cached_brings_its_bytes() {
     let open = |key: &str, is_cached: bool| {
         let found = find(&origin, key).unwrap();
         let identity = found.identity();
-        let is_kept = |asked: &Identity| {
+        let is_cached = |asked: &Identity| {
             assert_eq!(*asked, identity);
             is_cached
         };
         let requests = || (bucket.requests(Operation::Head), bucket.requests(Operation::Get));
         let before = requests();
-        let file = origin.open_unread(&found.node, OFlags::RDONLY, &is_kept).unwrap();
+        let file = origin.open_unread(&found.node, OFlags::RDONLY, &is_cached).unwrap();
         let after = requests();
         (file, (after.0 - before.0, after.1 - before.1))
     };

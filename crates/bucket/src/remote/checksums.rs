@@ -17,7 +17,7 @@
 //! # Locks
 //! One, a leaf.
 
-use super::renewed::Renewed;
+use super::credential_renewal::RenewedCredentials;
 use crate::{Algorithm, Checksum, ETag};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -39,7 +39,7 @@ const KEPT_MAX: usize = 100_000;
 pub(super) struct Checksums {
     /// Who signs: nobody, where requests are not signed. Not set where a store is asked that shows
     /// none.
-    signer: OnceLock<Option<Arc<Renewed>>>,
+    signer: OnceLock<Option<Arc<RenewedCredentials>>>,
     is_refused: AtomicBool,
     is_demanded: AtomicBool,
     /// By ETag: equal strong tags of one bucket are equal bytes.
@@ -69,7 +69,7 @@ fn shown(headers: &HeaderMap) -> Option<Checksum> {
 async fn with_field(
     request: &Request<Buffer>,
     (name, value): (&'static str, HeaderValue),
-    signer: Option<&Renewed>,
+    signer: Option<&RenewedCredentials>,
 ) -> Option<Request<Buffer>> {
     let (mut parts, body) = request.clone().into_parts();
     parts.headers.insert(name, value);
@@ -81,7 +81,7 @@ async fn with_field(
 
 impl Checksums {
     /// From now on objects are asked for theirs, with requests that are signed so.
-    pub(super) fn ask_with(&self, signer: Option<Arc<Renewed>>) {
+    pub(super) fn ask_with(&self, signer: Option<Arc<RenewedCredentials>>) {
         // A bucket has one signer.
         let _ = self.signer.set(signer);
     }

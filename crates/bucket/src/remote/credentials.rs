@@ -73,7 +73,7 @@ impl Credentials {
     }
 
     /// The same places, at which nobody has looked yet.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn fresh(&self) -> Self {
         let (profile, why) = (self.profile.clone(), Arc::clone(&self.why));
         Self { profile, found: Mutex::new(None), why }
     }

@@ -1,7 +1,7 @@
 //! Reads in the background: one request, its retries and its double, without a thread that waits.
 //!
 //! A read waits for its turn ([`super::throttle`]), is asked twice if its first byte is late
-//! ([`super::hedging`]), and is taken up again where it broke off if the object is known by its ETag.
+//! ([`super::hedge`]), and is taken up again where it broke off if the object is known by its ETag.
 //! Between two tries it pauses for a time chosen at random up to a bound that doubles, so that many
 //! that failed together do not come back together. How fast bytes come is measured
 //! ([`super::window`]).
@@ -13,12 +13,12 @@
 //! # Threads
 //! Those of the executor. Takers are called by them, one call of a taker at a time.
 
-use super::answers::translate;
-use super::hedging::Hedging;
+use super::errors::translate;
+use super::hedge::Hedge;
 use super::throttle::Gate;
 use super::window::Window;
 use super::{RETRIES, RETRY_AFTER, Shared, StoreKind};
-use crate::{BucketError, Fetch, Result, Taker};
+use crate::{BucketError, Fetch, FetchSink, Result};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::{Either, select};
@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// Sends each request once.
     pub(super) operator: Operator,
     gate: Arc<Gate>,
-    hedging: Hedging,
+    hedging: Hedge,
     pub(super) window: Window,
     /// Requests that were sent again.
     retried: AtomicU64,
@@ -85,7 +85,7 @@ impl Reading {
             kind,
             operator,
             gate: Gate::new(),
-            hedging: Hedging::default(),
+            hedging: Hedge::default(),
             window: Window::default(),
             retried: AtomicU64::new(0),
         }
@@ -147,7 +147,7 @@ impl Reading {
     async fn attempt(
         &self,
         fetch: &Fetch,
-        taker: &mut dyn Taker,
+        taker: &mut dyn FetchSink,
         given: &mut u64,
         deadline: Instant,
         allowed: Duration,
@@ -189,7 +189,7 @@ fn is_slow_down(error: &opendal::Error) -> bool {
 
 impl Shared {
     /// Begins a read in the background.
-    pub(super) fn spawn_fetch(self: &Arc<Self>, fetch: Fetch, mut taker: Box<dyn Taker>) {
+    pub(super) fn spawn_fetch(self: &Arc<Self>, fetch: Fetch, mut taker: Box<dyn FetchSink>) {
         let (shared, runtime) = (Arc::clone(self), self.runtime.as_ref());
         runtime.expect("until the drop").spawn(async move {
             let result = shared.fetch(&fetch, &mut *taker).await;
@@ -197,7 +197,7 @@ impl Shared {
         });
     }
 
-    async fn fetch(&self, fetch: &Fetch, taker: &mut dyn Taker) -> Result<u64> {
+    async fn fetch(&self, fetch: &Fetch, taker: &mut dyn FetchSink) -> Result<u64> {
         self.sendable(&fetch.key)?;
         let (reading, allowed) = (&self.reading, self.timeout);
         let (key, seconds) = (|| fetch.key.clone(), allowed.as_secs());
@@ -219,7 +219,7 @@ impl Shared {
             let pause = pause(tries);
             let in_time = Instant::now() + pause < deadline;
             if !error.is_temporary() || !may_go_on || tries == RETRIES || !in_time {
-                return Err(self.told(&fetch.key, &error));
+                return Err(self.translated(&fetch.key, &error));
             }
             log::info!("asked again: {}", error.message());
             reading.retried.fetch_add(1, Relaxed);
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn whoever_has_no_turn_in_time_has_not_asked_the_store() {
         struct Nobody;
-        impl Taker for Nobody {
+        impl FetchSink for Nobody {
             fn piece(&mut self, _: Bytes) -> std::ops::ControlFlow<()> {
                 std::ops::ControlFlow::Continue(())
             }

@@ -4,7 +4,7 @@
 //! beginning is read ([`SAID_BYTES_MAX`]). A listing or credentials that are too long are an error.
 //! What is not read is given up with its connection.
 
-use crate::clients::Clients;
+use crate::http_clients::Clients;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Keys reach the store as they are, or not at all. The library trims and joins paths, and the
 //!   address of a request drops `.` and `..`; keys that would not survive that are refused before
-//!   anything is sent ([`Naming`]).
+//!   anything is sent ([`KeyRules`]).
 //! - Whoever calls drives the request himself on the executor's clock and sockets, and is released
 //!   when the time allowed is over. Bytes are handed over on the caller's thread.
 //! - Requests are retried with growing, jittered pauses by a layer of the library, within the same
@@ -13,40 +13,41 @@
 //! One executor of two threads a bucket, named `bucket`. They sleep in epoll_wait(2) until a
 //! connection has something to say; idle connections are closed after a while.
 
-mod anew;
-mod answers;
-mod carry;
 mod checksums;
+mod client_copy;
+mod credential_renewal;
 mod credentials;
+mod errors;
 mod fetching;
-mod hedging;
-mod left;
+mod head_with_bytes;
+mod hedge;
 mod limits;
 mod listing;
-mod opening;
 mod options;
-mod renewed;
+mod retry;
+mod stale_uploads;
 mod stores;
 mod throttle;
 mod transport;
 mod versions;
 mod window;
 
+pub use credential_renewal::Renewal;
 pub use options::RemoteOptions;
-pub use renewed::Renewal;
 pub use stores::StoreKind;
 
-use crate::clients::{Clients, Proxy};
+use crate::http_clients::{Clients, Proxy};
 use crate::journal::Journal;
-use crate::requests::Counters;
+use crate::request_counters::Counters;
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Fetch, Listing,
-    Naming, Object, Pages, Promises, Requests, Result, Taker, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Fetch, FetchSink,
+    KeyRules, Listing, Object, Pages, Promises, Requests, Result, Upload, WriteMetadata,
 };
-use answers::translate;
 use bytes::Bytes;
-use carry::carry;
 use checksums::Checksums;
+use client_copy::client_copy;
+use credential_renewal::RenewedCredentials;
+use errors::translate;
 use fetching::{Reading, unwrapped};
 use futures_util::StreamExt;
 use limits::Tokens;
@@ -56,7 +57,6 @@ use opendal::layers::RetryLayer;
 use opendal::options::ReadOptions;
 use opendal::{HttpTransporter, Metadata, OperationContext, Operator};
 use parking_lot::Mutex;
-use renewed::Renewed;
 use reqsign_aws_v4::Credential;
 use reqsign_core::Signer;
 use std::future::Future;
@@ -64,7 +64,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use transport::{Notes, Place, Transport};
+use transport::{Place, Transport, UploadNotes};
 use versions::Versions;
 
 /// How often a request is sent again.
@@ -91,14 +91,14 @@ struct Shared {
     counters: Arc<Counters>,
     checksums: Arc<Checksums>,
     promises: Mutex<Promises>,
-    notes: Arc<Notes>,
+    notes: Arc<UploadNotes>,
     folders: Folders,
     versions: Versions,
     proxy: Proxy,
     transport: HttpTransporter,
     /// `None` where requests are not signed.
     signer: Option<Signer<Credential>>,
-    renewed: Option<Arc<Renewed>>,
+    renewed: Option<Arc<RenewedCredentials>>,
     /// Taken by [`Drop`] only: it must not be dropped where something waits for it.
     runtime: Option<Runtime>,
 }
@@ -129,7 +129,7 @@ impl RemoteBucket {
         let timeout = options.timeout.unwrap_or(Duration::from_secs(30));
         let way = options.kind.way(options, &runtime, timeout).map_err(failed)?;
         let counters = Arc::new(Counters::default());
-        let (notes, checksums) = (Arc::<Notes>::default(), Arc::<Checksums>::default());
+        let (notes, checksums) = (Arc::<UploadNotes>::default(), Arc::<Checksums>::default());
         let noted = (Arc::clone(&notes), Arc::clone(&checksums));
         let profile = options.profile.as_deref();
         let signer = way.signer.as_ref().map(|(signer, _)| signer.clone());
@@ -137,7 +137,7 @@ impl RemoteBucket {
         let build = || reqwest::Client::builder().tls_certs_merge(authorities.clone());
         let clients = Clients::new(build).map_err(failed)?;
         let tokens = HttpTransporter::new(Tokens::new(clients.clone(), timeout));
-        let renewed = way.signer.map(|found| Arc::new(Renewed::new(found, tokens)));
+        let renewed = way.signer.map(|found| Arc::new(RenewedCredentials::new(found, tokens)));
         let host =
             way.endpoint.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned()));
         let at = (clients, Place { host, bucket: options.bucket.clone() });
@@ -241,7 +241,7 @@ impl Shared {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let key = if key.is_empty() { &self.identity.bucket } else { key };
         match runtime.block_on(async { tokio::time::timeout(allowed, request).await }) {
-            Ok(answer) => answer.map_err(|error| self.told(key, &error)),
+            Ok(answer) => answer.map_err(|error| self.translated(key, &error)),
             Err(_) => {
                 Err(BucketError::TimedOut { key: key.to_owned(), seconds: allowed.as_secs() })
             }
@@ -249,7 +249,7 @@ impl Shared {
     }
 
     /// What an error of the library is to all above.
-    fn told(&self, key: &str, error: &opendal::Error) -> BucketError {
+    fn translated(&self, key: &str, error: &opendal::Error) -> BucketError {
         let error = self.proxy.named_in(translate(key, error));
         match &self.renewed {
             Some(renewed) => renewed.explained(error),
@@ -259,7 +259,7 @@ impl Shared {
 
     /// The key, if it means itself at the store.
     fn sendable<'a>(&self, key: &'a str) -> Result<&'a str> {
-        self.kind.naming().sendable(key)
+        self.kind.key_rules().sendable(key)
     }
 
     fn head(&self, key: &str) -> Result<Object> {
@@ -309,8 +309,8 @@ impl Bucket for RemoteBucket {
         self.shared.counters.read()
     }
 
-    fn naming(&self) -> &'static Naming {
-        self.shared.kind.naming()
+    fn key_rules(&self) -> &'static KeyRules {
+        self.shared.kind.key_rules()
     }
 
     fn promises(&self) -> Promises {
@@ -360,7 +360,7 @@ impl Bucket for RemoteBucket {
         Ok(given)
     }
 
-    fn fetch(&self, fetch: Fetch, taker: Box<dyn Taker>) {
+    fn fetch(&self, fetch: Fetch, taker: Box<dyn FetchSink>) {
         self.shared.spawn_fetch(fetch, taker);
     }
 
@@ -390,7 +390,7 @@ impl Bucket for RemoteBucket {
         beside: WriteMetadata<'_>,
     ) -> Result<Object> {
         let (shared, size_bytes) = (&self.shared, body.len() as u64);
-        shared.kind.naming().made(key)?;
+        shared.kind.key_rules().creatable(key)?;
         let answer = if key.ends_with('/') {
             // The marker of a directory, of which one is as good as another.
             let made = shared.wait(key, shared.operator.create_dir(key));
@@ -412,7 +412,7 @@ impl Bucket for RemoteBucket {
     ) -> Result<Box<dyn Upload>> {
         let shared = Arc::clone(&self.shared);
         let options = shared.kind.writing(condition, beside);
-        let key = shared.kind.naming().made(key)?;
+        let key = shared.kind.key_rules().creatable(key)?;
         let writer = shared.wait(key, shared.operator.writer_options(key, options))?;
         Ok(Box::new(RemoteUpload {
             writer: Some(writer),
@@ -438,14 +438,14 @@ impl Bucket for RemoteBucket {
             }
             return self.put(target, Bytes::new(), condition, beside);
         }
-        self.copy_anew(copy)
+        self.copy_with_retries(copy)
     }
 
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
         if self.shared.delete_folder(key, expected)? {
             return Ok(());
         }
-        self.delete_once(key, expected)
+        self.delete_with_retries(key, expected)
     }
 
     fn purge(&self, stem: &str) -> Result<()> {
@@ -494,7 +494,7 @@ impl Upload for RemoteUpload {
         let shared = Arc::clone(&self.shared);
         shared.sendable(&source.key)?;
         if !shared.kind.copies_inside() {
-            return carry(&shared, self, source, range);
+            return client_copy(&shared, self, source, range);
         }
         let mut from = range.start;
         while from < range.end {

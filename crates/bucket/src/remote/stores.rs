@@ -11,13 +11,13 @@
 //! its source and keeps the mark of a write; what is fetched depends on it then.
 
 use super::credentials::{Credentials, ca_bundle};
-use super::left;
+use super::stale_uploads;
 use super::{RemoteOptions, variable};
-use crate::clients::certificates;
+use crate::http_clients::certificates;
 use crate::object_metadata::{
     BLOB_TYPE, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, LEASE,
 };
-use crate::{Condition, ETag, Naming, ObjectMetadata, PARTS_AT_ONCE, WriteMetadata};
+use crate::{Condition, ETag, KeyRules, ObjectMetadata, PARTS_AT_ONCE, WriteMetadata};
 use opendal::options::{DeleteOptions, ReaderOptions, WriteOptions};
 use opendal::{Metadata, Operator, services};
 use reqsign_aws_v4::Credential;
@@ -81,11 +81,11 @@ impl StoreKind {
     }
 
     /// Which keys such a store keeps as they are.
-    pub fn naming(self) -> &'static Naming {
+    pub fn key_rules(self) -> &'static KeyRules {
         match self {
-            Self::S3 => &Naming::S3,
-            Self::Azure => &Naming::AZURE,
-            Self::Google => &Naming::GOOGLE,
+            Self::S3 => &KeyRules::S3,
+            Self::Azure => &KeyRules::AZURE,
+            Self::Google => &KeyRules::GOOGLE,
         }
     }
 
@@ -191,7 +191,7 @@ impl StoreKind {
     }
 }
 
-fn told<T>(made: opendal::Result<T>) -> std::result::Result<T, String> {
+fn as_text<T>(made: opendal::Result<T>) -> std::result::Result<T, String> {
     made.map_err(|error| error.to_string())
 }
 
@@ -232,17 +232,18 @@ fn s3(
     let is_signed = !options.no_sign_request;
     let credentials = Credentials::new(profile);
     if is_signed {
-        let chain = ProvideCredentialChain::new().push(credentials.anew());
+        let chain = ProvideCredentialChain::new().push(credentials.fresh());
         builder = builder.credential_provider_chain(chain);
     }
-    let signer = is_signed.then(|| (left::signer(&region, credentials.anew()), credentials));
-    Ok(Way { operator: told(Operator::new(builder))?, endpoint, signer })
+    let signer =
+        is_signed.then(|| (stale_uploads::signer(&region, credentials.fresh()), credentials));
+    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer })
 }
 
 fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
     let connection = variable(&"AZURE_STORAGE_CONNECTION_STRING");
     let mut builder = match &connection {
-        Some(text) => told(services::Azblob::from_connection_string(text))?,
+        Some(text) => as_text(services::Azblob::from_connection_string(text))?,
         None => services::Azblob::default(),
     };
     let account = ["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"].iter().find_map(variable);
@@ -270,7 +271,7 @@ fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
     if options.no_sign_request {
         builder = builder.skip_signature();
     }
-    Ok(Way { operator: told(Operator::new(builder))?, endpoint, signer: None })
+    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
 /// Where a connection string leads to.
@@ -303,7 +304,7 @@ fn google(options: &RemoteOptions) -> std::result::Result<Way, String> {
     if options.no_sign_request || (emulator.is_some() && options.endpoint_url.is_none()) {
         builder = builder.skip_signature().disable_vm_metadata().disable_config_load();
     }
-    Ok(Way { operator: told(Operator::new(builder))?, endpoint, signer: None })
+    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
 /// What differs may not be asked of the library in other words than it takes.

@@ -12,16 +12,16 @@
 //! time in it is of the store's clock, as far as an answer has told it, because the store tells when
 //! an upload was begun by that clock.
 
-use super::answers::{is_about_rate, no_last_word, text_of};
 use super::checksums::Checksums;
+use super::credential_renewal::RenewedCredentials;
+use super::errors::{is_about_rate, no_last_word, text_of};
 use super::limits::{
     PAGE_BYTES_MAX, SAID_BYTES_MAX, Tokens, in_time, late, limited, said, whole_body,
 };
-use super::renewed::Renewed;
-use crate::clients::Clients;
+use crate::http_clients::Clients;
 use crate::journal::{Journal, UploadLog};
 use crate::object_metadata::{BLOB_TYPE, LEASE};
-use crate::requests::{Counters, Kind};
+use crate::request_counters::{Counters, Kind};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::{HeaderMap, Method, Request, Response};
@@ -45,14 +45,14 @@ const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
 const STORE_WORKS: Duration = Duration::from_secs(600);
 /// Where uploads in parts are noted, and which are under way.
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct UploadNotes {
     journal: OnceLock<Journal>,
     open: Mutex<HashMap<String, UploadLog>>,
     /// By how many seconds the store's clock is before ours.
     ahead: AtomicI64,
 }
 
-impl Notes {
+impl UploadNotes {
     /// From now on uploads are noted there.
     pub(super) fn keep_in(&self, journal: &Journal) {
         // The first one holds: a bucket belongs to one mount.
@@ -108,10 +108,10 @@ pub(super) struct Transport {
     tokens: Tokens,
     place: Place,
     counters: Arc<Counters>,
-    notes: Arc<Notes>,
+    notes: Arc<UploadNotes>,
     checksums: Arc<Checksums>,
     /// `None` where requests are not signed, or by somebody else's rules.
-    renewed: Option<Arc<Renewed>>,
+    renewed: Option<Arc<RenewedCredentials>>,
     timeout: Duration,
 }
 
@@ -177,8 +177,8 @@ fn is_for_credentials(host: &str) -> bool {
 impl Transport {
     pub(super) fn new(
         counters: Arc<Counters>,
-        (notes, checksums): (Arc<Notes>, Arc<Checksums>),
-        renewed: Option<Arc<Renewed>>,
+        (notes, checksums): (Arc<UploadNotes>, Arc<Checksums>),
+        renewed: Option<Arc<RenewedCredentials>>,
         (clients, place): (Clients, Place),
         timeout: Duration,
     ) -> Self {
@@ -250,7 +250,7 @@ impl Transport {
         let Some(renewed) = &self.renewed else { return self.send_asking(request, kind).await };
         let request = renewed.as_asked(request).await;
         let response = self.send_asking(request.clone(), kind).await?;
-        if !Renewed::may_help(response.status()) {
+        if !RenewedCredentials::may_help(response.status()) {
             return Ok(response);
         }
         match renewed.sign(request).await {

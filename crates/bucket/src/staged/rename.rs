@@ -111,7 +111,7 @@ pub fn rename_directory(
     }
     // A key that is taken where it is may be too long where it would be.
     for key in &keys {
-        bucket.naming().made(&format!("{to}{}", key.rest))?;
+        bucket.key_rules().creatable(&format!("{to}{}", key.rest))?;
     }
     let beside = look_at_all(bucket, from, &keys)?;
     let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;

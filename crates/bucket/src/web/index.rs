@@ -5,7 +5,7 @@
 //! to the same server, one step below the directory that was asked for, and if its last part can be
 //! a name of a file. Everything else on a page (sorting, parents, advertisements) is no entry.
 
-use crate::Naming;
+use crate::KeyRules;
 use html5gum::{Token, Tokenizer};
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
@@ -57,7 +57,7 @@ fn name_of(directory: &Url, link: &str) -> Option<(String, bool)> {
     };
     // A slash or a dot that was encoded is none of ours either: the address would say other things.
     let name = percent_decode_str(part).decode_utf8().ok()?;
-    if name.contains('/') || Naming::WEB.name_in("", &name).is_none() {
+    if name.contains('/') || KeyRules::WEB.name_in("", &name).is_none() {
         return None;
     }
     Some((name.into_owned(), is_directory))

@@ -17,9 +17,9 @@
 pub mod index;
 
 #[cfg(feature = "remote")]
-mod seen;
-#[cfg(feature = "remote")]
 mod server;
+#[cfg(feature = "remote")]
+mod validator;
 
 #[cfg(feature = "remote")]
 pub use server::WebBucket;

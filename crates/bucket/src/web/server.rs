@@ -1,13 +1,13 @@
 //! The bucket over a web server.
 
 use super::index::{self, Named};
-use super::seen::{Seen, is_the_servers};
-use crate::clients::{Proxy, is_here};
+use super::validator::{Validator, is_the_servers};
 use crate::error::in_words;
+use crate::http_clients::{Proxy, is_here};
 use crate::keys;
-use crate::requests::{Counters, Kind};
+use crate::request_counters::{Counters, Kind};
 use crate::{
-    Bucket, BucketError, BucketIdentity, ETag, Entry, Listing, Naming, Object, Pages, Requests,
+    Bucket, BucketError, BucketIdentity, ETag, Entry, KeyRules, Listing, Object, Pages, Requests,
     Result,
 };
 use bytes::Bytes;
@@ -173,7 +173,7 @@ impl WebBucket {
             if found.url().path() != format!("{}/", address.path()) {
                 let (_, part) = keys::split(address.path());
                 let name = percent_encoding::percent_decode_str(part).decode_utf8_lossy();
-                let is_name = Naming::WEB.name_in("", &name).is_some();
+                let is_name = KeyRules::WEB.name_in("", &name).is_some();
                 let name = is_name.then(|| name.into_owned());
                 self.only = Some(name.ok_or_else(|| refuse("name a file so"))?);
                 self.base = address.join(".").map_err(|_| refuse("name a file so"))?;
@@ -200,7 +200,7 @@ impl WebBucket {
     fn address(&self, key: &str) -> Result<Url> {
         match key {
             "" => Ok(self.base.clone()),
-            key => Ok(below(&self.base, Naming::WEB.sendable(key)?)),
+            key => Ok(below(&self.base, KeyRules::WEB.sendable(key)?)),
         }
     }
 
@@ -242,17 +242,17 @@ impl WebBucket {
         }
     }
 
-    async fn seen(&self, key: &str) -> Result<Seen> {
+    async fn seen(&self, key: &str) -> Result<Validator> {
         let address = self.address(key)?;
         let response = self.ask(Method::HEAD, &address, key, &[]).await?;
         if response.url().path().ends_with('/') && !address.path().ends_with('/') {
             // It is a directory, which the server says by adding the slash.
             return Err(BucketError::NotFound { key: key.to_owned() });
         }
-        Ok(Seen::of(response.headers()))
+        Ok(Validator::of(response.headers()))
     }
 
-    fn object(key: &str, seen: &Seen) -> Result<Object> {
+    fn object(key: &str, seen: &Validator) -> Result<Object> {
         let unknown = || BucketError::Refused {
             key: key.to_owned(),
             message: "the server does not say how long it is".to_owned(),
@@ -352,7 +352,7 @@ impl WebBucket {
         let mut unknown = Vec::new();
         for (name, named) in &names {
             let key = format!("{prefix}{name}");
-            let seen = Seen::listed(named, now);
+            let seen = Validator::listed(named, now);
             match named {
                 Named { is_directory: true, .. } => found.push(Entry::Prefix(format!("{key}/"))),
                 Named { size_bytes: Some(_), .. } => {
@@ -364,7 +364,7 @@ impl WebBucket {
         found.extend(self.look_at(unknown)?.into_iter().map(Entry::Object));
         // It is there, whether or not there is anything in it.
         let nothing = Named { size_bytes: Some(0), ..Named::default() };
-        let marker = Seen::listed(&nothing, None);
+        let marker = Validator::listed(&nothing, None);
         if !prefix.is_empty() {
             found.push(Entry::Object(Self::object(prefix, &marker)?));
         }
@@ -419,8 +419,8 @@ impl Bucket for WebBucket {
         BucketIdentity { endpoint, bucket: self.base.path().to_owned() }
     }
 
-    fn naming(&self) -> &'static Naming {
-        &Naming::WEB
+    fn key_rules(&self) -> &'static KeyRules {
+        &KeyRules::WEB
     }
 
     fn asked(&self) -> Requests {
@@ -488,7 +488,7 @@ impl WebBucket {
             fields.push((IF_MATCH, value(tag.as_str())?));
         }
         let response = self.wait(key, self.ask(Method::GET, address, key, &fields))?;
-        let seen = Seen::of(response.headers());
+        let seen = Validator::of(response.headers());
         if expected.is_some_and(|expected| !seen.is(expected)) {
             return Err(BucketError::ConditionFailed { key: key.to_owned() });
         }

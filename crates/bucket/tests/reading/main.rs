@@ -5,8 +5,8 @@ mod store;
 
 use bytes::Bytes;
 use ogive_bucket::{
-    Algorithm, Bucket as _, BucketError, Checksum, ETag, Fetch, RemoteBucket, RemoteOptions,
-    Result, Taker,
+    Algorithm, Bucket as _, BucketError, Checksum, ETag, Fetch, FetchSink, RemoteBucket,
+    RemoteOptions, Result,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -39,7 +39,7 @@ struct Take {
     done: Sender<(Vec<u8>, Result<u64>)>,
 }
 
-impl Taker for Take {
+impl FetchSink for Take {
     fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
         self.bytes.extend_from_slice(&bytes);
         match self.bytes.len() >= self.enough {
@@ -117,7 +117,7 @@ fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
     let range = Fetch { key: "f".to_owned(), range: 0..MIB, expected, is_demanded: true };
     // Overwritten as soon as the first of it is here.
     struct Overwrite(Take, Store);
-    impl Taker for Overwrite {
+    impl FetchSink for Overwrite {
         fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
             self.1.put(vec![0xff; MIB as usize]);
             self.0.piece(bytes)

@@ -1,7 +1,7 @@
 //! What a store demands of a request that others take without it.
 
-use super::answers::staged;
 use super::bucket;
+use super::errors::staged;
 use super::store::{Step, Store};
 use ogive_bucket::journal::Base;
 use ogive_bucket::{Bucket as _, Promises, probe};

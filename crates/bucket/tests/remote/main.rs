@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod answers;
 mod blobs;
 mod child;
 mod credentials;
 mod demands;
 mod demo;
 mod endless;
-mod left;
-mod naming;
+mod errors;
+mod key_rules;
 mod proxied;
+mod stale_uploads;
 mod store;
 mod versions;
 mod web;

@@ -7,7 +7,7 @@ use super::child::{again, is_child};
 use super::store::{Answer, Fault, Step, Store};
 use super::web::Server;
 use bytes::Bytes;
-use ogive_bucket::{Bucket as _, Fetch, Result, Taker, WebBucket};
+use ogive_bucket::{Bucket as _, Fetch, FetchSink, Result, WebBucket};
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 
@@ -32,7 +32,7 @@ fn each_way_to_ask_a_store() {
         return again("proxied::each_way_to_ask_a_store", &[(PROXY, store.endpoint.as_ref())]);
     }
     struct Waits(mpsc::Sender<Result<u64>>);
-    impl Taker for Waits {
+    impl FetchSink for Waits {
         fn piece(&mut self, _: Bytes) -> ControlFlow<()> {
             ControlFlow::Continue(())
         }

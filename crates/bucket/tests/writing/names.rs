@@ -1,7 +1,7 @@
 //! Names: what is made, removed and renamed, and what becomes of those who have it open.
 
 use super::*;
-use ogive_bucket::{Bucket as _, Naming, Promises};
+use ogive_bucket::{Bucket as _, KeyRules, Promises};
 use ogive_origin::{SetTime, Time};
 
 #[test]
@@ -191,7 +191,7 @@ fn a_rename_of_a_directory_that_was_cut_off_is_ended_by_the_next_mount() {
 #[test]
 fn a_name_that_the_store_takes_for_another_is_refused_when_it_is_made() {
     let bucket = MemoryBucket::new();
-    bucket.name_as(&Naming::AZURE);
+    bucket.set_key_rules(&KeyRules::AZURE);
     bucket.foreign_put("tree/x", "precious");
     bucket.foreign_put("d\\e", "hidden");
     bucket.foreign_put("new\nline", "shown");

@@ -18,7 +18,7 @@ use super::bucket_options::{
     refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_address, refuse_other_prefix,
     refuse_other_schemes,
 };
-use super::spending::SpendingArgs;
+use super::cost::CostArgs;
 use super::stage::{self, Stage, StageArgs};
 use crate::exit::{self, Refusal};
 
@@ -116,7 +116,7 @@ pub(crate) struct BucketArgs {
     pub(crate) offline: Offline,
 
     #[command(flatten)]
-    pub(crate) spending: SpendingArgs,
+    pub(crate) cost: CostArgs,
 
     #[command(flatten)]
     pub(crate) stage: StageArgs,
@@ -169,7 +169,7 @@ pub(crate) struct BucketSource {
     origin: OriginOptions,
     offline: Offline,
     /// What may be spent on it.
-    spending: SpendingArgs,
+    cost: CostArgs,
     /// Whether it is a web server, whose address is the whole of it.
     is_web: bool,
     /// What makes it writable.
@@ -243,7 +243,7 @@ impl BucketSource {
             directory_mode: args.dir_mode,
             convention: args.metadata.convention(),
         };
-        let (offline, spending) = (args.offline, args.spending.clone());
+        let (offline, cost) = (args.offline, args.cost.clone());
         if offline == Offline::Stale && args.stage.stage.is_some() {
             return Err(Refusal::new(
                 exit::USAGE,
@@ -253,13 +253,13 @@ impl BucketSource {
             .hint("leave out --offline or --stage"));
         }
         let (address, is_web) = (text.into_owned(), known.is_none());
-        Ok(Some(Self { address, remote, origin, offline, spending, is_web, stage: None }))
+        Ok(Some(Self { address, remote, origin, offline, cost, is_web, stage: None }))
     }
 
     /// What may be spent on it, and whether what is old is shown.
     fn bounded<B: Bucket>(&self, mut origin: BucketOrigin<B>) -> Result<BucketOrigin<B>, Refusal> {
-        let prices = self.spending.prices(&origin.bucket().identity().endpoint)?;
-        origin.set_budget(prices, self.spending.budget());
+        let prices = self.cost.prices(&origin.bucket().identity().endpoint)?;
+        origin.set_budget(prices, self.cost.budget());
         if self.offline == Offline::Stale {
             origin.show_stale();
         }

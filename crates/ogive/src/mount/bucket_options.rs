@@ -120,7 +120,7 @@ pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
         (args.offline != Offline::Error, "--offline"),
     ];
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
-    match how_to_reach(args).or(found).or(args.spending.given()).or(args.stage.given()) {
+    match how_to_reach(args).or(found).or(args.cost.given()).or(args.stage.given()) {
         Some(option) => Err(Refusal::new(
             exit::USAGE,
             format!("cannot mount: {option} is for buckets, and the source is a directory"),

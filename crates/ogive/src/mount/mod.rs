@@ -10,6 +10,7 @@ pub(crate) mod args;
 mod background;
 pub(crate) mod bucket;
 mod bucket_options;
+mod cost;
 mod dying;
 mod fstab;
 mod metrics;
@@ -22,7 +23,6 @@ mod remount;
 mod serve;
 mod signals;
 pub(crate) mod silent;
-mod spending;
 mod stage;
 
 use std::ffi::OsString;

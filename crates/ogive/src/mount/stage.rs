@@ -197,7 +197,7 @@ impl Stage {
         let promises = probe(bucket, prefix)?;
         bucket.believe(promises);
         bucket.note_uploads(&opened.journal);
-        let left = bucket.throw_away(std::mem::take(&mut opened.uploads));
+        let left = bucket.abort_stale(std::mem::take(&mut opened.uploads));
         if left > 0 {
             log::warn!("{left} uploads that an earlier mount had not ended were thrown away");
         }

@@ -1,6 +1,6 @@
 //! One who has an object open, and what he may do with it.
 
-use super::object::{OpenObject, Place, Source, State};
+use super::open_object::{OpenObject, Place, Source, State};
 use super::{Wants, Writing};
 use crate::journal::Base;
 use crate::origin::posix::Convention;
@@ -189,7 +189,7 @@ impl Handle {
             let _gate = self.object.gate.read();
             self.upload_within()?;
         }
-        self.settle_notes()
+        self.settle_metadata()
     }
 
     /// What a close promises: as [`Self::upload`], or that the journal survives a power cut with it.
@@ -259,7 +259,7 @@ impl Handle {
             kept: staged.to_keep(),
         });
         // Before the object counts as what the store has: until then it is shown as it is here.
-        self.writing.young.forget_directory_of(&key);
+        self.writing.listings.invalidate_directory_of(&key);
         let mut state = self.object.state();
         // Another upload may have come between, or this file's log was let go of since, by whoever
         // found that the store has all of it: then others have gone on from there.
@@ -282,7 +282,7 @@ impl Handle {
             table.remove(&key);
         }
         drop((state, table));
-        self.writing.young.forget_directory_of(&key);
+        self.writing.listings.invalidate_directory_of(&key);
         if !is_told {
             let (path, stage) = (staged.path(), self.writing.journal.path().display());
             self.writing.messages.say(format_args!(

@@ -9,23 +9,23 @@
 //!   whoever syncs or closes is told `ESTALE`.
 //! - An open file is of one line of objects: the one that it was opened with, and those that were
 //!   made of it here. When somebody else's object is found under the key, the line has ended
-//!   ([`object::Place::Replaced`]), and who opens the name then is on another one.
+//!   ([`open_object::Place::Replaced`]), and who opens the name then is on another one.
 //! - What could not be uploaded is *pending*: a thread tries again, and so does the next mount.
 //!
 //! # Locks
 //! The table's, then an object's state. Gates: see [`object`].
 
 mod handle;
-mod names;
-mod notes;
-mod object;
-mod pending;
+mod metadata_updates;
+mod open_object;
+mod pending_uploads;
+mod removal;
 mod renames;
 
 pub(super) use handle::Handle;
-pub(super) use object::Source;
+pub(super) use open_object::Source;
 
-use super::directory::Young;
+use super::directory::ListingCache;
 use super::messages::Messages;
 use super::posix::Convention;
 use crate::journal::{Base, Journal, Opened};
@@ -34,10 +34,10 @@ use crate::staged::{
     Durable, Options, RenameError, Renamed, StagedError, StagedFile, refusal, resume_rename,
 };
 use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
-use object::{OpenObject, Place};
 use ogive_origin::{Errno, OFlags, Result, Time};
+use open_object::{OpenObject, Place};
 use parking_lot::Mutex;
-use pending::PendingUploads;
+use pending_uploads::PendingUploads;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ pub(super) struct Writing {
     options: WriteOptions,
     convention: Convention,
     messages: Arc<Messages>,
-    young: Arc<Young>,
+    listings: Arc<ListingCache>,
     /// Objects that are open or pending, by the key that leads to them.
     table: Mutex<HashMap<Arc<str>, Arc<OpenObject>>>,
     pending: Arc<PendingUploads>,
@@ -111,7 +111,7 @@ impl Writing {
         bucket: Arc<dyn Bucket>,
         opened: Opened,
         (options, convention): (WriteOptions, Convention),
-        (messages, young): (Arc<Messages>, Arc<Young>),
+        (messages, listings): (Arc<Messages>, Arc<ListingCache>),
     ) -> std::result::Result<Arc<Self>, StagedError> {
         let promises = bucket.promises();
         if !promises.create || !promises.overwrite {
@@ -149,7 +149,7 @@ impl Writing {
             options,
             convention,
             messages,
-            young,
+            listings,
             table,
             pending,
         });
@@ -214,7 +214,7 @@ impl Writing {
         ask: &mut dyn FnMut(&str) -> crate::Result<Object>,
     ) -> Result<Handle> {
         loop {
-            let known = self.known(key);
+            let known = self.open_object(key);
             let before = match &known {
                 None => 0,
                 Some(known) => {
@@ -233,9 +233,9 @@ impl Writing {
                 Err(error) => return Err(self.messages.errno(&error)),
             };
             if let Some(object) = &object {
-                self.young.correct(object);
+                self.listings.invalidate_if_changed(object);
                 if wants.to_write {
-                    self.told(object.check_rewritable())?;
+                    self.or_errno(object.check_rewritable())?;
                 }
                 if wants.to_write && !is_strong(object) {
                     return Err(Errno::OPNOTSUPP);
@@ -286,7 +286,7 @@ impl Writing {
         kept: Option<ObjectMetadata>,
     ) -> Result<Handle> {
         loop {
-            let is_there = match self.known(key) {
+            let is_there = match self.open_object(key) {
                 Some(known) if known.state().is_changed() => true,
                 _ => match self.bucket.head(key) {
                     Ok(_) => true,
@@ -333,7 +333,7 @@ impl Writing {
     }
 
     /// What is open under a key.
-    fn known(&self, key: &str) -> Option<Arc<OpenObject>> {
+    fn open_object(&self, key: &str) -> Option<Arc<OpenObject>> {
         self.table.lock().get(key).cloned()
     }
 
@@ -361,7 +361,7 @@ impl Writing {
 
     /// What is to be shown under a key that has changes which the store has not.
     pub(super) fn staged_at(&self, key: &str) -> Option<Object> {
-        let known = self.known(key)?;
+        let known = self.open_object(key)?;
         let state = known.state();
         state.is_changed().then(|| state.described())
     }

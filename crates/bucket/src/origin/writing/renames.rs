@@ -5,7 +5,7 @@
 //! names. Where the store does not give up the old name, the copy is taken away again. Of a
 //! directory all keys are copied before the first is deleted, with a log in the journal.
 
-use super::object::{OpenObject, Place};
+use super::open_object::{OpenObject, Place};
 use super::{Wants, Writing, is_strong};
 use crate::journal::{Base, WriteId};
 use crate::staged::{RenameError, delete_if_same, refusal, rename_directory};
@@ -33,7 +33,7 @@ impl Writing {
             object.check_free().map(|()| object)
         })?;
         let source = Arc::clone(moving.object());
-        let target = self.known(to);
+        let target = self.open_object(to);
         let _gates = gates((from, &source), target.as_ref().map(|target| (to, target)));
         moving.upload_within()?;
         moving.settle();
@@ -42,14 +42,14 @@ impl Writing {
             let is_here = state.place == Place::Named && !state.is_changed();
             state.object.clone().filter(|_| is_here).ok_or(Errno::STALE)?
         };
-        let there = self.found(to)?;
+        let there = self.head(to)?;
         let is_staged = target.as_ref().is_some_and(|target| target.state().is_changed());
         if is_new && (there.is_some() || is_staged) {
             return Err(Errno::EXIST);
         }
         let object = Object { kept: source.state().to_keep(), ..object };
         let copied = self.copy(&object, to, there.as_ref())?;
-        self.young.forget_directory_of(to);
+        self.listings.invalidate_directory_of(to);
         self.keep_directory_of(from)?;
         match delete_if_same(&*self.bucket, &object) {
             Ok(()) | Err(BucketError::NotFound { .. }) => {}
@@ -63,7 +63,7 @@ impl Writing {
                 return Err(self.messages.errno(&error));
             }
         }
-        let before = self.known(to);
+        let before = self.open_object(to);
         let is_target =
             |now: &Arc<OpenObject>| target.as_ref().is_some_and(|target| Arc::ptr_eq(now, target));
         if before.as_ref().is_some_and(is_target) {
@@ -71,7 +71,7 @@ impl Writing {
         }
         self.give_key(&source, (from, to), copied);
         for key in [from, to] {
-            self.young.forget_directory_of(key);
+            self.listings.invalidate_directory_of(key);
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Writing {
             Ok(_) | Err(BucketError::NotFound { .. }) => return,
             Err(error) => Err(error),
         };
-        self.young.forget_directory_of(to);
+        self.listings.invalidate_directory_of(to);
         match taken {
             // Somebody has changed the copy: it is his now.
             Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
@@ -130,7 +130,7 @@ impl Writing {
         let (condition, base) = match there {
             None => (Condition::Absent, Base::New),
             Some(there) => {
-                self.told(there.check_rewritable())?;
+                self.or_errno(there.check_rewritable())?;
                 let etag = there.etag.clone().filter(|_| is_strong(there));
                 let etag = etag.ok_or(Errno::OPNOTSUPP)?;
                 let base = Base::Object { etag: etag.as_str().to_owned(), size: there.size_bytes };
@@ -162,14 +162,14 @@ impl Writing {
             Ok(made) => {
                 // Its time is the store's. Somebody else may have been there since: what was made
                 // here is what whoever has it open goes on with.
-                let found = self.found(to)?;
+                let found = self.head(to)?;
                 let is_ours = |found: &Object| found.mark.as_deref() == Some(&mark);
                 let size_bytes = object.size_bytes;
                 let made = Object { size_bytes, kept: object.kept.clone(), ..made };
                 Ok(found.filter(is_ours).unwrap_or(made))
             }
             Err(error) if error.is_in_doubt() => {
-                let found = self.found(to)?;
+                let found = self.head(to)?;
                 let ours = found.filter(|found| found.mark.as_deref() == Some(&mark));
                 ours.ok_or_else(|| self.messages.errno(&error))
             }
@@ -188,7 +188,7 @@ impl Writing {
             bytes.extend_from_slice(&piece);
             ControlFlow::Continue(())
         });
-        self.told(got)?;
+        self.or_errno(got)?;
         if bytes.len() as u64 == object.size_bytes { Ok(bytes) } else { Err(Errno::IO) }
     }
 
@@ -215,7 +215,7 @@ impl Writing {
         }
         let max = self.options.rename_max;
         let renamed = rename_directory(&*self.bucket, &self.journal, (from, to), max);
-        self.young.forget_all();
+        self.listings.invalidate_all();
         match renamed {
             Ok(renamed) => {
                 for key in renamed.left {

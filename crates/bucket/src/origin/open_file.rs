@@ -5,9 +5,9 @@
 //! ([`super::writing`]).
 
 use super::BucketOrigin;
-use super::beginnings::{Beginning, IsKept};
 use super::directory::Item;
-use super::names::Node;
+use super::nodes::Node;
+use super::small_object_open::{IsCached, SmallObject};
 use super::writing::{Handle, Source, Wants};
 use crate::{Bucket, BucketError, ETag, Object};
 use bytes::Bytes;
@@ -26,7 +26,7 @@ pub struct File {
     /// What is done to it here, where files are changed.
     handle: Option<Handle>,
     /// Bytes that came when it was opened.
-    beginning: Mutex<Option<Beginning>>,
+    small_object: Mutex<Option<SmallObject>>,
 }
 
 impl fmt::Debug for File {
@@ -57,11 +57,11 @@ impl File {
     /// A range of the object, if it came when the file was opened. What reaches to the end of the
     /// object is the last of it: who has it keeps it.
     pub(super) fn taken(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
-        let mut beginning = self.beginning.lock();
+        let mut small_object = self.small_object.lock();
         let is_last = range.end == object.size_bytes;
-        let bytes = beginning.as_ref()?.range(object, range)?;
+        let bytes = small_object.as_ref()?.range(object, range)?;
         if is_last {
-            *beginning = None;
+            *small_object = None;
         }
         Some(bytes)
     }
@@ -76,12 +76,12 @@ impl File {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Opens the file of a node; with `is_kept`, one whose first bytes are going to be read.
+    /// Opens the file of a node; with `is_cached`, one whose first bytes are going to be read.
     pub(super) fn open_file(
         &self,
         node: &Node,
         flags: OFlags,
-        is_kept: Option<IsKept<'_>>,
+        is_cached: Option<IsCached<'_>>,
     ) -> Result<File> {
         let to_write = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         let to_cut = flags.contains(OFlags::TRUNC);
@@ -94,53 +94,53 @@ impl<B: Bucket> BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        let is_kept = is_kept.filter(|_| !to_write && !to_cut);
+        let is_cached = is_cached.filter(|_| !to_write && !to_cut);
         if let Some(writing) = &self.writing {
-            let mut beginning = None;
+            let mut small_object = None;
             let handle = writing.open_asking(node.key(), Wants::of(flags), &mut |key| {
-                let (object, begun) = self.ask_to_open(node, key, is_kept)?;
-                beginning = begun;
+                let (object, begun) = self.head_to_open(node, key, is_cached)?;
+                small_object = begun;
                 Ok(object)
             })?;
-            return Ok(File { beginning: Mutex::new(beginning), ..self.file(node, handle) });
+            return Ok(File { small_object: Mutex::new(small_object), ..self.file(node, handle) });
         }
-        let (object, beginning) = self.object_to_open(node, is_kept)?;
-        if self.checked.is_spoilt(&object) {
+        let (object, small_object) = self.object_to_open(node, is_cached)?;
+        if self.verifier.is_spoilt(&object) {
             return Err(Errno::IO);
         }
         let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
-        let beginning = Mutex::new(beginning);
-        Ok(File { attributes, object, generation, handle: None, beginning })
+        let small_object = Mutex::new(small_object);
+        Ok(File { attributes, object, generation, handle: None, small_object })
     }
 
     /// Whether the object that a file was opened with is not what the store says of it.
     pub(super) fn spoilt(&self, file: &File) -> bool {
-        self.checked.is_spoilt(&file.object)
+        self.verifier.is_spoilt(&file.object)
     }
 
     /// What is opened: what the store has now, or what is known of it while it does not answer.
     fn object_to_open(
         &self,
         node: &Node,
-        is_kept: Option<IsKept<'_>>,
-    ) -> Result<(Object, Option<Beginning>)> {
+        is_cached: Option<IsCached<'_>>,
+    ) -> Result<(Object, Option<SmallObject>)> {
         let key = node.key();
         let remembered = || match self.remembered(key)? {
             Some(Item::File(object)) => Ok((object, None)),
             _ => Err(Errno::STALE),
         };
-        if self.is_out_of_reach() {
+        if self.is_offline() {
             return remembered();
         }
-        let answer = self.ask_to_open(node, key, is_kept);
-        if self.hear(&answer) {
+        let answer = self.head_to_open(node, key, is_cached);
+        if self.note_answer(&answer) {
             return remembered();
         }
         match answer {
-            Ok((object, beginning)) => {
-                self.young.correct(&object);
-                self.saw(key, &Item::File(object.clone()));
-                Ok((object, beginning))
+            Ok((object, small_object)) => {
+                self.listings.invalidate_if_changed(&object);
+                self.remember(key, &Item::File(object.clone()));
+                Ok((object, small_object))
             }
             Err(BucketError::NotFound { .. }) => Err(Errno::STALE),
             Err(error) => Err(self.errno(&error)),
@@ -151,8 +151,8 @@ impl<B: Bucket> BucketOrigin<B> {
     pub(super) fn file(&self, node: &Node, handle: Handle) -> File {
         let object = handle.look().object;
         let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
-        let beginning = Mutex::new(None);
-        File { attributes, object, generation, handle: Some(handle), beginning }
+        let small_object = Mutex::new(None);
+        File { attributes, object, generation, handle: Some(handle), small_object }
     }
 
     /// Attributes of an open file: those that it was opened with, unless it is changed here.

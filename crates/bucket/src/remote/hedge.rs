@@ -24,7 +24,7 @@ const PATIENCE_MIN: Duration = Duration::from_millis(5);
 const ONE_IN: u64 = 20;
 
 /// When to ask twice, and how often it was done.
-pub(super) struct Hedging {
+pub(super) struct Hedge {
     samples: Mutex<Samples>,
     /// When to ask twice, in microseconds; 0 while it is not known.
     patience_us: AtomicU64,
@@ -43,7 +43,7 @@ struct Samples {
     seen: usize,
 }
 
-impl Default for Hedging {
+impl Default for Hedge {
     fn default() -> Self {
         Self {
             samples: Mutex::new(Samples { us: [0; SAMPLES], seen: 0 }),
@@ -59,7 +59,7 @@ impl Default for Hedging {
     }
 }
 
-impl Hedging {
+impl Hedge {
     /// A request is made; after how long it may be made once more, if that is known.
     pub(super) fn begin(&self) -> Option<Duration> {
         self.requests.fetch_add(1, Relaxed);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn who_takes_longer_than_95_of_100_is_asked_twice_once_that_is_known() {
-        let hedging = Hedging::default();
+        let hedging = Hedge::default();
         for sample in 0..31 {
             assert_eq!(hedging.begin(), None);
             let is_slow = sample % 10 == 0;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn one_request_in_twenty_is_made_twice_and_no_more() {
-        let hedging = Hedging::default();
+        let hedging = Hedge::default();
         assert!(!hedging.take());
         (0..100).for_each(|_| assert_eq!(hedging.begin(), None));
         assert_eq!((0..100).filter(|_| hedging.take()).count(), 5);

@@ -11,7 +11,7 @@ const HEADING: &str = "Bucket options";
 
 /// Options of what requests cost.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub(crate) struct SpendingArgs {
+pub(crate) struct CostArgs {
     /// Read nothing ahead while more requests a second are made than this: a number, or N/s
     ///
     /// Counted are requests of any kind. What a program waits for is asked for in any case, in
@@ -36,7 +36,7 @@ pub(crate) struct SpendingArgs {
     pub(crate) origin_prices: Option<PathBuf>,
 }
 
-impl SpendingArgs {
+impl CostArgs {
     /// The option among them that was given, if one was.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn dollars_are_not_counted_where_nothing_has_a_price() {
-        let mut spending =
-            SpendingArgs { origin_requests_max: None, origin_budget: Some(1), origin_prices: None };
-        assert_eq!(spending.prices("https://s3.amazonaws.com").unwrap(), Some(Prices::AMAZON));
-        let refusal = spending.prices("http://127.0.0.1:9000").unwrap_err();
+        let mut cost =
+            CostArgs { origin_requests_max: None, origin_budget: Some(1), origin_prices: None };
+        assert_eq!(cost.prices("https://s3.amazonaws.com").unwrap(), Some(Prices::AMAZON));
+        let refusal = cost.prices("http://127.0.0.1:9000").unwrap_err();
         assert!(refusal.to_string().contains("is not known"), "{refusal}");
-        spending.origin_budget = None;
-        assert_eq!(spending.prices("http://127.0.0.1:9000").unwrap(), None);
+        cost.origin_budget = None;
+        assert_eq!(cost.prices("http://127.0.0.1:9000").unwrap(), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The listing of a directory of usual size is taken whole and stays with the handle: the
 //! attributes of its names come out of it. A directory for which there is no room
-//! ([`super::held_names`]), or with more names than are taken whole, is read through: the handle has
+//! ([`super::name_budget`]), or with more names than are taken whole, is read through: the handle has
 //! what it told last and the page that comes next, and the attributes of a name while it is told.
 //!
 //! # Places
@@ -19,7 +19,7 @@
 //! That of a handle, a leaf: a directory that is read through is taken out of it meanwhile.
 
 use super::directory::{Item, Named, Snapshot};
-use crate::{Naming, Object, Pages, Result};
+use crate::{KeyRules, Object, Pages, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -28,19 +28,19 @@ const BACK_MAX: u64 = 1 << 13;
 
 /// How far one has come who reads a directory.
 #[derive(Debug, Default)]
-pub(super) enum Reading {
+pub(super) enum DirectoryReader {
     #[default]
     Nothing,
     Whole(Arc<Snapshot>),
-    Through(Box<Through>),
+    PagedReader(Box<PagedReader>),
     /// All was told, so many entries, and nothing of it is held.
     Ended(u64),
 }
 
 /// A directory that is read through.
-pub(super) struct Through {
+pub(super) struct PagedReader {
     prefix: Box<str>,
-    naming: &'static Naming,
+    rules: &'static KeyRules,
     /// What comes, if not all of it has come.
     pages: Option<Box<dyn Pages>>,
     /// The entries told last, and those that have come besides.
@@ -56,17 +56,17 @@ pub(super) struct Through {
     pub(super) hidden: u64,
 }
 
-impl std::fmt::Debug for Through {
+impl std::fmt::Debug for PagedReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Through").field("prefix", &self.prefix).finish_non_exhaustive()
+        f.debug_struct("PagedReader").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
-impl Through {
+impl PagedReader {
     /// One whose entries come in pages, with what is changed here.
     pub(super) fn in_pages(
         prefix: &str,
-        naming: &'static Naming,
+        rules: &'static KeyRules,
         pages: Box<dyn Pages>,
         staged: Vec<Object>,
     ) -> Self {
@@ -74,7 +74,7 @@ impl Through {
         let staged = staged.into_iter().filter_map(|object| Some((name(&object)?, object)));
         Self {
             prefix: prefix.into(),
-            naming,
+            rules,
             pages: Some(pages),
             window: VecDeque::new(),
             first: 0,
@@ -128,7 +128,7 @@ impl Through {
             return Ok(!self.window.is_empty());
         }
         for entry in page {
-            let (name, item) = match Named::of(self.naming, &self.prefix, entry) {
+            let (name, item) = match Named::of(self.rules, &self.prefix, entry) {
                 Named::Shown(name, item) => (name, item),
                 Named::Own => continue,
                 Named::Hidden(..) => {
@@ -162,12 +162,12 @@ mod tests {
     use ogive_origin::{DirectoryEntry, Origin as _};
     use std::time::Duration;
 
-    fn through(bucket: &MemoryBucket, staged: Vec<Object>) -> Through {
-        Through::in_pages("d/", bucket.naming(), pages(bucket, "d/").unwrap(), staged)
+    fn through(bucket: &MemoryBucket, staged: Vec<Object>) -> PagedReader {
+        PagedReader::in_pages("d/", bucket.key_rules(), pages(bucket, "d/").unwrap(), staged)
     }
 
     /// The names after a place, at most so many, and whether those were all.
-    fn read(through: &mut Through, after: u64, most: usize) -> (Vec<String>, bool) {
+    fn read(through: &mut PagedReader, after: u64, most: usize) -> (Vec<String>, bool) {
         let mut names = Vec::new();
         let mut place = after;
         let is_all = through.read(after, &mut |number, name, _| {

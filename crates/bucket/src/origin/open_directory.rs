@@ -5,7 +5,7 @@
 
 use super::BucketOrigin;
 use super::directory::{self, Item, Snapshot};
-use super::reading::{Reading, Through};
+use super::directory_reader::{DirectoryReader, PagedReader};
 use crate::Bucket;
 use ogive_origin::{DirectoryEntry, FileKind, Result};
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub struct Directory {
     pub(super) key: Box<str>,
-    reading: Mutex<Reading>,
+    reading: Mutex<DirectoryReader>,
     /// The entry that is being told, of a directory that is read through.
     told: Mutex<Option<(Box<str>, Item)>>,
     /// It was found to have more names than are taken whole.
@@ -35,7 +35,7 @@ impl Directory {
     /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
     pub(super) fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
         let whole = match &*self.reading.lock() {
-            Reading::Whole(snapshot) => Some(Arc::clone(snapshot)),
+            DirectoryReader::Whole(snapshot) => Some(Arc::clone(snapshot)),
             _ => None,
         };
         if let Some(snapshot) = whole {
@@ -57,14 +57,16 @@ impl<B: Bucket> BucketOrigin<B> {
     ) -> Result<()> {
         let mut reading = std::mem::take(&mut *directory.reading.lock());
         let goes_on = match &reading {
-            Reading::Nothing => false,
-            Reading::Whole(_) => cookie > 0,
-            Reading::Through(through) => cookie > 0 && through.has(cookie.saturating_sub(DOTS)),
-            Reading::Ended(count) if cookie >= *count => {
+            DirectoryReader::Nothing => false,
+            DirectoryReader::Whole(_) => cookie > 0,
+            DirectoryReader::PagedReader(through) => {
+                cookie > 0 && through.has(cookie.saturating_sub(DOTS))
+            }
+            DirectoryReader::Ended(count) if cookie >= *count => {
                 *directory.reading.lock() = reading;
                 return Ok(());
             }
-            Reading::Ended(_) => false,
+            DirectoryReader::Ended(_) => false,
         };
         if !goes_on {
             reading = self.begin_reading(directory)?;
@@ -85,7 +87,7 @@ impl<B: Bucket> BucketOrigin<B> {
         };
         let after = cookie.saturating_sub(DOTS);
         match &mut reading {
-            Reading::Whole(snapshot) => {
+            DirectoryReader::Whole(snapshot) => {
                 let snapshot = Arc::clone(snapshot);
                 *directory.reading.lock() = reading;
                 let items = (1..).zip(snapshot.items()).skip(after as usize);
@@ -96,7 +98,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 }
                 Ok(())
             }
-            Reading::Through(through) => {
+            DirectoryReader::PagedReader(through) => {
                 let mut last = after;
                 let read = through.read(after, &mut |place, name, item| {
                     *directory.told.lock() = Some((name.into(), item.clone()));
@@ -106,29 +108,29 @@ impl<B: Bucket> BucketOrigin<B> {
                 *directory.told.lock() = None;
                 self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
                 // After an error the next one who reads on has it listed anew.
-                if self.told(read)? {
-                    reading = Reading::Ended(last + DOTS);
+                if self.or_errno(read)? {
+                    reading = DirectoryReader::Ended(last + DOTS);
                 }
                 *directory.reading.lock() = reading;
                 Ok(())
             }
-            Reading::Nothing | Reading::Ended(_) => Ok(()),
+            DirectoryReader::Nothing | DirectoryReader::Ended(_) => Ok(()),
         }
     }
 
     /// Begins to read a directory from its start.
-    fn begin_reading(&self, directory: &Directory) -> Result<Reading> {
+    fn begin_reading(&self, directory: &Directory) -> Result<DirectoryReader> {
         let Directory { key, is_large, .. } = directory;
-        let (naming, is_known) = (self.bucket.naming(), is_large.load(Relaxed));
-        let listing = if is_known { None } else { Some(self.listing(key)?) };
+        let (rules, is_known) = (self.bucket.key_rules(), is_large.load(Relaxed));
+        let listing = if is_known { None } else { Some(self.whole_listing(key)?) };
         let staged = self.writing.as_ref().map(|here| here.staged_in(key)).unwrap_or_default();
         let Some(listing) = listing.filter(|listing| listing.is_whole()) else {
             is_large.store(true, Relaxed);
-            let pages = self.told(directory::pages(&*self.bucket, key))?;
-            let through = Through::in_pages(key, naming, pages, staged);
-            return Ok(Reading::Through(Box::new(through)));
+            let pages = self.or_errno(directory::pages(&*self.bucket, key))?;
+            let through = PagedReader::in_pages(key, rules, pages, staged);
+            return Ok(DirectoryReader::PagedReader(Box::new(through)));
         };
-        Ok(Reading::Whole(match staged.is_empty() {
+        Ok(DirectoryReader::Whole(match staged.is_empty() {
             true => listing,
             false => Arc::new(listing.with(key, staged)),
         }))

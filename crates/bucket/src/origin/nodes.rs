@@ -48,9 +48,9 @@ struct Known {
 
 /// Makes nodes.
 #[derive(Clone, Default)]
-pub(super) struct Names(Option<Arc<Mutex<Table>>>);
+pub(super) struct Nodes(Option<Arc<Mutex<Table>>>);
 
-impl Names {
+impl Nodes {
     /// Nodes of a mount through which names are changed.
     pub(super) fn changing() -> Self {
         Self(Some(Arc::default()))
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_key_has_one_node_until_its_name_is_lost_and_another_one_then() {
-        let names = Names::changing();
+        let names = Nodes::changing();
         let (first, again) = (names.node("d/a"), names.node("d/a"));
         assert!(first == again && first.incarnation() == 0);
         names.lose("d/a");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn only_what_is_below_a_directory_is_lost_with_it() {
-        let names = Names::changing();
+        let names = Nodes::changing();
         let nodes = ["d/", "d/a", "d", "d0", "da/", "c"].map(|key| names.node(key));
         names.lose_below("d/");
         let gone: Vec<_> =
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn without_changes_nothing_is_remembered() {
-        let names = Names::default();
+        let names = Nodes::default();
         let node = names.node("a");
         names.lose("a");
         assert!(!node.is_gone() && node == names.node("a"));

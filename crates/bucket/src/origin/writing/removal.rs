@@ -4,7 +4,7 @@
 //! last object of a directory is removed, the directory gets a marker.
 
 use super::Writing;
-use super::object::{OpenObject, Place};
+use super::open_object::{OpenObject, Place};
 use crate::journal::WriteId;
 use crate::keys;
 use crate::staged::delete_if_same;
@@ -15,12 +15,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 impl Writing {
-    pub(super) fn told<T>(&self, result: crate::Result<T>) -> Result<T> {
+    pub(super) fn or_errno<T>(&self, result: crate::Result<T>) -> Result<T> {
         result.map_err(|error| self.messages.errno(&error))
     }
 
     /// What the store has under a key.
-    pub(super) fn found(&self, key: &str) -> Result<Option<Object>> {
+    pub(super) fn head(&self, key: &str) -> Result<Option<Object>> {
         match self.bucket.head(key) {
             Ok(object) => Ok(Some(object)),
             Err(BucketError::NotFound { .. }) => Ok(None),
@@ -31,8 +31,8 @@ impl Writing {
     /// Makes a directory where there is nothing.
     pub(in crate::origin) fn make_directory(&self, key: &str) -> Result<()> {
         let put = self.bucket.put(key, Bytes::new(), &Condition::None, WriteMetadata::NONE);
-        self.told(put)?;
-        self.young.forget_directory_of(key);
+        self.or_errno(put)?;
+        self.listings.invalidate_directory_of(key);
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl Writing {
             is_empty = entry.key() == key;
             if is_empty { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        self.told(listed)?;
+        self.or_errno(listed)?;
         if !is_empty || self.is_changed_below(key) {
             return Err(Errno::NOTEMPTY);
         }
@@ -56,8 +56,8 @@ impl Writing {
             return Err(Errno::NOENT);
         }
         self.keep_directory_of(key)?;
-        self.told(self.bucket.delete(key, None))?;
-        self.young.forget_directory_of(key);
+        self.or_errno(self.bucket.delete(key, None))?;
+        self.listings.invalidate_directory_of(key);
         Ok(())
     }
 
@@ -73,18 +73,18 @@ impl Writing {
         if directory.is_empty() {
             return Ok(());
         }
-        let mut is_kept = false;
+        let mut is_cached = false;
         // The key itself, and one more.
         let listing = Listing { prefix: directory, delimited: true, page: 2 };
         let listed = self.bucket.list(&listing, &mut |entry| {
-            is_kept = match &entry {
+            is_cached = match &entry {
                 Entry::Object(object) => object.key != key,
                 Entry::Prefix(prefix) => prefix != key,
             };
-            if is_kept { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if is_cached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        self.told(listed)?;
-        if is_kept { Ok(()) } else { self.make_directory(directory) }
+        self.or_errno(listed)?;
+        if is_cached { Ok(()) } else { self.make_directory(directory) }
     }
 
     /// Removes a file.
@@ -93,11 +93,11 @@ impl Writing {
     /// `ENOENT`; `ESTALE` if it was changed by somebody else meanwhile, after which it is looked at
     /// anew.
     pub(in crate::origin) fn remove(&self, key: &str) -> Result<()> {
-        let known = self.known(key);
+        let known = self.open_object(key);
         // An upload of it that is under way ends before.
         let _gate = known.as_ref().map(|known| known.gate.write());
         let changed = known.as_ref().filter(|known| known.state().is_changed());
-        match self.found(key)? {
+        match self.head(key)? {
             Some(object) => {
                 if changed.is_some_and(|known| !is_of(known, &object)) {
                     return Err(Errno::STALE);
@@ -112,7 +112,7 @@ impl Writing {
             None => return Err(Errno::NOENT),
         }
         self.removed(key);
-        self.young.forget_directory_of(key);
+        self.listings.invalidate_directory_of(key);
         Ok(())
     }
 

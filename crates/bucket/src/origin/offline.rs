@@ -35,7 +35,7 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 const SEEN_MAX: usize = 100_000;
 
 /// Whether the store answers, and what it said of objects when it did.
-pub(super) struct Reach {
+pub(super) struct Offline {
     /// Looked at without a lock by whoever was answered.
     is_out: AtomicBool,
     /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
@@ -55,7 +55,7 @@ struct State {
 }
 
 /// A question whether the store is back; over when it is dropped, be it by a panic.
-struct Asking(Arc<Reach>);
+struct Asking(Arc<Offline>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
@@ -69,7 +69,7 @@ fn is_no_answer(error: &BucketError) -> bool {
     matches!(error, BucketError::TimedOut { .. } | BucketError::Failed { .. })
 }
 
-impl Default for Reach {
+impl Default for Offline {
     fn default() -> Self {
         let said = Recurring::new(SAY_EVERY, Duration::ZERO);
         let standing = Standing { shows_stale: true, ..Standing::default() };
@@ -83,7 +83,7 @@ impl Default for Reach {
     }
 }
 
-impl Reach {
+impl Offline {
     /// Whether what is known is shown, and nobody asks.
     fn is_out(&self) -> bool {
         self.is_out.load(Relaxed)
@@ -142,17 +142,25 @@ impl Reach {
     }
 
     /// Notes an answer to a question about a key, and says what has changed.
-    pub(super) fn hear(&self, answer: std::result::Result<(), &BucketError>, messages: &Messages) {
+    pub(super) fn note_answer(
+        &self,
+        answer: std::result::Result<(), &BucketError>,
+        messages: &Messages,
+    ) {
         match answer {
             // It was not asked.
             Err(BucketError::NoTurn { .. }) => {}
             Err(BucketError::Failed { key, .. }) if !self.is_enough(key) => {}
-            answer => self.hear_itself(answer, messages),
+            answer => self.note_store_answer(answer, messages),
         }
     }
 
     /// The same for an answer to the question whether it is there.
-    fn hear_itself(&self, answer: std::result::Result<(), &BucketError>, messages: &Messages) {
+    fn note_store_answer(
+        &self,
+        answer: std::result::Result<(), &BucketError>,
+        messages: &Messages,
+    ) {
         let changed = self.note(!answer.is_err_and(is_no_answer));
         match (changed, answer) {
             (Some(Change::Came), Err(error)) => messages.say(format_args!(
@@ -165,26 +173,26 @@ impl Reach {
     }
 }
 
-impl fmt::Debug for Reach {
+impl fmt::Debug for Offline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reach").field("is_out", &self.is_out()).finish_non_exhaustive()
+        f.debug_struct("Offline").field("is_out", &self.is_out()).finish_non_exhaustive()
     }
 }
 
 impl<B: Bucket> BucketOrigin<B> {
     /// From now on what is known is shown while the store does not answer.
     pub fn show_stale(&mut self) {
-        self.reach = Some(Arc::default());
-        self.young.keep_old();
+        self.offline = Some(Arc::default());
+        self.listings.keep_stale();
     }
 
-    pub(super) fn reach_standing(&self) -> Standing {
-        self.reach.as_ref().map_or_else(Standing::default, |reach| reach.state.lock().standing)
+    pub(super) fn offline_standing(&self) -> Standing {
+        self.offline.as_ref().map_or_else(Standing::default, |reach| reach.state.lock().standing)
     }
 
     /// Whether to show what is known without asking. Has the store asked in the background.
-    pub(super) fn is_out_of_reach(&self) -> bool {
-        let Some(reach) = &self.reach else { return false };
+    pub(super) fn is_offline(&self) -> bool {
+        let Some(reach) = &self.offline else { return false };
         let (is_out, is_doubted) = (reach.is_out(), reach.is_doubted.load(Relaxed));
         if !is_out && !is_doubted {
             return false;
@@ -195,7 +203,7 @@ impl<B: Bucket> BucketOrigin<B> {
             let job = move || {
                 let listing = Listing { prefix: &prefix, delimited: false, page: 1 };
                 let answer = bucket.list(&listing, &mut |_| ControlFlow::Break(()));
-                asking.0.hear_itself(answer.as_ref().copied(), &messages);
+                asking.0.note_store_answer(answer.as_ref().copied(), &messages);
             };
             self.readers.queue(true, Box::new(job));
         }
@@ -203,20 +211,20 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     /// Notes what the store has answered. Whether what is known is to be shown instead.
-    pub(super) fn hear<T>(&self, answer: &crate::Result<T>) -> bool {
-        let Some(reach) = &self.reach else { return false };
-        reach.hear(answer.as_ref().map(|_| ()), &self.messages);
+    pub(super) fn note_answer<T>(&self, answer: &crate::Result<T>) -> bool {
+        let Some(reach) = &self.offline else { return false };
+        reach.note_answer(answer.as_ref().map(|_| ()), &self.messages);
         matches!(answer, Err(error) if is_no_answer(error))
     }
 
     /// How many keys are remembered for when the store is out of reach.
     pub(super) fn remembered_keys(&self) -> usize {
-        self.reach.as_ref().map_or(0, |reach| reach.seen.lock().len())
+        self.offline.as_ref().map_or(0, |reach| reach.seen.lock().len())
     }
 
     /// Remembers what a key led to that was asked for by itself.
-    pub(super) fn saw(&self, key: &str, item: &Item) {
-        let Some(reach) = &self.reach else { return };
+    pub(super) fn remember(&self, key: &str, item: &Item) {
+        let Some(reach) = &self.offline else { return };
         reach.seen.lock().insert(key.into(), item.clone());
     }
 
@@ -226,14 +234,14 @@ impl<B: Bucket> BucketOrigin<B> {
     /// `EIO` if nothing is known of it.
     pub(super) fn remembered(&self, key: &str) -> Result<Option<Item>> {
         let (parent, name) = keys::split(key);
-        let listed = self.young.last(parent);
+        let listed = self.listings.last(parent);
         if let Some(item) = listed.as_ref().and_then(|listed| listed.find(name)) {
             return Ok(item.cloned());
         }
-        if self.young.last(&format!("{key}/")).is_some_and(|below| below.exists()) {
+        if self.listings.last(&format!("{key}/")).is_some_and(|below| below.exists()) {
             return Ok(Some(Item::Directory));
         }
-        let seen = self.reach.as_ref().and_then(|reach| reach.seen.lock().get(key).cloned());
+        let seen = self.offline.as_ref().and_then(|reach| reach.seen.lock().get(key).cloned());
         seen.map(Some).ok_or(Errno::IO)
     }
 }

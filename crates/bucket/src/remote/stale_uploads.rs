@@ -12,8 +12,8 @@
 //! The library speaks of uploads only to whoever began them, so these requests are made here and
 //! signed with its signer.
 
-use super::answers::text_of;
 use super::credentials::Credentials;
+use super::errors::text_of;
 use super::{RemoteBucket, Shared};
 use crate::journal::UploadLog;
 use crate::{BucketError, Result};
@@ -137,7 +137,7 @@ impl Shared {
     }
 
     /// Throws an upload away, of which `noted` tells how many without an id have its address.
-    fn throw_away(&self, upload: &UploadLog, noted: usize) -> Result<()> {
+    fn abort_stale(&self, upload: &UploadLog, noted: usize) -> Result<()> {
         let address = upload.address();
         let failed = |message: String| BucketError::Failed { key: String::new(), message };
         let ids = match upload.id() {
@@ -163,7 +163,7 @@ impl Shared {
 impl RemoteBucket {
     /// Throws away uploads in parts that an earlier mount has left behind, and tells how many there
     /// were. Those of which the store does not say that they are gone are tried by the next mount.
-    pub fn throw_away(&self, uploads: Vec<UploadLog>) -> usize {
+    pub fn abort_stale(&self, uploads: Vec<UploadLog>) -> usize {
         let mut noted: HashMap<String, usize> = HashMap::new();
         for upload in uploads.iter().filter(|upload| upload.id().is_none()) {
             *noted.entry(upload.address().to_owned()).or_default() += 1;
@@ -171,7 +171,7 @@ impl RemoteBucket {
         let mut gone = 0;
         for upload in uploads {
             let noted = noted.get(upload.address()).copied().unwrap_or(0);
-            match self.shared.throw_away(&upload, noted) {
+            match self.shared.abort_stale(&upload, noted) {
                 Ok(()) => match upload.end() {
                     Ok(()) => gone += 1,
                     Err(error) => log::warn!("{error}"),

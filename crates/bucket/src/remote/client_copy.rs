@@ -11,7 +11,7 @@ use std::sync::Arc;
 const PART_BYTES: u64 = 8 << 20;
 
 /// Appends a range of an object to an upload.
-pub(super) fn carry(
+pub(super) fn client_copy(
     shared: &Arc<Shared>,
     upload: &mut RemoteUpload,
     source: &Object,

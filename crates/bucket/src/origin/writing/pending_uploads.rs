@@ -7,7 +7,7 @@
 //! # Locks
 //! One, of the queue; nothing is called under it.
 
-use super::object::OpenObject;
+use super::open_object::OpenObject;
 use super::{Handle, Wants, Writing};
 use crate::BucketError;
 use crate::staged::StagedError;

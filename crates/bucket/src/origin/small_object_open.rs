@@ -12,7 +12,7 @@
 //! One, of what was seen; a leaf.
 
 use super::directory::Item;
-use super::files::strong_etag;
+use super::open_file::strong_etag;
 use super::{BucketOrigin, Node};
 use crate::bounded::Bounded;
 use crate::keys;
@@ -33,11 +33,11 @@ const WAITING_MAX_BYTES: u64 = 16 << 20;
 const SEEN_MAX: usize = 4096;
 
 /// Whether the caller has the first record of a file already.
-pub(super) type IsKept<'a> = &'a dyn Fn(&Identity) -> bool;
+pub(super) type IsCached<'a> = &'a dyn Fn(&Identity) -> bool;
 
 /// What is known of small objects that may be opened, and what of them waits to be read.
 #[derive(Default)]
-pub(super) struct Beginnings {
+pub(super) struct SmallObjects {
     waiting_bytes: Arc<AtomicU64>,
     /// Objects that the store was asked for by themselves, by key.
     seen: Mutex<Bounded<Box<str>, Object, SEEN_MAX>>,
@@ -46,13 +46,13 @@ pub(super) struct Beginnings {
 }
 
 /// The bytes of an object that was opened.
-pub(super) struct Beginning {
+pub(super) struct SmallObject {
     etag: ETag,
     bytes: Bytes,
     waiting_bytes: Arc<AtomicU64>,
 }
 
-impl Beginning {
+impl SmallObject {
     /// A range of an object, if these are the bytes of that one.
     pub(super) fn range(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
         let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
@@ -61,24 +61,24 @@ impl Beginning {
     }
 }
 
-impl Drop for Beginning {
+impl Drop for SmallObject {
     fn drop(&mut self) {
         self.waiting_bytes.fetch_sub(self.bytes.len() as u64, Relaxed);
     }
 }
 
-impl Beginnings {
+impl SmallObjects {
     fn has_room(&self) -> bool {
         // Those who ask at the same time may be over it by one object each.
         self.waiting_bytes.load(Relaxed) + OBJECT_MAX_BYTES <= WAITING_MAX_BYTES
     }
 
-    fn begin(&self, object: &Object, bytes: Bytes) -> Option<Beginning> {
+    fn begin(&self, object: &Object, bytes: Bytes) -> Option<SmallObject> {
         let etag = strong_etag(object).filter(|_| bytes.len() as u64 == object.size_bytes)?;
         self.waiting_bytes.fetch_add(bytes.len() as u64, Relaxed);
         self.taken.fetch_add(1, Relaxed);
         let waiting_bytes = Arc::clone(&self.waiting_bytes);
-        Some(Beginning { etag: etag.clone(), bytes, waiting_bytes })
+        Some(SmallObject { etag: etag.clone(), bytes, waiting_bytes })
     }
 
     /// How many objects were seen.
@@ -99,36 +99,36 @@ impl Beginnings {
 
 impl<B: Bucket> BucketOrigin<B> {
     /// The store has told of an object by itself.
-    pub(super) fn is_seen(&self, object: &Object) {
-        self.beginnings.seen.lock().insert(object.key.as_str().into(), object.clone());
+    pub(super) fn remember_object(&self, object: &Object) {
+        self.small_objects.seen.lock().insert(object.key.as_str().into(), object.clone());
     }
 
     /// What an object was when the store told of it last: right or not, it says how to ask.
-    fn last_told(&self, key: &str) -> Option<Object> {
+    fn last_known(&self, key: &str) -> Option<Object> {
         let (directory, name) = keys::split(key);
-        if let Some(snapshot) = self.young.last(directory)
+        if let Some(snapshot) = self.listings.last(directory)
             && let Some(Some(Item::File(object))) = snapshot.find(name)
         {
             return Some(object.clone());
         }
-        self.beginnings.seen.lock().get(key).cloned()
+        self.small_objects.seen.lock().get(key).cloned()
     }
 
     /// Asks the store for what is opened, and for its bytes if they are small and wanted.
-    pub(super) fn ask_to_open(
+    pub(super) fn head_to_open(
         &self,
         node: &Node,
         key: &str,
-        is_kept: Option<IsKept<'_>>,
-    ) -> crate::Result<(Object, Option<Beginning>)> {
-        let is_wanted = is_kept.is_some_and(|is_kept| {
-            self.beginnings.has_room()
-                && self.last_told(key).is_some_and(|object| {
+        is_cached: Option<IsCached<'_>>,
+    ) -> crate::Result<(Object, Option<SmallObject>)> {
+        let is_wanted = is_cached.is_some_and(|is_cached| {
+            self.small_objects.has_room()
+                && self.last_known(key).is_some_and(|object| {
                     let is_small = (1..=OBJECT_MAX_BYTES).contains(&object.size_bytes);
                     let generation = self.generation(node);
                     is_small
                         && strong_etag(&object).is_some()
-                        && !is_kept(&self.file_attributes(&object).identity(generation))
+                        && !is_cached(&self.file_attributes(&object).identity(generation))
                 })
         });
         if !is_wanted {
@@ -139,8 +139,8 @@ impl<B: Bucket> BucketOrigin<B> {
             Err(BucketError::Archived { .. }) => (self.bucket.head(key)?, None),
             answer => answer?,
         };
-        let beginning = bytes.and_then(|bytes| self.beginnings.begin(&object, bytes));
-        Ok((object, beginning))
+        let small_object = bytes.and_then(|bytes| self.small_objects.begin(&object, bytes));
+        Ok((object, small_object))
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn bytes_that_wait_to_be_read_are_bounded_and_given_back() {
-        let beginnings = Beginnings::default();
+        let small_objects = SmallObjects::default();
         let bytes = Bytes::from(vec![0; OBJECT_MAX_BYTES as usize]);
         let object = Object {
             key: "k".to_owned(),
@@ -161,14 +161,14 @@ mod tests {
             kept: None,
         };
         let mut waiting = Vec::new();
-        while beginnings.has_room() {
-            waiting.push(beginnings.begin(&object, bytes.clone()).unwrap());
-            assert!(beginnings.waiting_bytes() <= WAITING_MAX_BYTES);
+        while small_objects.has_room() {
+            waiting.push(small_objects.begin(&object, bytes.clone()).unwrap());
+            assert!(small_objects.waiting_bytes() <= WAITING_MAX_BYTES);
         }
-        assert_eq!(beginnings.waiting_bytes(), WAITING_MAX_BYTES);
+        assert_eq!(small_objects.waiting_bytes(), WAITING_MAX_BYTES);
         drop(waiting.pop());
-        assert!(beginnings.has_room());
+        assert!(small_objects.has_room());
         drop(waiting);
-        assert_eq!(beginnings.waiting_bytes(), 0);
+        assert_eq!(small_objects.waiting_bytes(), 0);
     }
 }

@@ -4,14 +4,14 @@
 //! One, of the meter; a leaf.
 
 use super::BucketOrigin;
-use crate::budget::{HeldBack, Meter};
+use crate::cost::{HeldBack, Meter};
 use crate::{Bucket, Budget, Prices};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// Prices, and a budget as it is spent.
-pub(super) struct Money {
+pub(super) struct CostMeter {
     /// `None` where nobody knows what the store costs.
     pub(super) prices: Option<Prices>,
     meter: Mutex<Meter>,
@@ -22,13 +22,13 @@ pub(super) struct Money {
     held_back_by_money: AtomicU64,
 }
 
-impl Default for Money {
+impl Default for CostMeter {
     fn default() -> Self {
         Self::new(None, Budget::default())
     }
 }
 
-impl Money {
+impl CostMeter {
     fn new(prices: Option<Prices>, budget: Budget) -> Self {
         let meter = Meter::new(budget, Instant::now());
         Self {
@@ -50,12 +50,12 @@ impl<B: Bucket> BucketOrigin<B> {
     /// From now on requests cost so much, if that is known, and no more than the budget is spent on what nobody
     /// waits for.
     pub fn set_budget(&mut self, prices: Option<Prices>, budget: Budget) {
-        self.money = Money::new(prices, budget);
+        self.cost = CostMeter::new(prices, budget);
     }
 
     /// Whether something may be asked for that nobody waits for.
-    pub(super) fn may_spend(&self) -> bool {
-        let money = &self.money;
+    pub(super) fn may_prefetch(&self) -> bool {
+        let money = &self.cost;
         if !money.is_limited {
             return true;
         }

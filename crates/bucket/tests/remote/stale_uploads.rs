@@ -26,8 +26,8 @@ fn noted(directory: &Path, store: &Store, key: &str, began: &[u64]) -> Opened {
     journal(directory)
 }
 
-fn throw_away(bucket: &RemoteBucket, opened: &mut Opened) -> usize {
-    bucket.throw_away(std::mem::take(&mut opened.uploads))
+fn abort_stale(bucket: &RemoteBucket, opened: &mut Opened) -> usize {
+    bucket.abort_stale(std::mem::take(&mut opened.uploads))
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn an_upload_that_somebody_else_has_begun_since_goes_on() {
     store.begin_upload("k", "ours", began + 1);
     store.begin_upload("k", "since", now());
     store.begin_upload("k2", "another key", began + 1);
-    assert_eq!(throw_away(&bucket(&store), &mut opened), 1);
+    assert_eq!(abort_stale(&bucket(&store), &mut opened), 1);
     assert_eq!(store.uploads(), ["another key", "before", "since"]);
     drop(opened);
     assert!(journal(directory.path()).uploads.is_empty(), "the note is done with");
@@ -55,7 +55,7 @@ fn an_upload_is_found_on_a_later_page() {
         store.begin_upload("k", &format!("a{number}"), now());
     }
     store.begin_upload("k", "ours", began);
-    assert_eq!(throw_away(&bucket(&store), &mut opened), 1);
+    assert_eq!(abort_stale(&bucket(&store), &mut opened), 1);
     assert_eq!(store.uploads(), ["a0", "a1", "a2", "a3", "a4"]);
     assert_eq!(store.asked(Step::Uploads), 3);
 }
@@ -67,7 +67,7 @@ fn where_ours_cannot_be_told_from_others_all_stay_and_so_does_the_note() {
     let mut opened = noted(directory.path(), &store, "k", &[began]);
     store.begin_upload("k", "one", began);
     store.begin_upload("k", "other", began + 1);
-    assert_eq!(throw_away(&bucket(&store), &mut opened), 0);
+    assert_eq!(abort_stale(&bucket(&store), &mut opened), 0);
     assert_eq!(store.uploads(), ["one", "other"]);
     drop(opened);
     let mut opened = journal(directory.path());
@@ -76,7 +76,7 @@ fn where_ours_cannot_be_told_from_others_all_stay_and_so_does_the_note() {
     drop(opened.journal.note_upload(&format!("{}/bucket/k", store.endpoint), began).unwrap());
     drop(opened);
     opened = journal(directory.path());
-    assert_eq!(throw_away(&bucket(&store), &mut opened), 2);
+    assert_eq!(abort_stale(&bucket(&store), &mut opened), 2);
     assert!(store.uploads().is_empty());
 }
 
@@ -99,6 +99,6 @@ fn a_store_with_another_clock_has_ours_found() {
     assert_eq!(store.uploads().len(), 5);
     let mut opened = journal(directory.path());
     assert_eq!(opened.uploads.len(), 5);
-    assert_eq!(throw_away(&super::bucket(&store), &mut opened), 5);
+    assert_eq!(abort_stale(&super::bucket(&store), &mut opened), 5);
     assert!(store.uploads().is_empty());
 }

@@ -30,11 +30,11 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     }
 
     fn sound(&self) -> Result<()> {
-        self.told(self.exists(&self.options.prefix)).map(drop)
+        self.or_errno(self.exists(&self.options.prefix)).map(drop)
     }
 
     fn standing(&self) -> Standing {
-        self.reach_standing()
+        self.offline_standing()
     }
 
     fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
@@ -48,16 +48,16 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         tell("origin_failed", requests.failed);
         tell("origin_received_bytes", requests.received_bytes);
         tell("origin_sent_bytes", requests.sent_bytes);
-        if let Some(prices) = &self.money.prices {
+        if let Some(prices) = &self.cost.prices {
             tell("origin_microdollars", prices.microdollars(&requests));
         }
-        tell("origin_names_held", self.young.held().names());
-        let known = self.metadata.len() + self.beginnings.seen() + self.remembered_keys();
+        tell("origin_names_held", self.listings.held().names());
+        let known = self.metadata.len() + self.small_objects.seen() + self.remembered_keys();
         tell("origin_objects_known", known as u64);
-        tell("origin_waiting_bytes", self.beginnings.waiting_bytes());
-        tell("origin_opened_with_bytes", self.beginnings.taken());
-        self.money.tell(tell);
-        self.checked.tell(tell);
+        tell("origin_waiting_bytes", self.small_objects.waiting_bytes());
+        tell("origin_opened_with_bytes", self.small_objects.taken());
+        self.cost.tell(tell);
+        self.verifier.tell(tell);
         self.bucket.counters(tell);
         if let Some(writing) = &self.writing {
             let (files, bytes) = writing.pending();
@@ -92,7 +92,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         // What is changed here is not as it was listed.
         let is_staged = self.key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
         let listed = name.to_str().filter(|_| !is_staged).and_then(|name| {
-            let item = parent.listed(name, |snapshot| self.ask_ahead(snapshot, name))?;
+            let item = parent.listed(name, |snapshot| self.prefetch_metadata(snapshot, name))?;
             Some(self.found(&format!("{}{name}", parent.key), &item))
         });
         listed.unwrap_or_else(|| self.find(&parent.key, name))
@@ -125,9 +125,9 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         &self,
         node: &Node,
         flags: OFlags,
-        is_kept: &dyn Fn(&Identity) -> bool,
+        is_cached: &dyn Fn(&Identity) -> bool,
     ) -> Result<File> {
-        self.open_file(node, flags, Some(is_kept))
+        self.open_file(node, flags, Some(is_cached))
     }
 
     fn is_spoilt(&self, file: &File) -> bool {
@@ -161,7 +161,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     }
 
     fn may_read_ahead(&self) -> bool {
-        self.may_spend()
+        self.may_prefetch()
     }
 
     fn flush(&self, file: &File) -> Result<()> {

@@ -12,18 +12,18 @@ const NAMES_MAX: u64 = 500_000;
 
 /// Names that are in memory.
 #[derive(Debug)]
-pub(super) struct HeldNames {
+pub(super) struct NameBudget {
     names: AtomicU64,
     most: u64,
 }
 
-impl Default for HeldNames {
+impl Default for NameBudget {
     fn default() -> Self {
         Self::of(NAMES_MAX)
     }
 }
 
-impl HeldNames {
+impl NameBudget {
     /// With room for so many.
     pub(super) fn of(most: u64) -> Self {
         Self { names: AtomicU64::new(0), most }
@@ -37,14 +37,14 @@ impl HeldNames {
 
 /// The names of one listing, which counts as a name itself.
 #[derive(Debug)]
-pub(super) struct Share {
-    held: Arc<HeldNames>,
+pub(super) struct NameShare {
+    held: Arc<NameBudget>,
     names: u64,
 }
 
-impl Share {
+impl NameShare {
     /// Of a listing without names.
-    pub(super) fn of(held: &Arc<HeldNames>) -> Self {
+    pub(super) fn of(held: &Arc<NameBudget>) -> Self {
         held.names.fetch_add(1, Relaxed);
         Self { held: Arc::clone(held), names: 1 }
     }
@@ -68,7 +68,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for NameShare {
     fn drop(&mut self) {
         self.held.names.fetch_sub(self.names, Relaxed);
     }

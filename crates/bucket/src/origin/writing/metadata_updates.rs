@@ -9,7 +9,7 @@
 //! A file that is written gets the time of its last write, unless it was given another one since.
 //! One that went up as it was written keeps the time at which that began.
 
-use super::object::{Place, State};
+use super::open_object::{Place, State};
 use super::{Handle, Wants, Writing};
 use crate::journal::WriteId;
 use crate::origin::posix::{Posix, is_too_much};
@@ -48,7 +48,7 @@ impl Handle {
     /// # Errors
     /// `ENOSPC` for more than a store takes beside an object; `ESTALE` if somebody else has changed
     /// it.
-    pub(in crate::origin) fn note(&self, posix: &Posix) -> Result<()> {
+    pub(in crate::origin) fn update_metadata(&self, posix: &Posix) -> Result<()> {
         {
             let mut state = self.object().state();
             let before = state.to_keep().unwrap_or_default();
@@ -66,11 +66,11 @@ impl Handle {
                 return Ok(());
             }
         }
-        self.write_notes()
+        self.write_metadata()
     }
 
     /// Has the store know what was noted while the file went up.
-    pub(super) fn settle_notes(&self) -> Result<()> {
+    pub(super) fn settle_metadata(&self) -> Result<()> {
         let differs = {
             let mut state = self.object().state();
             let differs = !state.is_changed() && state.differs();
@@ -79,11 +79,11 @@ impl Handle {
             }
             differs
         };
-        if differs { self.write_notes() } else { Ok(()) }
+        if differs { self.write_metadata() } else { Ok(()) }
     }
 
     /// Copies the object onto itself, with what was noted beside it.
-    fn write_notes(&self) -> Result<()> {
+    fn write_metadata(&self) -> Result<()> {
         let object = self.object();
         let _gate = object.gate.write();
         self.settle();
@@ -98,7 +98,7 @@ impl Handle {
         let source = Object { key: key.to_string(), kept, ..there.clone() };
         let there = Object { key: key.to_string(), ..there };
         let made = self.writing().copy(&source, &key, Some(&there));
-        self.writing().young.forget_directory_of(&key);
+        self.writing().listings.invalidate_directory_of(&key);
         let made = made?;
         let mut state = object.state();
         state.object = Some(made);
@@ -113,9 +113,13 @@ impl Writing {
     ///
     /// # Errors
     /// As [`Handle::note`].
-    pub(in crate::origin) fn note(self: &Arc<Self>, key: &str, posix: &Posix) -> Result<Handle> {
+    pub(in crate::origin) fn update_metadata(
+        self: &Arc<Self>,
+        key: &str,
+        posix: &Posix,
+    ) -> Result<Handle> {
         let handle = self.open(key, Wants::default())?;
-        handle.note(posix)?;
+        handle.update_metadata(posix)?;
         Ok(handle)
     }
 
@@ -134,9 +138,9 @@ impl Writing {
         let mark = WriteId { log, through: 1 }.to_string();
         let beside = WriteMetadata::marked(&mark).with(Some(kept));
         let made = self.bucket.put(key, bytes, &Condition::Absent, beside);
-        self.young.forget_directory_of(key);
+        self.listings.invalidate_directory_of(key);
         match made {
-            Ok(_) => self.found(key)?.ok_or(Errno::STALE),
+            Ok(_) => self.head(key)?.ok_or(Errno::STALE),
             Err(BucketError::ConditionFailed { .. }) => Err(Errno::EXIST),
             Err(error) => Err(self.messages.errno(&error)),
         }

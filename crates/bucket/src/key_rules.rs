@@ -4,9 +4,9 @@
 //! and the store. The library trims white space at both ends and joins empty parts, and an address
 //! drops `.` and `..`. What a store does besides is in its row.
 //!
-//! - A key that would lead to another one is not [sendable](Naming::sendable). It is never asked
+//! - A key that would lead to another one is not [sendable](KeyRules::sendable). It is never asked
 //!   for; one that is listed is hidden.
-//! - A key that a store does not take is not [made](Naming::made). One that is listed is there all
+//! - A key that a store does not take is not [creatable](KeyRules::creatable). One that is listed is there all
 //!   the same, and is shown: the store in question is more generous than its row.
 //!
 //! Sources: "Naming and Referencing Containers, Blobs, and Metadata" of Azure, and what its service
@@ -69,7 +69,7 @@ const NEVER_SENT: &[Rule] = &[
 
 /// What a store makes of keys.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Naming {
+pub struct KeyRules {
     /// The longest key.
     longest: usize,
     /// Whether that is in characters of UTF-16, and not in bytes.
@@ -80,7 +80,7 @@ pub struct Naming {
     refused: &'static [Rule],
 }
 
-impl Naming {
+impl KeyRules {
     /// Amazon S3 and what is compatible with it. Amazon itself takes a carriage return. Others list
     /// it as it is, and to XML it is a newline then: another key.
     pub const S3: Self = Self {
@@ -149,7 +149,7 @@ impl Naming {
     ///
     /// # Errors
     /// Those of [`Self::sendable`].
-    pub fn made<'a>(&self, key: &'a str) -> Result<&'a str> {
+    pub fn creatable<'a>(&self, key: &'a str) -> Result<&'a str> {
         self.sendable(key)?;
         check(key, self.refused)
     }
@@ -191,55 +191,66 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Naming; 4] = [Naming::S3, Naming::AZURE, Naming::GOOGLE, Naming::WEB];
+    const ALL: [KeyRules; 4] = [KeyRules::S3, KeyRules::AZURE, KeyRules::GOOGLE, KeyRules::WEB];
 
     #[test]
     fn keys_that_would_reach_another_object_are_refused_everywhere() {
         let long = "x".repeat(1025);
-        for naming in ALL {
+        for rules in ALL {
             for key in ["", "/a", "a//b", " a", "a ", "a\n", ".", "a/./b", "a/..", "//", "a//"] {
-                assert!(naming.sendable(key).is_err(), "{key:?}");
+                assert!(rules.sendable(key).is_err(), "{key:?}");
             }
-            assert!(matches!(naming.sendable(&long), Err(BucketError::KeyTooLong { .. })));
+            assert!(matches!(rules.sendable(&long), Err(BucketError::KeyTooLong { .. })));
             for key in ["a", "a/", "a b", "a/ b/c", "...a", "a/.b", "ä", "%2e", "a+b?c#d&e"] {
-                assert_eq!(naming.made(key), Ok(key));
+                assert_eq!(rules.creatable(key), Ok(key));
             }
             let longest = "x".repeat(1024);
-            assert_eq!(naming.made(&longest), Ok(&*longest));
+            assert_eq!(rules.creatable(&longest), Ok(&*longest));
         }
     }
 
     #[test]
     fn what_one_store_mistakes_or_refuses_is_in_its_row() {
-        let no = |naming: &Naming, key: &str| naming.sendable(key).is_err();
+        let no = |rules: &KeyRules, key: &str| rules.sendable(key).is_err();
         for key in ["a\\b", "a./b", "a.", "a../", "\\"] {
-            assert!(no(&Naming::AZURE, key), "{key:?}");
-            assert!(!no(&Naming::S3, key) && !no(&Naming::GOOGLE, key), "{key:?}");
+            assert!(no(&KeyRules::AZURE, key), "{key:?}");
+            assert!(!no(&KeyRules::S3, key) && !no(&KeyRules::GOOGLE, key), "{key:?}");
         }
         for key in ["a\u{1}b", "a\nb", "\u{81}", "\u{fffe}", "\u{fdd0}", "\u{7f}"] {
-            assert!(!no(&Naming::AZURE, key), "one that is there is shown");
-            assert!(Naming::AZURE.made(key).is_err() && Naming::S3.made(key).is_ok(), "{key:?}");
+            assert!(!no(&KeyRules::AZURE, key), "one that is there is shown");
+            assert!(
+                KeyRules::AZURE.creatable(key).is_err() && KeyRules::S3.creatable(key).is_ok(),
+                "{key:?}"
+            );
         }
-        assert!(Naming::S3.made("a\rb").is_err() && !no(&Naming::S3, "a\rb"));
+        assert!(KeyRules::S3.creatable("a\rb").is_err() && !no(&KeyRules::S3, "a\rb"));
         for key in ["a\nb", "\u{ffff}", ".well-known/acme-challenge/x"] {
-            assert!(Naming::GOOGLE.made(key).is_err() && Naming::S3.made(key).is_ok(), "{key:?}");
+            assert!(
+                KeyRules::GOOGLE.creatable(key).is_err() && KeyRules::S3.creatable(key).is_ok(),
+                "{key:?}"
+            );
         }
         let deep = |parts| vec!["d"; parts].join("/");
-        assert!(Naming::AZURE.made(&deep(254)).is_ok() && Naming::AZURE.made(&deep(255)).is_err());
+        assert!(
+            KeyRules::AZURE.creatable(&deep(254)).is_ok()
+                && KeyRules::AZURE.creatable(&deep(255)).is_err()
+        );
         // Azure counts characters, the others bytes.
         let wide = "ä".repeat(1024);
-        assert!(Naming::AZURE.made(&wide).is_ok() && Naming::GOOGLE.made(&wide).is_err());
+        assert!(
+            KeyRules::AZURE.creatable(&wide).is_ok() && KeyRules::GOOGLE.creatable(&wide).is_err()
+        );
     }
 
     #[test]
     fn a_name_is_what_a_directory_entry_can_be() {
-        let naming = Naming::S3;
+        let rules = KeyRules::S3;
         let long = format!("d/{}", "x".repeat(256));
-        assert_eq!(naming.name_in("d/", "d/a"), Some("a"));
-        assert_eq!(naming.name_in("d/", "d/a/"), Some("a"));
-        assert_eq!(naming.name_in("", "a"), Some("a"));
+        assert_eq!(rules.name_in("d/", "d/a"), Some("a"));
+        assert_eq!(rules.name_in("d/", "d/a/"), Some("a"));
+        assert_eq!(rules.name_in("", "a"), Some("a"));
         for key in ["d/", "d//", "e/a", "d/a/b", "d/.", "d/..", "d/../", "d/a\0", "d/a ", &long] {
-            assert_eq!(naming.name_in("d/", key), None, "{key:?}");
+            assert_eq!(rules.name_in("d/", key), None, "{key:?}");
         }
     }
 
@@ -265,20 +276,20 @@ mod tests {
         fn a_key_that_is_sent_is_understood_as_itself(
             key in prop_oneof![r"[a./\\ %\n]{1,9}", r"\PC{1,9}", any::<String>()],
         ) {
-            for naming in ALL {
-                let is_azure = naming == Naming::AZURE;
-                match naming.sendable(&key) {
+            for rules in ALL {
+                let is_azure = rules == KeyRules::AZURE;
+                match rules.sendable(&key) {
                     Ok(sent) => prop_assert_eq!(understood(sent, is_azure), sent),
-                    Err(_) => prop_assert!(naming.made(&key).is_err()),
+                    Err(_) => prop_assert!(rules.creatable(&key).is_err()),
                 }
             }
         }
 
         #[test]
         fn a_key_that_is_understood_as_itself_is_sent(key in r"[a./\\ %\n]{1,9}") {
-            for naming in ALL {
-                let is_itself = understood(&key, naming == Naming::AZURE) == key;
-                prop_assert_eq!(naming.sendable(&key).is_ok(), is_itself);
+            for rules in ALL {
+                let is_itself = understood(&key, rules == KeyRules::AZURE) == key;
+                prop_assert_eq!(rules.sendable(&key).is_ok(), is_itself);
             }
         }
     }

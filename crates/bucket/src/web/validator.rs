@@ -10,7 +10,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// An object as an answer of a server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct Validator {
     /// Its whole size, where that is told.
     pub(super) size_bytes: Option<u64>,
     pub(super) modified: Option<SystemTime>,
@@ -23,7 +23,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-impl Seen {
+impl Validator {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let time = |name| text(name).and_then(|text| httpdate::parse_http_date(text).ok());
@@ -86,9 +86,9 @@ pub(super) fn is_the_servers(tag: &ETag) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(fields: &[(http::HeaderName, &'static str)]) -> Seen {
+    fn seen(fields: &[(http::HeaderName, &'static str)]) -> Validator {
         let fields = fields.iter().cloned();
-        Seen::of(&fields.map(|(name, value)| (name, value.parse().unwrap())).collect())
+        Validator::of(&fields.map(|(name, value)| (name, value.parse().unwrap())).collect())
     }
 
     const THEN: &str = "Sun, 06 Nov 1994 08:49:37 GMT";

@@ -34,7 +34,7 @@ fn id(key: &str, etag: &ETag) -> Id {
 
 /// Sums of what passes.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
+pub(super) struct ChecksumVerifier {
     table: Mutex<Table>,
     /// Looked at without a lock: there hardly ever is one.
     is_any_spoilt: AtomicBool,
@@ -49,7 +49,7 @@ struct Table {
     spoilt: HashSet<Id>,
 }
 
-impl Checked {
+impl ChecksumVerifier {
     /// A record of an object has passed. What the object's sum is, if it is not what it should be.
     pub(super) fn passed(
         &self,
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn objects_that_are_never_read_whole_are_bounded_however_small_they_are() {
         let (checked, checksum) =
-            (Checked::default(), Checksum { algorithm: Algorithm::Crc32c, value: 0 });
+            (ChecksumVerifier::default(), Checksum { algorithm: Algorithm::Crc32c, value: 0 });
         for number in 0..RECORDS_MAX / OBJECT_RECORDS + 5 {
             let object = Object {
                 key: number.to_string(),

@@ -25,7 +25,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 /// Looks for credentials anew.
-pub(super) struct Renewed {
+pub(super) struct RenewedCredentials {
     places: Credentials,
     /// How services are asked for credentials.
     http: HttpTransporter,
@@ -37,7 +37,7 @@ pub(super) struct Renewed {
     found: Mutex<Option<(Signer<Credential>, Instant)>>,
 }
 
-impl Renewed {
+impl RenewedCredentials {
     pub(super) fn new(
         (signer, places): (Signer<Credential>, Credentials),
         http: HttpTransporter,
@@ -73,8 +73,8 @@ impl Renewed {
     }
 
     /// One who has looked nowhere yet.
-    fn anew(&self) -> Signer<Credential> {
-        self.signer().with_credential_provider(self.places.anew())
+    fn fresh(&self) -> Signer<Credential> {
+        self.signer().with_credential_provider(self.places.fresh())
     }
 
     /// Whether an answer may be because of credentials that have ended.
@@ -102,7 +102,7 @@ impl Renewed {
             match &*found {
                 Some((signer, since)) if since.elapsed() < PAUSE => signer.clone(),
                 _ => {
-                    let signer = self.anew();
+                    let signer = self.fresh();
                     *found = Some((signer.clone(), Instant::now()));
                     signer
                 }
@@ -121,7 +121,7 @@ impl Renewed {
 
 /// Has the credentials of a bucket looked for anew.
 pub struct Renewal {
-    renewed: Arc<Renewed>,
+    renewed: Arc<RenewedCredentials>,
     runtime: Handle,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Debug for Renewal {
 }
 
 impl Renewal {
-    pub(super) fn new(renewed: Arc<Renewed>, runtime: Handle) -> Self {
+    pub(super) fn new(renewed: Arc<RenewedCredentials>, runtime: Handle) -> Self {
         Self { renewed, runtime }
     }
 
@@ -142,7 +142,7 @@ impl Renewal {
     /// # Errors
     /// What those places complain of, if there are none. Then those from before go on.
     pub fn look(&self) -> Result<(), String> {
-        let signer = self.renewed.anew();
+        let signer = self.renewed.fresh();
         // Nothing is sent: to sign is to look.
         let request =
             Request::get("http://localhost/").body(()).map_err(|error| error.to_string())?;

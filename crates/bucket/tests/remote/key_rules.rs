@@ -4,7 +4,7 @@
 use super::child::{again_at, demo_options, is_child};
 use bytes::Bytes;
 use ogive_bucket::{
-    Bucket as _, BucketError, Condition, Entry, Listing, Naming, RemoteBucket, WriteMetadata,
+    Bucket as _, BucketError, Condition, Entry, KeyRules, Listing, RemoteBucket, WriteMetadata,
 };
 use ogive_demo_store::DemoStore;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
     if !is_child() {
         let directory = tempfile::tempdir().unwrap();
         let store = DemoStore::start(directory.path()).unwrap();
-        let test = "naming::a_key_comes_back_as_itself_or_is_refused_before_it_is_sent";
+        let test = "rules::a_key_comes_back_as_itself_or_is_refused_before_it_is_sent";
         return again_at(test, &store, &[]);
     }
     let bucket = RemoteBucket::new(&demo_options()).unwrap();
@@ -50,7 +50,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
     for key in keys() {
         let body = Bytes::from(key.clone());
         let put = bucket.put(&key, body, &Condition::Absent, WriteMetadata::NONE);
-        match Naming::S3.made(&key) {
+        match KeyRules::S3.creatable(&key) {
             Ok(_) => {
                 put.unwrap_or_else(|error| panic!("{key:?}: {error}"));
                 made.insert(key);
@@ -59,7 +59,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
                 assert_eq!(put, Err(refusal), "{key:?}");
                 let (head, delete) = (bucket.head(&key), bucket.delete(&key, None));
                 // One that is not taken is asked for all the same: it may be there.
-                if let Err(refusal) = Naming::S3.sendable(&key) {
+                if let Err(refusal) = KeyRules::S3.sendable(&key) {
                     assert_eq!((head, delete), (Err(refusal.clone()), Err(refusal)), "{key:?}");
                 }
             }

@@ -7,13 +7,13 @@
 //! dropped, which ends its runs.
 
 use super::BucketOrigin;
-use super::checked::{Checked, Summing};
-use super::files::{File, strong_etag};
+use super::checksum_verify::{ChecksumVerifier, Summing};
 use super::messages::Messages;
-use super::reach::Reach;
+use super::offline::Offline;
+use super::open_file::{File, strong_etag};
 use super::writing::Source;
 use crate::staged::StagedFile;
-use crate::{Bucket, BucketError, Fetch, Object, Taker};
+use crate::{Bucket, BucketError, Fetch, FetchSink, Object};
 use bytes::Bytes;
 use ogive_origin::{Errno, Result, Run, RunSink};
 use ogive_threads::{Pool, Pushed, Queue};
@@ -83,10 +83,10 @@ impl Drop for Readers {
 struct Records<S> {
     sink: S,
     messages: Arc<Messages>,
-    reach: Option<Arc<Reach>>,
+    offline: Option<Arc<Offline>>,
     /// What is compared with the checksum that the store shows, if it shows one.
     summing: Option<Summing>,
-    checked: Arc<Checked>,
+    verifier: Arc<ChecksumVerifier>,
     key: String,
     record_size: usize,
     /// Number of the record that is being put together, and what there is of it.
@@ -133,7 +133,7 @@ impl<S: RunSink> Records<S> {
         let Summing { object, checksum } = summing;
         let sum = checksum.algorithm.of(record);
         let passed = (*checksum, self.record_size);
-        if let Some(found) = self.checked.passed(object, passed, (self.index, sum)) {
+        if let Some(found) = self.verifier.passed(object, passed, (self.index, sum)) {
             self.messages.say(format_args!(
                 "{}: its bytes have the checksum {found:x}, and the store says {:x}: reads of it \
                  fail until it is written anew",
@@ -143,8 +143,8 @@ impl<S: RunSink> Records<S> {
     }
 
     fn finish(mut self, given: crate::Result<u64>) {
-        if let Some(reach) = &self.reach {
-            reach.hear(given.as_ref().map(|_| ()), &self.messages);
+        if let Some(reach) = &self.offline {
+            reach.note_answer(given.as_ref().map(|_| ()), &self.messages);
         }
         let result = match given {
             Ok(given) if self.has_stopped || given == self.wanted => Ok(()),
@@ -167,7 +167,7 @@ impl<S: RunSink> Records<S> {
     }
 }
 
-impl<S: RunSink> Taker for Records<S> {
+impl<S: RunSink> FetchSink for Records<S> {
     fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
         self.take(&bytes)
     }
@@ -228,19 +228,19 @@ impl<B: Bucket> BucketOrigin<B> {
             Err(errno) => return sink.end(Err(errno)),
         };
         let taken = if start < end { file.taken(object, start..end) } else { None };
-        if taken.is_none() && self.is_out_of_reach() {
+        if taken.is_none() && self.is_offline() {
             return sink.end(Err(Errno::IO));
         }
         let mut records = Records {
             sink,
             messages: Arc::clone(&self.messages),
-            reach: self.reach.clone(),
+            offline: self.offline.clone(),
             summing: self
                 .bucket
                 .checksum_of(object)
                 .filter(|_| strong_etag(object).is_some())
                 .map(|checksum| Summing { object: object.clone(), checksum }),
-            checked: Arc::clone(&self.checked),
+            verifier: Arc::clone(&self.verifier),
             key: object.key.clone(),
             record_size: size,
             index: run.first,
@@ -253,7 +253,7 @@ impl<B: Bucket> BucketOrigin<B> {
         records.record = records.room(run.first);
         if start >= end || taken.is_some() {
             // Nothing is heard of the store.
-            records.reach = None;
+            records.offline = None;
             let bytes = taken.unwrap_or_default();
             let _ = records.take(&bytes);
             return records.finish(Ok(bytes.len() as u64));

@@ -40,7 +40,7 @@ impl Shared {
 
 impl RemoteBucket {
     /// Copies an object in parts, anew as often as the store wants that.
-    pub(super) fn copy_anew(&self, copy: CopyRequest<'_>) -> Result<Object> {
+    pub(super) fn copy_with_retries(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let mut tries = 0;
         loop {
             let error = match self.copy_in_parts(copy) {
@@ -70,7 +70,7 @@ impl RemoteBucket {
     }
 
     /// Deletes an object that is not there afterwards, however often it was said.
-    pub(super) fn delete_once(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
+    pub(super) fn delete_with_retries(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
         let shared = &self.shared;
         let options = shared.kind.deleting(expected);
         let deleted =
