@@ -36,7 +36,7 @@ pub(super) fn refuse_other_prefix(
     if prefix.is_empty() {
         return Ok(());
     }
-    kind.naming().sendable(prefix).map(drop).map_err(|error| {
+    kind.key_rules().sendable(prefix).map(drop).map_err(|error| {
         Refusal::new(exit::USAGE, format!("cannot mount {source}: {error}"))
             .hint("mount the part above it: MNT/.ogive/hidden names the keys that are not shown")
     })
