@@ -4,6 +4,7 @@
 //! All hash keys with foldhash, which ours has within: the hash function that a cache comes with is
 //! not what is compared. HyperClockCache alone is given hashes by its users.
 
+use crate::locked::LockedArc;
 use foldhash::quality::RandomState;
 use lru::LruCache;
 use ogive_arc::{Access, Cache, Kind, Policy};
@@ -13,9 +14,10 @@ use std::sync::{Arc, Mutex};
 
 /// What is cached: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
 /// behind one pointer, with a count beside it where the cache has none of its own.
-type Page<const BYTES: usize> = [u8; BYTES];
+pub type Page<const BYTES: usize> = [u8; BYTES];
 
-const fn page<const BYTES: usize>() -> Page<BYTES> {
+/// A new one.
+pub const fn page<const BYTES: usize>() -> Page<BYTES> {
     [1; BYTES]
 }
 
@@ -261,6 +263,12 @@ fn candidates_of<const BYTES: usize>(
     }
     if wanted("lru, 64 mutexes") {
         all.push(Box::new(Lru::<BYTES>::new("lru, 64 mutexes", 64, entries)));
+    }
+    if wanted("ARC, one mutex") {
+        all.push(Box::new(LockedArc::<BYTES>::new("ARC, one mutex", 1, entries)));
+    }
+    if wanted("ARC, 64 mutexes") {
+        all.push(Box::new(LockedArc::<BYTES>::new("ARC, 64 mutexes", 64, entries)));
     }
     if wanted("HashMap, read only") {
         let map = (0..entries as u64).map(|key| (key, Arc::new(page()))).collect();

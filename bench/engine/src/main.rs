@@ -15,6 +15,7 @@
 mod caches;
 #[cfg(feature = "hyperclock")]
 mod hyperclock;
+mod locked;
 mod measure;
 mod workload;
 

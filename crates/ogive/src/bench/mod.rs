@@ -3,7 +3,6 @@
 //! Each prints a table whose columns were measured in one run, interleaved, next to the limit
 //! that nothing can beat, so that ratios mean something on a busy machine, too.
 
-mod arc;
 mod ccm;
 mod seal;
 mod second_level;
@@ -31,7 +30,6 @@ pub(crate) struct BenchArgs {
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("ogive bench arc", "Cached reads by 1 to 32 threads, with and without locks."),
             ("ogive bench seal --dir /ssd", "What each cipher costs a read from the second level."),
             (
                 "ogive bench sick small-arc",
@@ -45,7 +43,6 @@ pub(crate) fn sections() -> Vec<Section> {
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    Arc(arc::ArcArgs),
     Seal(seal::SealArgs),
     Sick(sick::SickArgs),
 }
@@ -53,7 +50,6 @@ enum Benchmark {
 /// Runs the subcommand.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.benchmark {
-        Benchmark::Arc(args) => arc::run(args),
         Benchmark::Seal(args) => seal::run(args),
         Benchmark::Sick(args) => sick::run(args),
     }
