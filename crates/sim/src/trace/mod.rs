@@ -131,12 +131,12 @@ impl TraceReader {
     ) -> Result<Self, TraceError> {
         let name = display_name(path);
         let whole = |reason| TraceError { name: name.clone(), place: Place::Whole, reason };
-        let beginning = input.peek(recognise::LOOKED_AT_BYTES);
+        let beginning = input.peek(detect::LOOKED_AT_BYTES);
         let beginning = beginning.map_err(|error| whole(format!("cannot read it: {error}")))?;
         let Recognised { format, shape } = match options.format {
             Some(format) => Recognised { format, shape: None },
             None if beginning.is_empty() => return Err(whole("it is empty".to_owned())),
-            None => recognise::recognise(path, beginning).map_err(whole)?,
+            None => detect::recognise(path, beginning).map_err(whole)?,
         };
         let decoder = format.decoder(shape);
         let (options, run) = (options.clone(), Run::default());
