@@ -312,7 +312,7 @@ impl<O: Origin> Control<O> {
             return Err(Errno::BUSY);
         }
         let _end = End(&self.is_walked);
-        Ok(crate::objects::told(view, Instant::now()))
+        Ok(crate::cached_objects::told(view, Instant::now()))
     }
 
     /// Whether opening this takes as long as walking the cache does.
@@ -322,7 +322,7 @@ impl<O: Origin> Control<O> {
 
     /// The contents of a file of counters; none of another file, or after the mount's end.
     pub(crate) fn kstat(&self, name: &str) -> Option<String> {
-        let file = tree::file(self.find(crate::number::CONTROL_FIRST, OsStr::new(name))?)?;
+        let file = tree::file(self.find(crate::inode_number::CONTROL_FIRST, OsStr::new(name))?)?;
         match file {
             File::Arcstats | File::Zfetchstats | File::Ogivestats => {
                 String::from_utf8(self.contents(file).ok()?).ok()
@@ -380,7 +380,7 @@ impl<O: Origin> Control<O> {
             _ => return Err(Errno::BADF),
         }
         (self.release_memory)();
-        view.wanted.ring();
+        view.memory_bell.ring();
         Ok(request.len())
     }
 

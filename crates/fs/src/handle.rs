@@ -3,10 +3,10 @@
 //! A handle's number is looked up on every read, so the table is sharded and read-locked for the
 //! length of one probe. Numbers are never reused.
 
+use crate::append_parts::AppendParts;
+use crate::dir_cookies::{self, DirCookies};
 use crate::held_names::{HeldListing, HeldNames};
 use crate::inode::{Inode, Sharing};
-use crate::offsets::{self, Offsets};
-use crate::parts::Parts;
 use crate::prefetch::Streams;
 use crate::record::Version;
 use hashbrown::HashMap;
@@ -28,9 +28,9 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) version: Version,
     /// The kernel drops the file's pages while it opens this, and is not known to have done so.
     pub(crate) drops_pages: AtomicBool,
-    /// Parts of what is appended by it past the page cache. They take turns: the lock is held while
+    /// AppendParts of what is appended by it past the page cache. They take turns: the lock is held while
     /// one is written.
-    pub(crate) parts: Mutex<Parts>,
+    pub(crate) append_parts: Mutex<AppendParts>,
     /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
     pub(crate) streams: Mutex<Streams>,
 }
@@ -57,15 +57,15 @@ pub(crate) struct OpenDirectory<O: Origin> {
     pub(crate) sharing: Option<Sharing>,
     pub(crate) view: Mutex<DirectoryView>,
     /// What its offsets stand for, where it is too large for a listing.
-    pub(crate) offsets: OnceLock<Arc<Offsets>>,
+    pub(crate) dir_cookies: OnceLock<Arc<DirCookies>>,
 }
 
 impl<O: Origin> OpenDirectory<O> {
     /// What its offsets stand for, where it is too large for a listing.
-    pub(crate) fn offsets(&self, held: &Arc<HeldNames>) -> &Offsets {
-        self.offsets.get_or_init(|| match self.sharing {
-            Some(_) => self.inode.names_kept.offsets(held),
-            None => Arc::new(Offsets::new(held)),
+    pub(crate) fn dir_cookies(&self, held: &Arc<HeldNames>) -> &DirCookies {
+        self.dir_cookies.get_or_init(|| match self.sharing {
+            Some(_) => self.inode.dir_cache.dir_cookies(held),
+            None => Arc::new(DirCookies::new(held)),
         })
     }
 }
@@ -112,7 +112,7 @@ impl DirectoryView {
         if offset == 0 {
             return None;
         }
-        if offsets::is_through(offset) {
+        if dir_cookies::is_through(offset) {
             return Some(Names::Through);
         }
         let Pass::Reads(Names::Listed(present)) = &self.pass else {

@@ -4,7 +4,7 @@
 //! In a directory that changes all the time each handle has one of its own. The table of offsets of
 //! a directory that is read through grows with what was read of it. All of these together have a
 //! share of the cache's size, and no less than [`LEAST_BYTES`]. Beyond it a directory is read
-//! through ([`crate::offsets`]), and a table forgets its oldest offsets.
+//! through ([`crate::dir_cookies`]), and a table forgets its oldest offsets.
 //!
 //! `names_held_bytes` in `ogivestats` has what there is now. It goes with the handles.
 

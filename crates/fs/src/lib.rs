@@ -20,16 +20,16 @@
 //! | `view` | what each operation means |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
-//! | `offsets`, `held_names` | places in directories too large for that, and memory for names |
-//! | `retries` | who was told to look a path up again |
-//! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
+//! | `dir_cookies`, `held_names` | places in directories too large for that, and memory for names |
+//! | `estale_retries` | who was told to look a path up again |
+//! | `inode`, `inode_number`, `handle` | what the kernel knows, and by which numbers |
 //! | `second_level` | what outlives memory, and the process |
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
 //! | `affinity` | who stays at a processor |
 //! | `pruning`, `memory` | giving memory back |
 //! | `control`, `statistics`, `counters`, `latency` | the control directory and what it tells |
-//! | `objects` | what is in the cache, by file and directory |
+//! | `cached_objects` | what is in the cache, by file and directory |
 //! | `observers`, `recording`, `sampling` | what is read, while somebody wants to know |
 //!
 //! `unsafe` is in `session::uring::ring`, which says why it may, and in `session::device` and
@@ -40,33 +40,34 @@
 #![deny(unsafe_code)]
 
 mod affinity;
+mod append_parts;
+mod cached_objects;
 mod control;
 mod counters;
+mod dir_cookies;
+mod estale_retries;
 #[cfg(test)]
 #[path = "../../../tests/eventually.rs"]
 mod eventually;
 mod handle;
 mod held_names;
 mod inode;
+mod inode_number;
 mod kernel;
+mod late_releases;
 mod latency;
 mod listing;
+mod log_events;
 mod memory;
+mod memory_bell;
 mod mount;
-mod moves;
-mod notable;
-mod number;
-mod objects;
 mod observers;
-mod offsets;
-mod pace;
-mod parts;
+mod origin_latency;
 mod prefetch;
 mod pruning;
 mod record;
 mod recording;
-mod releases;
-mod retries;
+mod renames_seen;
 mod sampling;
 mod second_level;
 #[cfg(test)]
@@ -82,7 +83,6 @@ mod statistics;
 mod testing;
 mod version;
 mod view;
-mod wanted;
 mod workers;
 
 pub use mount::{

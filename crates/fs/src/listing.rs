@@ -5,7 +5,7 @@
 //! the listing above: the kernel keeps names of several readers in one list, in the order of their
 //! offsets, and would go on in one listing where another ended. They have 30 bits: programs of 32
 //! bits take 31, half of which are of directories larger than [`NAMES_MAX`]. Those are not kept,
-//! but read through ([`crate::offsets`]).
+//! but read through ([`crate::dir_cookies`]).
 
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
 use std::ffi::OsStr;
@@ -176,7 +176,7 @@ pub(crate) fn read_with_attributes<O: Origin>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offsets::is_through;
+    use crate::dir_cookies::is_through;
 
     #[test]
     fn reading_on_from_any_cookie_gives_the_rest() {

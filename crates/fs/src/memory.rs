@@ -1,6 +1,6 @@
 //! The system's memory: how much of it the cache may take, and when to give some back.
 
-use crate::notable::{self, EventReporter, Figures};
+use crate::log_events::{self, EventReporter, Figures};
 use crate::view::View;
 use ogive_arc::Level;
 use ogive_arc::reclaim::{Decision, GovernorConfig, Pressure, Reading, WakeReason, Waker};
@@ -66,7 +66,7 @@ pub(crate) struct SystemPressure<O: Origin> {
     target_bytes: u64,
     size_bytes: u64,
     handed_bytes: u64,
-    notable: EventReporter,
+    log_events: EventReporter,
 }
 
 impl<O: Origin> SystemPressure<O> {
@@ -89,7 +89,7 @@ impl<O: Origin> SystemPressure<O> {
         let rules = [stats.rule_data, stats.rule_metadata];
         let view = Arc::downgrade(view);
         let sources = Arc::new(sources);
-        let notable = EventReporter::new(rules);
+        let log_events = EventReporter::new(rules);
         Ok(Self {
             sources,
             config,
@@ -99,7 +99,7 @@ impl<O: Origin> SystemPressure<O> {
             target_bytes,
             size_bytes: 0,
             handed_bytes: 0,
-            notable,
+            log_events,
         })
     }
 
@@ -131,7 +131,7 @@ impl<O: Origin> SystemPressure<O> {
         self.say_short(&view, reading, view.cache.level().target_bytes);
         view.cache.deny_growth(Instant::now() + self.config.grow_retry);
         (self.release_memory)();
-        view.wanted.ring();
+        view.memory_bell.ring();
     }
 
     /// Says that memory is short, unless that was said lately. The target was the one of the last
@@ -139,16 +139,16 @@ impl<O: Origin> SystemPressure<O> {
     fn say_short(&mut self, view: &View<O>, reading: Reading, target_bytes: u64) {
         let targets = (self.target_bytes.max(target_bytes), target_bytes);
         let reclaimed_bytes = || view.cache.stats().reclaim_bytes;
-        let event = self.notable.short(reading, targets, reclaimed_bytes, Instant::now());
+        let event = self.log_events.short(reading, targets, reclaimed_bytes, Instant::now());
         if let Some(event) = event {
             event.log();
         }
     }
 
     /// Says what is worth saying of the mount, since this thread is awake.
-    fn say_what_is_notable(&mut self, view: &View<O>) {
+    fn log_changes(&mut self, view: &View<O>) {
         let now = Instant::now();
-        if !self.notable.is_time(now) {
+        if !self.log_events.is_time(now) {
             return;
         }
         let stats = view.cache.stats();
@@ -158,7 +158,7 @@ impl<O: Origin> SystemPressure<O> {
             rules: [stats.rule_data, stats.rule_metadata],
             refused_by_budget: view.second_level.as_ref().map_or(0, |l2| l2.refused_by_budget()),
         };
-        self.notable.look(&figures, now, &mut notable::Event::log);
+        self.log_events.look(&figures, now, &mut log_events::Event::log);
     }
 
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
@@ -173,11 +173,11 @@ impl<O: Origin> SystemPressure<O> {
         let has_let_go = handed_bytes < self.handed_bytes && size_bytes < self.size_bytes;
         if target_bytes < self.target_bytes || has_let_go {
             (self.release_memory)();
-            view.wanted.ring();
+            view.memory_bell.ring();
         }
         (self.target_bytes, self.size_bytes) = (target_bytes, size_bytes);
         self.handed_bytes = handed_bytes;
-        self.say_what_is_notable(&view);
+        self.log_changes(&view);
     }
 }
 
@@ -211,7 +211,7 @@ impl<O: Origin> Pressure for SystemPressure<O> {
 
     fn carried_out(&mut self, reading: &Reading, decision: &Decision) {
         if let (Some(view), true) = (self.view.upgrade(), decision.give_bytes > 0) {
-            let target_bytes = notable::target_after(decision, self.target_bytes);
+            let target_bytes = log_events::target_after(decision, self.target_bytes);
             self.say_short(&view, *reading, target_bytes);
         }
     }

@@ -174,7 +174,7 @@ fn ask<O: Origin>(view: &View<O>, numbers: &[u64]) -> u64 {
         if inode.kind == FileKind::Directory {
             continue;
         }
-        let name = inode.names.last();
+        let name = inode.kernel_names.last();
         view.kernel.invalidate_name(name.parent, &name.name);
         asked += 1;
     }

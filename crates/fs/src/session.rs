@@ -18,12 +18,12 @@
 //! | `operation`, `arguments` | what can be asked for, and how it is read |
 //! | `request`, `reply` | a request as it came, and what an answer looks like |
 //! | `dispatch`, `handlers` | which handler carries a request out, and what each does |
-//! | `place` | where the control directory stands |
+//! | `control_attributes` | where the control directory stands |
 //! | `privileges` | what a change takes away from a file |
 //! | `exchange` | the way of a request that is the same for both ways in |
 //! | `in_flight` | what waits, and who answers it |
 //! | `caller` | what is known of a thread that waits |
-//! | `undo` | taking back what was done for nobody |
+//! | `lost_answers` | taking back what was done for nobody |
 //! | `negotiation` | what is agreed on first |
 //! | `device` | requests by the device |
 //! | `uring` | requests through io_uring |
@@ -33,6 +33,7 @@
 
 mod arguments;
 mod caller;
+mod control_attributes;
 pub(crate) mod device;
 mod dispatch;
 mod exchange;
@@ -40,19 +41,18 @@ mod exchange;
 pub(crate) mod fuzzing;
 mod handlers;
 pub(crate) mod in_flight;
+mod lost_answers;
 mod negotiation;
 mod opcodes;
 mod operation;
 #[cfg(test)]
 mod panics;
-mod place;
 mod privileges;
 mod protocol;
 mod reply;
 mod request;
 #[cfg(test)]
 mod tests;
-mod undo;
 pub(crate) mod uring;
 
 use crate::control::Control;

@@ -10,7 +10,7 @@
 //! before what is in it, and what has once been released keeps its place.
 
 use super::File;
-use crate::number::{CONTROL_FIRST, ROOT};
+use crate::inode_number::{CONTROL_FIRST, ROOT};
 use ogive_kstat::tables;
 use ogive_origin::FileKind;
 use std::ffi::OsStr;

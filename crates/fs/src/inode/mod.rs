@@ -1,17 +1,17 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
-mod changing;
+mod changes_in_flight;
+mod dir_cache;
+mod kernel_names;
 mod kernel_size;
-mod names;
-mod names_kept;
 mod no_xattrs;
+mod open_mode;
 mod table;
-mod way;
 
-pub(crate) use changing::Changing;
+pub(crate) use changes_in_flight::Changing;
+pub(crate) use dir_cache::Sharing;
+pub(crate) use kernel_names::{KernelName, KernelNames, Name};
 pub(crate) use kernel_size::KernelSize;
-pub(crate) use names::{KernelName, Name, Names};
-pub(crate) use names_kept::Sharing;
 pub(crate) use no_xattrs::Mark;
 pub(crate) use table::{InodeTable, Leaves};
 
@@ -19,16 +19,16 @@ use crate::handle::OpenFile;
 use crate::kernel::Backing;
 use crate::record::Version;
 use crate::version::Contents;
+use dir_cache::DirCache;
 use kernel_size::KernelSizes;
-use names_kept::NamesKept;
 use no_xattrs::NoXattrs;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
+use open_mode::OpenMode;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use way::Way;
 
 /// One object of the origin that the kernel has looked up.
 ///
@@ -50,10 +50,10 @@ pub(crate) struct Inode<O: Origin> {
     told: KernelSizes,
     no_xattrs: NoXattrs,
     /// What the kernel keeps of a directory.
-    pub(crate) names_kept: NamesKept,
+    pub(crate) dir_cache: DirCache,
     opened: Mutex<Option<Box<OpenState<O>>>>,
     /// By which the kernel may come to it.
-    pub(crate) names: Names,
+    pub(crate) kernel_names: KernelNames,
 }
 
 /// What is kept of an inode once it has been opened.
@@ -64,8 +64,8 @@ struct OpenState<O: Origin> {
     pages_of: Option<Version>,
     files: Vec<Arc<OpenFile<O>>>,
     /// How they are served, where the kernel may do so itself.
-    way: Way,
-    /// Where changes through the mount are under way, in bytes.
+    open_mode: OpenMode,
+    /// Where changes through the mount are under open_mode, in bytes.
     changing: Vec<Range<u64>>,
 }
 
@@ -76,7 +76,7 @@ impl<O: Origin> OpenState<O> {
             believed,
             pages_of: None,
             files: Vec::new(),
-            way: Way::Free,
+            open_mode: OpenMode::Free,
             changing: Vec::new(),
         }
     }
@@ -93,15 +93,15 @@ impl<O: Origin> Inode<O> {
             reported: AtomicU64::new(0),
             told: KernelSizes::default(),
             no_xattrs: NoXattrs::default(),
-            names_kept: NamesKept::default(),
+            dir_cache: DirCache::default(),
             opened: Mutex::new(None),
-            names: Names::default(),
+            kernel_names: KernelNames::default(),
         }
     }
 
     /// The same for an object that takes the place of another, which the kernel does not see.
     pub(crate) fn in_place_of_another(number: u64, shown: u64, found: Found<O::Node>) -> Self {
-        Self { names_kept: NamesKept::never(), ..Self::new(number, shown, found) }
+        Self { dir_cache: DirCache::never(), ..Self::new(number, shown, found) }
     }
 
     /// Notes that the kernel is about to be told these attributes, and says whether it believed
@@ -188,26 +188,26 @@ impl<O: Origin> Inode<O> {
         }
     }
 
-    /// Any open file of this inode: the only way to reach an object without a name on some
+    /// Any open file of this inode: the only open_mode to reach an object without a name on some
     /// origins.
     pub(crate) fn any_file(&self) -> Option<Arc<OpenFile<O>>> {
         self.opened.lock().as_ref().and_then(|opened| opened.files.first().cloned())
     }
 
     /// Whether a file that is opened now may be served by the kernel itself or by this process.
-    pub(crate) fn may_choose_way(&self) -> bool {
-        self.opened.lock().as_ref().is_none_or(|opened| opened.way.is_free())
+    pub(crate) fn may_choose_open_mode(&self) -> bool {
+        self.opened.lock().as_ref().is_none_or(|opened| opened.open_mode.is_free())
     }
 
     /// One more file is open, which would like to be served by the kernel itself, by that backing;
     /// the one that it has to be answered with, if any.
-    pub(crate) fn join_way(&self, requested: Option<Backing>) -> Option<Backing> {
-        self.opened.lock().as_mut().and_then(|opened| opened.way.join(requested))
+    pub(crate) fn join_open_mode(&self, requested: Option<Backing>) -> Option<Backing> {
+        self.opened.lock().as_mut().and_then(|opened| opened.open_mode.join(requested))
     }
 
     /// One file less is. A backing that none needs any more is to be given up.
-    pub(crate) fn leave_way(&self) -> Option<Backing> {
-        self.opened.lock().as_mut().and_then(|opened| opened.way.leave())
+    pub(crate) fn leave_open_mode(&self) -> Option<Backing> {
+        self.opened.lock().as_mut().and_then(|opened| opened.open_mode.leave())
     }
 
     /// Adds an open file; true if it is the first one.

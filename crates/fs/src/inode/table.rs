@@ -16,7 +16,7 @@
 //! under it; dropping an inode, which may close a descriptor, happens after it is released.
 
 use super::Inode;
-use crate::number::{LATER_FIRST, ROOT};
+use crate::inode_number::{LATER_FIRST, ROOT};
 use hashbrown::{HashMap, HashTable};
 use ogive_origin::{Found, Origin};
 use parking_lot::{Condvar, Mutex};

@@ -18,12 +18,12 @@
 
 mod devices;
 mod options;
-mod paths;
+mod path_rules;
 mod statistics;
 
 pub(crate) use devices::REQUEST_MAX_BYTES;
 pub use options::{SecondLevelError, SecondLevelOptions};
-pub use paths::{PathRuleError, PathRules};
+pub use path_rules::{PathRuleError, PathRules};
 
 use crate::record::{Entry, Key, Version, Worth};
 use devices::Devices;

@@ -1,6 +1,6 @@
 //! What a second level can be told, and why there is none.
 
-use super::paths::PathRules;
+use super::path_rules::PathRules;
 use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};
 use ogive_l2::{
     Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, Padding,

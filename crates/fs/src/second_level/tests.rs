@@ -1,7 +1,7 @@
 //! The second level below a view: what comes back from it, and what must not.
 
 use super::*;
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use crate::pruning::InodeLimit;
 use crate::version::Versions;
 use crate::view::{Permissions, Read, Settings, View, WriteMode};

@@ -86,7 +86,7 @@ impl Arguments<'_> {
             opcode::INTERRUPT => Operation::Interrupt { unique: self.u64(0) },
             opcode::DESTROY => Operation::Destroy,
             opcode::IOCTL => self.control(),
-            opcode::NOTIFY_REPLY => Operation::Nudge,
+            opcode::NOTIFY_REPLY => Operation::Wakeup,
             opcode::BATCH_FORGET => Operation::ForgetMany { count: self.u32(0) },
             opcode::FALLOCATE => self.allocate(),
             opcode::READDIRPLUS => Operation::ListWithAttributes(self.transfer()),

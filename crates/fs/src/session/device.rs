@@ -31,7 +31,7 @@ pub(crate) const PATH: &str = "/dev/fuse";
 
 /// How long the end of a mount waits for threads that wait for the origin.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Parts of an answer that take no allocation: its header, and 1 MiB in records of 128 KiB.
+/// AppendParts of an answer that take no allocation: its header, and 1 MiB in records of 128 KiB.
 const PARTS: usize = 10;
 /// What a request may have beside its payload.
 const HEAD_MAX_BYTES: usize = 4096;

@@ -82,7 +82,7 @@ impl<O: Origin> Session<O> {
             Operation::Create { flags, mode, umask } => {
                 self.create(request, flags, (mode, umask), buffer)
             }
-            Operation::Destroy | Operation::Nudge => Ok(0),
+            Operation::Destroy | Operation::Wakeup => Ok(0),
             Operation::Flags { form } => self.flags(node, form, buffer),
             Operation::SetFlags { form } => self.set_flags(request, form, buffer),
             // There is none that a file here has. Programs ask whether it is a terminal.

@@ -11,7 +11,7 @@ use super::in_flight::Pending;
 use super::opcodes::Wait;
 use super::operation::{Operation, Transfer};
 use super::request::Request;
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use crate::view::{Read, Result, View};
 use ogive_origin::{Errno, OFlags, Origin, on_behalf_of};
 use std::ffi::OsStr;
@@ -144,7 +144,7 @@ impl<O: Origin> Session<O> {
                 {
                     // Nobody waits for this.
                     let _ = self.guarded(|| {
-                        self.undo(request, &exchange.buffer(0)[..length]);
+                        self.take_back(request, &exchange.buffer(0)[..length]);
                         Ok(())
                     });
                 }

@@ -10,7 +10,7 @@ use super::privileges::Change;
 use super::reply::{Reply, Validity, device, open_flags};
 use super::request::{Request, XATTR_MAX_BYTES, flags, forgotten, name_and_value, names};
 use crate::inode::Sharing;
-use crate::number::{Numbers, ROOT};
+use crate::inode_number::{Numbers, ROOT};
 use crate::view::{NodeAttributes, OpenedDirectory, OpenedFile, Result, View, WriteMode};
 use ogive_origin::{
     Allocation, Caller, Changes, Errno, FileKind, FlagsForm, Make, OFlags, Origin, RenameFlags,

@@ -27,7 +27,7 @@ use super::caller::{self, Fate};
 use super::operation::Operation;
 use super::reply::Reply;
 use super::request::Request;
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use crate::view::NodeAttributes;
 use hashbrown::HashMap;
 use ogive_origin::Errno;

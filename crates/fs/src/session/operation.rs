@@ -128,7 +128,7 @@ pub(super) enum Operation {
         unique: u64,
     },
     /// Only an answer, with nothing in it ([`super::uring`]).
-    Nudge,
+    Wakeup,
     /// The connection is about to end.
     Destroy,
     /// What this file system does not do.

@@ -8,7 +8,7 @@ use super::arguments::{Arguments, EXTENDED_FLAGS_BYTES};
 use super::opcodes::{self, Effect, Rules, Sender};
 use super::operation::Operation;
 use super::protocol::{Header, opcode, u32_at, u64_at};
-use crate::number::Numbers;
+use crate::inode_number::Numbers;
 use ogive_origin::{FileFlags, FlagsForm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -3,7 +3,7 @@
 use super::{NodeAttributes, Result, View};
 use crate::handle::OpenFile;
 use crate::inode::{Inode, KernelSize};
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use crate::version::Contents;
 use ogive_origin::{
     Access, Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Needed, Origin,

@@ -3,8 +3,8 @@
 use super::{NodeAttributes, Result, View};
 use crate::handle::{DirectoryView, Names, OpenDirectory, Pass};
 use crate::inode::{Inode, Sharing};
+use crate::inode_number::ROOT;
 use crate::listing::{Listing, read_with_attributes};
-use crate::number::ROOT;
 use crate::record::{Entry, Key, Version};
 use ogive_arc::{Access, Kind, LoadError};
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin, Time};
@@ -56,7 +56,7 @@ impl<O: Origin> View<O> {
         if self.settings.immutable
             && !self.settings.asks_for_each()
             && let Some(known) = self.inodes.get(number)
-            && let Some(names) = known.names_kept.known()
+            && let Some(names) = known.dir_cache.known()
         {
             // Nothing of it can have changed since it was opened before.
             return Ok(self.add_directory(known, OnceLock::new(), (names.0, true), names.1));
@@ -85,9 +85,9 @@ impl<O: Origin> View<O> {
         let view = Mutex::new(DirectoryView::fresh(version));
         let settled = Some(version.0).filter(|_| version.1);
         let memory = self.settings.metadata_ttl;
-        let sharing = settled.and_then(|version| inode.names_kept.open((version, device), memory));
-        let offsets = OnceLock::new();
-        let open = OpenDirectory { inode, directory, device, sharing, view, offsets };
+        let sharing = settled.and_then(|version| inode.dir_cache.open((version, device), memory));
+        let dir_cookies = OnceLock::new();
+        let open = OpenDirectory { inode, directory, device, sharing, view, dir_cookies };
         let handle = self.directories.insert(Arc::new(open));
         if sharing.is_some() {
             self.shown.lock().insert(handle, Instant::now());
@@ -109,8 +109,8 @@ impl<O: Origin> View<O> {
         let Some(open) = self.directories.remove(handle) else { return };
         if let Some(sharing) = open.sharing {
             self.shown.lock().remove(&handle);
-            open.inode.names_kept.is_opened(sharing);
-            open.inode.names_kept.close();
+            open.inode.dir_cache.is_opened(sharing);
+            open.inode.dir_cache.close();
         }
         drop(open);
         if self.held_names.has_shrunk() {
@@ -145,8 +145,8 @@ impl<O: Origin> View<O> {
         let Some(open) = self.directories.remove(handle) else { return };
         if open.sharing.is_some() {
             self.shown.lock().remove(&handle);
-            open.inode.names_kept.forget();
-            open.inode.names_kept.close();
+            open.inode.dir_cache.forget();
+            open.inode.dir_cache.close();
         }
     }
 
@@ -175,7 +175,7 @@ impl<O: Origin> View<O> {
     ) -> Result<()> {
         let open = self.directory(handle)?;
         if let Some(sharing) = open.sharing {
-            open.inode.names_kept.is_opened(sharing);
+            open.inode.dir_cache.is_opened(sharing);
             if cookie == 0 {
                 self.shown.lock().insert(handle, Instant::now());
             }
@@ -242,11 +242,12 @@ impl<O: Origin> View<O> {
         cookie: u64,
         each: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()> {
-        let (directory, offsets) = (self.origin_directory(open)?, open.offsets(&self.held_names));
-        let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
+        let (directory, cookies) =
+            (self.origin_directory(open)?, open.dir_cookies(&self.held_names));
+        let cookie = cookies.cookie(cookie).ok_or(Errno::STALE)?;
         let mut is_any_taken = false;
         let read = self.origin.read_directory(directory, cookie, &mut |entry| {
-            let cookie = offsets.of(entry.cookie);
+            let cookie = cookies.of(entry.cookie);
             let is_taken = each(DirectoryEntry { cookie, ..entry });
             is_any_taken |= is_taken;
             is_taken
@@ -284,7 +285,7 @@ impl<O: Origin> View<O> {
             None => {
                 // What is read now is of another moment than what this handle was opened for.
                 if open.sharing.is_some() {
-                    open.inode.names_kept.forget();
+                    open.inode.dir_cache.forget();
                 }
                 let now = Time::now();
                 let attributes = self.origin.directory_attributes(self.origin_directory(open)?)?;
@@ -337,7 +338,7 @@ impl<O: Origin> View<O> {
     /// it is read next, if they are old; whether they are.
     fn drop_old_attributes(&self, open: &OpenDirectory<O>) -> bool {
         let Ok(directory) = self.origin_directory(open) else { return false };
-        let are_old = open.inode.names_kept.are_attributes_old(self.attributes_old);
+        let are_old = open.inode.dir_cache.are_attributes_old(self.attributes_old);
         if are_old {
             self.origin.drop_kept_names(directory);
         }

@@ -52,12 +52,16 @@ impl<O: Origin> View<O> {
         let opened = opened.map_err(|errno| match errno {
             // No name was asked for, but a source may open by one of its own, under which there is
             // another file just now. After another walk the answer is the source's.
-            Errno::NOENT if !self.retries.asks_anew(thread) => Errno::STALE,
+            Errno::NOENT if !self.estale_retries.asks_anew(thread) => Errno::STALE,
             other => other,
         });
         let file = opened.inspect_err(|errno| {
             if *errno == Errno::STALE && self.names_may_be_old() {
-                self.retries.expect(thread, (inode.names.last(), number), !must_check);
+                self.estale_retries.expect(
+                    thread,
+                    (inode.kernel_names.last(), number),
+                    !must_check,
+                );
             }
         })?;
         let attributes =
@@ -117,7 +121,7 @@ impl<O: Origin> View<O> {
         (version, keep_pages, size_tells): (Version, bool, bool),
     ) -> OpenedFile {
         let writable = is_writable(flags);
-        let choose = || self.choose_way(&inode, &file, permissions, writable);
+        let choose = || self.choose_open_mode(&inode, &file, permissions, writable);
         let backing = size_tells.then(choose).flatten();
         if backing.is_some() {
             // The kernel does not say what it writes.
@@ -133,7 +137,7 @@ impl<O: Origin> View<O> {
             size_tells,
             version,
             drops_pages: AtomicBool::new(!keep_pages),
-            parts: Mutex::default(),
+            append_parts: Mutex::default(),
             streams: Mutex::new(Streams::default()),
         });
         if open.inode.add_file(open.clone()) {
@@ -165,12 +169,12 @@ impl<O: Origin> View<O> {
     }
 
     fn close(&self, open: Arc<OpenFile<O>>) {
-        self.end_way(&open.inode);
+        self.leave_open_mode(&open.inode);
         if open.inode.remove_file(&open) {
             self.inodes.set_open(&open.inode, false);
         }
         drop(open);
-        self.releases.note();
+        self.late_releases.note();
     }
 }
 

@@ -35,13 +35,13 @@
 //!
 //! Consecutive records are read as one run. From an origin that reads in the background it is as
 //! long as what is asked for. Of another one it is as long as one thread is done with soon
-//! ([`crate::pace`]): where a record comes out of memory, waking a thread for each costs more than
+//! ([`crate::origin_latency`]): where a record comes out of memory, waking a thread for each costs more than
 //! reading them, and a request reads all of its own itself; where a record takes a while, each has
 //! a thread.
 
 use super::{Result, View};
 use crate::handle::OpenFile;
-use crate::pace::Timed;
+use crate::origin_latency::TimedRead;
 use crate::record::{Entry, Key, Version, Worth};
 use crate::sampling::Event;
 use crate::second_level::SecondLevel;
@@ -61,7 +61,7 @@ pub(super) type Loaded = Hold<Key, Entry>;
 pub(super) type Continuation = Box<dyn FnOnce(Result<Loaded>) + Send>;
 
 /// A record, and by which open file it is read.
-pub(super) struct Wanted<O: Origin> {
+pub(super) struct MissingRecord<O: Origin> {
     pub(super) open: Arc<OpenFile<O>>,
     pub(super) version: Version,
     pub(super) index: u64,
@@ -85,7 +85,7 @@ pub(super) struct Prefetch<O: Origin>(Arc<View<O>>);
 /// One record on its way into the cache.
 pub(super) struct Load<O: Origin> {
     view: Arc<View<O>>,
-    wanted: Wanted<O>,
+    wanted: MissingRecord<O>,
     claim: Claim<Key, Entry>,
     asker: Asker<O>,
     /// Nothing was written under this version before the load began.
@@ -107,10 +107,10 @@ struct Arriving<O: Origin> {
     /// When the origin was asked.
     asked: Instant,
     /// The calling thread has asked for the next record.
-    here: Option<Timed>,
+    here: Option<TimedRead>,
 }
 
-impl<O: Origin> Wanted<O> {
+impl<O: Origin> MissingRecord<O> {
     pub(super) fn key(&self) -> Key {
         Key::record(self.version, self.index)
     }
@@ -141,20 +141,20 @@ impl<O: Origin> Drop for Prefetch<O> {
 impl<O: Origin> View<O> {
     /// Whether the second level is worth asking: nothing was written to the file, and the index
     /// knows a record that looks like this one.
-    pub(super) fn may_be_in_second_level(&self, wanted: &Wanted<O>) -> bool {
+    pub(super) fn may_be_in_second_level(&self, wanted: &MissingRecord<O>) -> bool {
         self.second_level.as_ref().is_some_and(|level| {
             self.is_pristine(wanted) && level.may_have(wanted.version, wanted.index)
         })
     }
 
-    fn is_pristine(&self, wanted: &Wanted<O>) -> bool {
+    fn is_pristine(&self, wanted: &MissingRecord<O>) -> bool {
         let contents = wanted.open.inode.contents();
         contents.is_some_and(|now| now.version == wanted.version && now.pristine)
     }
 
     /// Whether what was just read by an open file is its version's: the origin vouches for that, or
     /// the file is now what its version says. Times only go forward.
-    fn is_still(&self, wanted: &Wanted<O>) -> bool {
+    fn is_still(&self, wanted: &MissingRecord<O>) -> bool {
         let OpenFile { inode, file, .. } = &*wanted.open;
         let identity = match self.origin.contents_of(file) {
             Some(identity) => Some(identity),
@@ -173,7 +173,7 @@ impl<O: Origin> Load<O> {
     /// *Claimed*: begins.
     pub(super) fn begin(
         view: &Arc<View<O>>,
-        wanted: Wanted<O>,
+        wanted: MissingRecord<O>,
         claim: Claim<Key, Entry>,
         asker: Asker<O>,
     ) -> Self {
@@ -193,7 +193,7 @@ impl<O: Origin> Load<O> {
     /// The origin is asked for `following` as well, the records right behind this one.
     pub(super) fn here(
         view: &Arc<View<O>>,
-        wanted: Wanted<O>,
+        wanted: MissingRecord<O>,
         claim: Claim<Key, Entry>,
         following: impl Iterator<Item = Self>,
     ) -> Result<Loaded> {
@@ -211,7 +211,7 @@ impl<O: Origin> Load<O> {
 
     /// Whether the second level is the next state.
     fn may_be_in_second_level(&self) -> bool {
-        let Wanted { version, index, .. } = self.wanted;
+        let MissingRecord { version, index, .. } = self.wanted;
         let level = self.view.second_level.as_ref();
         self.pristine && level.is_some_and(|level| level.may_have(version, index))
     }
@@ -242,7 +242,7 @@ impl<O: Origin> Load<O> {
         self,
         read: impl FnOnce(&SecondLevel, Version, u64, bool) -> Option<Vec<u8>>,
     ) -> Option<Self> {
-        let Wanted { version, index, sequential, .. } = self.wanted;
+        let MissingRecord { version, index, sequential, .. } = self.wanted;
         let found = self.view.second_level.as_ref().and_then(|level| {
             let bytes = read(level, version, index, self.pristine)?;
             let may_be_kept = self.wanted.open.may_be_kept;
@@ -407,7 +407,7 @@ impl<O: Origin> RunSink for Arriving<O> {
         // A file's last record tells little of how long a whole one takes, and most files are small
         // ones that have no other.
         if self.run.front().is_some_and(|load| load.wanted.index < self.whole) {
-            let timed = Timed::begin();
+            let timed = TimedRead::begin();
             self.asked = timed.since();
             self.here = Some(timed);
         } else {
@@ -418,7 +418,7 @@ impl<O: Origin> RunSink for Arriving<O> {
     fn record(&mut self, index: u64, bytes: Vec<u8>) -> ControlFlow<()> {
         let took = self.asked.elapsed();
         if let (Some(timed), Some(load)) = (self.here.take(), self.run.front()) {
-            load.view.pace.note(&timed, took);
+            load.view.origin_latency.note(&timed, took);
         }
         let is_next = self.run.front().is_some_and(|load| load.wanted.index == index);
         if is_next && let Some(load) = self.run.pop_front() {

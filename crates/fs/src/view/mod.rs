@@ -14,43 +14,43 @@
 //! None is held here across a call to the origin, the engine or the kernel. The leaf locks are
 //! those of the inode table's shards, of an inode's open state, of a handle's streams and of the
 //! handle tables; none is taken while another is held. The exception is the turn of parts of one
-//! write that is appended past the page cache ([`crate::parts`]): those of one handle wait for each
+//! write that is appended past the page cache ([`crate::append_parts`]): those of one handle wait for each
 //! other while they are written, and nobody else waits for them.
 
 mod attributes;
-mod changes;
 mod directories;
 mod files;
+mod known_path;
 mod load;
-mod names;
+mod namespace;
 mod passthrough;
-mod paths;
-mod placement;
 mod read_ahead;
 mod reading;
+mod write_target;
+mod writing;
 
 pub(crate) use directories::OpenedDirectory;
 pub(crate) use files::OpenedFile;
 pub(crate) use passthrough::Passthrough;
-pub(crate) use placement::WriteMode;
 pub(crate) use reading::Read;
+pub(crate) use write_target::WriteMode;
 
 use crate::counters::Counters;
+use crate::estale_retries::EstaleRetries;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
 use crate::held_names::HeldNames;
 use crate::inode::{Inode, InodeTable, KernelName, Leaves};
+use crate::inode_number::{Numbers, ROOT};
 use crate::kernel::Kernel;
-use crate::moves::{Became, Moves};
-use crate::number::{Numbers, ROOT};
+use crate::late_releases::LateReleases;
+use crate::memory_bell::MemoryBell;
 use crate::observers::Observers;
-use crate::pace::Pace;
+use crate::origin_latency::OriginLatency;
 use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
-use crate::releases::Releases;
-use crate::retries::Retries;
+use crate::renames_seen::{NameState, RenamesSeen};
 use crate::second_level::SecondLevel;
 use crate::version::Versions;
-use crate::wanted::Wanted;
 use crate::workers::Workers;
 use hashbrown::HashMap;
 use ogive_arc::Cache;
@@ -132,13 +132,13 @@ pub(crate) struct View<O: Origin> {
     pub(crate) second_level: Option<Arc<SecondLevel>>,
     pub(crate) inode_limit: InodeLimit,
     /// Who else has memory to give back.
-    pub(crate) wanted: Wanted,
-    retries: Retries,
+    pub(crate) memory_bell: MemoryBell,
+    estale_retries: EstaleRetries,
     /// Files that were let go of.
-    releases: Releases,
-    moves: Moves,
+    late_releases: LateReleases,
+    renames_seen: RenamesSeen,
     /// How fast the origin is at present.
-    pace: Pace,
+    origin_latency: OriginLatency,
     /// How far ahead to read now, in bytes.
     prefetch_distance: AtomicU64,
     numbers: Numbers,
@@ -188,12 +188,12 @@ impl<O: Origin> View<O> {
             cache,
             inodes: InodeTable::new(),
             inode_limit,
-            wanted: Wanted::default(),
+            memory_bell: MemoryBell::default(),
             second_level,
-            retries: Retries::default(),
-            releases: Releases::default(),
-            moves: Moves::default(),
-            pace: Pace::default(),
+            estale_retries: EstaleRetries::default(),
+            late_releases: LateReleases::default(),
+            renames_seen: RenamesSeen::default(),
+            origin_latency: OriginLatency::default(),
             prefetch_distance: AtomicU64::new(0),
             kernel: Kernel::default(),
             workers,
@@ -249,11 +249,11 @@ impl<O: Origin> View<O> {
     /// # Errors
     /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
     fn check_name(&self, inode: &Inode<O>, thread: u32, arrived: Instant) -> Result<()> {
-        let believed = inode.names.believed(arrived, self.name_memory());
+        let believed = inode.kernel_names.believed(arrived, self.name_memory());
         if believed.is_some_and(|told| told.iter().all(|told| self.is_true(told, inode))) {
             return Ok(());
         }
-        self.retries.expect(thread, (inode.names.last(), inode.number), false);
+        self.estale_retries.expect(thread, (inode.kernel_names.last(), inode.number), false);
         Err(Errno::STALE)
     }
 
@@ -267,17 +267,17 @@ impl<O: Origin> View<O> {
             let Some(parent) = self.inodes.get(now.name.parent) else { return true };
             if self.origin.leads_to(&parent.node, &now.name.name, &inode.node) == Ok(true) {
                 if now != *told {
-                    inode.names.changed(told, Some(now));
+                    inode.kernel_names.changed(told, Some(now));
                 }
                 return true;
             }
-            match self.moves.since(&now) {
-                Became::Unchanged => return false,
-                Became::Removed => {
-                    inode.names.changed(told, None);
+            match self.renames_seen.since(&now) {
+                NameState::Unchanged => return false,
+                NameState::Removed => {
+                    inode.kernel_names.changed(told, None);
                     return true;
                 }
-                Became::Moved(to) => now = to,
+                NameState::Moved(to) => now = to,
             }
         }
         false
@@ -286,12 +286,12 @@ impl<O: Origin> View<O> {
     /// Whether a request that was led here by a name must check it: not if the kernel has just
     /// asked for it, or if nobody else changes names.
     fn must_check_name(&self, number: u64, thread: u32) -> bool {
-        self.names_may_be_old() && !self.retries.is_retry(thread, number)
+        self.names_may_be_old() && !self.estale_retries.is_retry(thread, number)
     }
 
     /// Notes that a thread is told `ESTALE`, which has the kernel look the path up anew.
     pub(crate) fn met_stale(&self, thread: u32) {
-        self.retries.met_stale(thread);
+        self.estale_retries.met_stale(thread);
     }
 
     /// Whether the kernel may believe in a name that leads elsewhere by now.

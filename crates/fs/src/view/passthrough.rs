@@ -61,7 +61,7 @@ impl Passthrough {
 impl<O: Origin> View<O> {
     /// Decides how a file that is being opened is served: the backing to answer with, or none if
     /// this process is to be asked for its bytes.
-    pub(super) fn choose_way(
+    pub(super) fn choose_open_mode(
         &self,
         inode: &Inode<O>,
         file: &O::File,
@@ -71,10 +71,11 @@ impl<O: Origin> View<O> {
         if !self.passthrough.is_agreed() {
             return None;
         }
-        let may_be_kernels = inode.may_choose_way() && !(writable && permissions & SET_ID != 0);
+        let may_be_kernels =
+            inode.may_choose_open_mode() && !(writable && permissions & SET_ID != 0);
         let wish = may_be_kernels.then(|| self.register(file)).flatten();
         // Another open may have chosen meanwhile.
-        let backing = inode.join_way(wish);
+        let backing = inode.join_open_mode(wish);
         if let Some(wish) = wish.filter(|wish| backing != Some(*wish)) {
             self.kernel.close_backing(wish);
         }
@@ -89,9 +90,9 @@ impl<O: Origin> View<O> {
     }
 
     /// A file that was opened so is closed, or its open was never answered.
-    pub(super) fn end_way(&self, inode: &Inode<O>) {
+    pub(super) fn leave_open_mode(&self, inode: &Inode<O>) {
         if self.passthrough.is_agreed()
-            && let Some(backing) = inode.leave_way()
+            && let Some(backing) = inode.leave_open_mode()
         {
             self.kernel.close_backing(backing);
         }

@@ -6,7 +6,7 @@
 //! made longer instead, by the records that follow in it.
 
 use super::View;
-use super::load::{Asker, Load, Start, Wanted};
+use super::load::{Asker, Load, MissingRecord, Start};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
 use crate::record::{Key, Version};
@@ -36,7 +36,7 @@ pub(super) struct Ahead {
 impl<O: Origin> View<O> {
     /// How many records one thread reads at once, of an origin that keeps a thread waiting.
     pub(super) fn records_at_once(&self) -> u64 {
-        self.pace.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
+        self.origin_latency.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
     }
 
     /// Starts loading what a sequential reader is going to ask for, or tells what is held back.
@@ -105,7 +105,7 @@ impl<O: Origin> View<O> {
                 let bytes = left.min(record_size) as usize;
                 self.observers.read_ahead(version, index, bytes);
             }
-            let wanted = Wanted { open: open.clone(), version, index, sequential: true };
+            let wanted = MissingRecord { open: open.clone(), version, index, sequential: true };
             if !start.prefetch(Load::begin(self, wanted, claim, Asker::nobody(self))) {
                 break;
             }

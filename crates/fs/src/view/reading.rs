@@ -31,7 +31,7 @@
 //! A read *ends short* only where no page cache is above: below one the kernel asks for attributes
 //! and finds out by itself whether a file has grown.
 
-use super::load::{Asker, Load, Loaded, Start, Wanted};
+use super::load::{Asker, Load, Loaded, MissingRecord, Start};
 use super::read_ahead::Ahead;
 use super::{Result, View};
 use crate::handle::OpenFile;
@@ -71,14 +71,14 @@ enum Stage<O: Origin> {
     /// Everything that was asked for is in hand.
     Complete,
     /// The first missing record is its own to load.
-    Claimed(Wanted<O>, Claim<Key, Entry>),
+    Claimed(MissingRecord<O>, Claim<Key, Entry>),
     /// The first missing record is being loaded.
     Loading(Joined<Key, Entry>),
     /// The file ended before what was asked for, and may have grown since.
     EndsShort,
 }
 
-/// Parts of records, one after the other. One is the common case and takes no allocation.
+/// AppendParts of records, one after the other. One is the common case and takes no allocation.
 enum Pieces {
     None,
     One(Piece),
@@ -177,7 +177,7 @@ impl<O: Origin> View<O> {
         Done: FnOnce(&Arc<Self>, Result<Read<O>>, Reply) + Send + 'static,
         Reply: Send + 'static,
     {
-        let wanted = read.next_wanted(self.settings.record_size_bytes);
+        let wanted = read.next_missing(self.settings.record_size_bytes);
         if !self.origin.reads_in_background() && !self.may_be_in_second_level(&wanted) {
             return Some((read, reply));
         }
@@ -189,7 +189,7 @@ impl<O: Origin> View<O> {
     fn advance(&self, read: &mut Read<O>) -> Stage<O> {
         let record_size = self.settings.record_size_bytes;
         while !read.at_end {
-            let wanted = read.next_wanted(record_size);
+            let wanted = read.next_missing(record_size);
             match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
                 Lookup::Hit(hold) => read.take(record_size, hold),
                 Lookup::Claimed(claim) => return Stage::Claimed(wanted, claim),
@@ -359,7 +359,7 @@ impl<O: Origin> View<O> {
         let (view, open, version, sequential) =
             (self.clone(), read.open.clone(), read.version, read.sequential);
         (next..=last).map(move |index| {
-            let wanted = Wanted { open: open.clone(), version, index, sequential };
+            let wanted = MissingRecord { open: open.clone(), version, index, sequential };
             let claim = view.cache.try_claim(&wanted.key(), Kind::Data, Access::Demand)?;
             Some(Load::begin(&view, wanted, claim, Asker::Rest))
         })
@@ -423,10 +423,10 @@ impl<O: Origin> Read<O> {
     }
 
     /// The first record that is not in hand.
-    fn next_wanted(&self, record_size: u64) -> Wanted<O> {
+    fn next_missing(&self, record_size: u64) -> MissingRecord<O> {
         let Self { open, version, sequential, .. } = self;
         let index = self.reached() / record_size;
-        Wanted { open: open.clone(), version: *version, index, sequential: *sequential }
+        MissingRecord { open: open.clone(), version: *version, index, sequential: *sequential }
     }
 
     /// First byte that is not in hand.

@@ -1,15 +1,15 @@
 //! The view over a real directory, without a kernel above it: what `docs/coherence.md` promises.
 
 mod bare;
+mod cached_objects;
+mod dir_cache;
+mod dir_cookies;
 mod handed_over;
-mod kept;
-mod names;
-mod objects;
-mod offsets;
-mod placement;
+mod namespace;
 mod root;
 mod runs;
 mod slow;
+mod write_target;
 
 use super::*;
 use crate::pruning;
@@ -60,7 +60,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         None,
     )
     .unwrap();
-    view.retries = Retries::with_patience(LONG);
+    view.estale_retries = EstaleRetries::with_patience(LONG);
     Fixture { directory, view: Arc::new(view) }
 }
 

@@ -220,7 +220,7 @@ fn references_come_back_one_by_one_or_many_at_once() {
     assert_eq!(forgotten(&payload, 9).collect::<Vec<_>>(), [(5, 1), (6, 2)]);
     assert_eq!(forgotten(&payload, 1).collect::<Vec<_>>(), [(5, 1)]);
     assert_eq!(parse(36, &8u64.to_ne_bytes()), Operation::Interrupt { unique: 8 });
-    assert_eq!(parse(41, &[0; 40]), Operation::Nudge);
+    assert_eq!(parse(41, &[0; 40]), Operation::Wakeup);
     assert_eq!(parse(38, &[]), Operation::Destroy);
 }
 

@@ -5,7 +5,7 @@
 //! holds one request until it is answered, with a buffer as large as the largest request.
 //!
 //! The queue of a processor that runs gets a ring with one slot, and more when all it has wait for
-//! the origin ([`super::crew`]): so buffers are as many as requests have ever waited at a time.
+//! the origin ([`super::queue_threads`]): so buffers are as many as requests have ever waited at a time.
 //! Memory is taken when a buffer is used, by as much as it is used. The queues of all other
 //! processors share one ring.
 
@@ -31,7 +31,7 @@ pub(super) struct RingLayout {
     /// A queue has the number of its processor.
     pub(super) queues: Vec<u16>,
     /// Its processor runs, and there may be more threads for it.
-    pub(super) has_crew: bool,
+    pub(super) has_queue_threads: bool,
 }
 
 impl Layout {
@@ -53,11 +53,11 @@ impl Layout {
     fn new(possible: usize, online: &BTreeSet<usize>) -> Option<Self> {
         let mut rings = Vec::new();
         // Nothing comes from a processor that does not run, but the kernel wants a slot.
-        let mut idle = RingLayout { queues: Vec::new(), has_crew: false };
+        let mut idle = RingLayout { queues: Vec::new(), has_queue_threads: false };
         for number in 0..possible {
             let queue = u16::try_from(number).ok()?;
             if online.contains(&number) {
-                rings.push(RingLayout { queues: vec![queue], has_crew: true });
+                rings.push(RingLayout { queues: vec![queue], has_queue_threads: true });
             } else {
                 idle.queues.push(queue);
             }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn each_processor_that_runs_has_a_ring_and_the_others_share_one() {
         let layout = Layout::new(8, &(0..2).collect()).unwrap();
-        let ring = |queues, has_crew| RingLayout { queues, has_crew };
+        let ring = |queues, has_queue_threads| RingLayout { queues, has_queue_threads };
         let idle = ring((2..8).collect(), false);
         assert_eq!(layout.rings, [ring(vec![0], true), ring(vec![1], true), idle]);
         assert_eq!(layout.payload_bytes, 1 << 20);
@@ -124,9 +124,9 @@ mod tests {
                 layout.rings.iter().flat_map(|ring| ring.queues.iter().copied()).collect();
             queues.sort_unstable();
             prop_assert_eq!(queues, (0..possible as u16).collect::<Vec<_>>());
-            let shared = layout.rings.iter().filter(|ring| !ring.has_crew).count();
+            let shared = layout.rings.iter().filter(|ring| !ring.has_queue_threads).count();
             prop_assert!(shared <= 1);
-            prop_assert!(layout.rings.iter().all(|ring| !ring.has_crew || ring.queues.len() == 1));
+            prop_assert!(layout.rings.iter().all(|ring| !ring.has_queue_threads || ring.queues.len() == 1));
         }
     }
 }

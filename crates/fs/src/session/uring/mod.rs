@@ -8,7 +8,7 @@
 //! ```text
 //!                ┌─ threads of each processor ─► what the cache has, and what the origin is asked for
 //! kernel ────────┤           └─ when all but one wait ─► threads that wait for the origin ─┐
-//!                │                                                   outbox ◄────────────────┘
+//!                │                                                   inbox ◄────────────────┘
 //!                └─ device: FORGET, INTERRUPT; notifications the other way
 //! ```
 //!
@@ -23,36 +23,36 @@
 //! | `layout` | how many rings a mount begins with |
 //! | `ring` | one io_uring and its slots; all unsafe code |
 //! | `serve` | what a ring's thread does with a request |
-//! | `crew` | which of a processor's threads may wait for the origin |
-//! | `members` | the threads, from start to end |
-//! | `placement` | which of them stay at their processor |
-//! | `nudge` | makes the kernel look at a queue that got a slot |
-//! | `outbox` | answers of other threads |
+//! | `queue_threads` | which of a processor's threads may wait for the origin |
+//! | `ring_threads` | the threads, from start to end |
+//! | `pinning` | which of them stay at their processor |
+//! | `queue_wakeup` | makes the kernel look at a queue that got a slot |
+//! | `ring_inbox` | answers of other threads |
 //! | `rescue` | answers in the stead of a thread that is caught in the origin |
 
-mod crew;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
 mod head;
 mod layout;
-mod members;
-mod nudge;
-mod outbox;
-mod placement;
+mod pinning;
+mod queue_threads;
+mod queue_wakeup;
 mod rescue;
 mod ring;
+mod ring_inbox;
+mod ring_threads;
 mod serve;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) use fuzzing::{any_head, put_arguments, put_lengths, read_head};
 #[cfg(test)]
-pub(super) use outbox::TestRing;
+pub(super) use ring_inbox::TestRing;
 
 use super::Session;
-use crew::Crew;
 use layout::{Layout, RingLayout};
-use members::{Members, NewMember};
 use ogive_origin::Origin;
+use queue_threads::QueueThreads;
+use ring_threads::{NewThread, RingThreads};
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;
@@ -71,12 +71,12 @@ pub(crate) struct Unavailable {
 pub(crate) struct Prepared<O: Origin> {
     /// Largest request, in bytes.
     pub(crate) payload_bytes: u32,
-    members: Arc<Members<O>>,
-    new_members: Vec<NewMember>,
+    threads: Arc<RingThreads<O>>,
+    new_threads: Vec<NewThread>,
 }
 
 /// Rings that serve a connection.
-pub(crate) struct Rings<O: Origin>(Arc<Members<O>>);
+pub(crate) struct Rings<O: Origin>(Arc<RingThreads<O>>);
 
 impl<O: Origin> Prepared<O> {
     /// Makes rings for the requests that `session` is going to answer.
@@ -89,17 +89,17 @@ impl<O: Origin> Prepared<O> {
         };
         let layout = Layout::of_this_machine().map_err(unavailable)?;
         let payload_bytes = layout.payload_bytes;
-        let processors = layout.rings.iter().filter(|ring| ring.has_crew).count();
-        let members = Members::new(session.clone(), payload_bytes as usize, processors);
-        let rescuer = RingLayout { queues: Vec::new(), has_crew: false };
-        let new_members: io::Result<Vec<_>> = (layout.rings.into_iter().chain([rescuer]))
+        let processors = layout.rings.iter().filter(|ring| ring.has_queue_threads).count();
+        let threads = RingThreads::new(session.clone(), payload_bytes as usize, processors);
+        let rescuer = RingLayout { queues: Vec::new(), has_queue_threads: false };
+        let new_threads: io::Result<Vec<_>> = (layout.rings.into_iter().chain([rescuer]))
             .map(|ring| {
-                let crew = ring.has_crew.then(|| Arc::new(Crew::new()));
-                members.new_member(crew, ring)
+                let queue_threads = ring.has_queue_threads.then(|| Arc::new(QueueThreads::new()));
+                threads.new_thread(queue_threads, ring)
             })
             .collect();
-        let new_members = new_members.map_err(unavailable)?;
-        Ok(Self { payload_bytes, members, new_members })
+        let new_threads = new_threads.map_err(unavailable)?;
+        Ok(Self { payload_bytes, threads, new_threads })
     }
 
     /// Hands the slots over to the connection of `device`. The rings are to be joined even if the
@@ -107,12 +107,12 @@ impl<O: Origin> Prepared<O> {
     pub(crate) fn start(self, device: &Arc<OwnedFd>) -> (Rings<O>, io::Result<()>) {
         let started = {
             let mut result = Ok(());
-            for new_member in &self.new_members {
-                result = result.and(new_member.serve(device.clone()));
+            for new_thread in &self.new_threads {
+                result = result.and(new_thread.serve(device.clone()));
             }
             result
         };
-        (Rings(self.members), started)
+        (Rings(self.threads), started)
     }
 }
 

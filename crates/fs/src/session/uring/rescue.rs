@@ -9,8 +9,8 @@
 //! that comes into a slot of its queue at the rescuer is given to it, slot and all. So there are
 //! never more slots than there were.
 
-use super::outbox::{Message, Outbox, fill};
 use super::ring::{Region, Slot};
+use super::ring_inbox::{Message, RingInbox, fill};
 use crate::session::in_flight::ReplyRoute;
 use crate::view::Result;
 use parking_lot::Mutex;
@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Where threads without a slot and slots without a thread find each other.
 pub(super) struct Rescue {
     /// The rescuer's, once there is one.
-    rescuer: Mutex<Option<Arc<Outbox>>>,
+    rescuer: Mutex<Option<Arc<RingInbox>>>,
     /// Threads that wait for a slot of this queue. A leaf lock.
-    waiting: Mutex<Vec<(u16, Arc<Outbox>)>>,
+    waiting: Mutex<Vec<(u16, Arc<RingInbox>)>>,
     /// The connection has ended: no slot will ever come.
     is_over: AtomicBool,
 }
@@ -37,17 +37,17 @@ impl Rescue {
     }
 
     /// Names the rescuer.
-    pub(super) fn set_rescuer(&self, outbox: Arc<Outbox>) {
-        *self.rescuer.lock() = Some(outbox);
+    pub(super) fn set_rescuer(&self, inbox: Arc<RingInbox>) {
+        *self.rescuer.lock() = Some(inbox);
     }
 
     /// A thread has lost its slot, and waits for one of this queue.
-    pub(super) fn wait_for_slot(&self, queue: u16, outbox: Arc<Outbox>) {
-        self.waiting.lock().push((queue, outbox));
+    pub(super) fn wait_for_slot(&self, queue: u16, inbox: Arc<RingInbox>) {
+        self.waiting.lock().push((queue, inbox));
     }
 
     /// A thread that waits for a slot of this queue.
-    pub(super) fn take_waiting(&self, queue: u16) -> Option<Arc<Outbox>> {
+    pub(super) fn take_waiting(&self, queue: u16) -> Option<Arc<RingInbox>> {
         let mut waiting = self.waiting.lock();
         let position = waiting.iter().position(|(wanted, _)| *wanted == queue)?;
         Some(waiting.swap_remove(position).1)
@@ -58,7 +58,7 @@ impl Rescue {
         self.is_over.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.waiting.lock());
         let rescuer = self.rescuer.lock().take();
-        waiting.into_iter().map(|(_, outbox)| outbox).chain(rescuer).for_each(|o| o.ring());
+        waiting.into_iter().map(|(_, inbox)| inbox).chain(rescuer).for_each(|o| o.ring());
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -73,7 +73,7 @@ pub(super) struct Late {
     pub(super) queue: u16,
     pub(super) commit_number: u64,
     /// The ring's own, if its thread is free to commit: another thread has the request.
-    pub(super) home: Option<Arc<Outbox>>,
+    pub(super) home: Option<Arc<RingInbox>>,
     pub(super) rescue: Arc<Rescue>,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use crate::session::protocol::{u32_at, u64_at};
     use ogive_origin::Errno;
 
-    fn late(slot: &Slot, home: Option<Arc<Outbox>>, rescue: &Arc<Rescue>) -> Box<Late> {
+    fn late(slot: &Slot, home: Option<Arc<RingInbox>>, rescue: &Arc<Rescue>) -> Box<Late> {
         let (region, slot_number) = (slot.region().clone(), slot.number());
         let rescue = rescue.clone();
         Box::new(Late { region, slot_number, queue: 3, commit_number: 8, home, rescue })
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_request_that_was_handed_over_is_answered_by_its_own_ring() {
-        let (home, rescue) = (Outbox::new().unwrap(), Rescue::new());
+        let (home, rescue) = (RingInbox::new().unwrap(), Rescue::new());
         let slot = slots(1, 64).pop().unwrap();
         late(&slot, Some(home.clone()), &rescue).answer(6, Err(Errno::INTR));
         let left = home.take();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_whose_thread_is_caught_is_answered_by_the_rescuer() {
-        let (rescuer, rescue) = (Outbox::new().unwrap(), Rescue::new());
+        let (rescuer, rescue) = (RingInbox::new().unwrap(), Rescue::new());
         rescue.set_rescuer(rescuer.clone());
         let slot = slots(1, 64).pop().unwrap();
         late(&slot, None, &rescue).answer(6, Ok(b"bytes"));
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn a_thread_gets_a_slot_of_its_queue() {
-        let (rescue, outbox) = (Rescue::new(), Outbox::new().unwrap());
-        rescue.wait_for_slot(1, outbox.clone());
+        let (rescue, inbox) = (Rescue::new(), RingInbox::new().unwrap());
+        rescue.wait_for_slot(1, inbox.clone());
         assert!(rescue.take_waiting(2).is_none());
-        assert!(Arc::ptr_eq(&rescue.take_waiting(1).unwrap(), &outbox));
+        assert!(Arc::ptr_eq(&rescue.take_waiting(1).unwrap(), &inbox));
         assert!(rescue.take_waiting(1).is_none());
     }
 }

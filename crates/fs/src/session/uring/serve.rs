@@ -4,21 +4,21 @@
 //! next wait sends the answer and takes the next request in one system call. So is everything that
 //! has to ask the origin, as long as nobody can come to wait with it: no slot of this thread is
 //! with the kernel, no answer of another thread is to be sent by it, and another member of its
-//! crew is free ([`super::crew`]). Otherwise the request is handed to the threads that wait for the
+//! queue_threads is free ([`super::queue_threads`]). Otherwise the request is handed to the threads that wait for the
 //! origin ([`crate::workers`]), or to those of the second level if that is likely to have what is
 //! missing. They finish it in the buffers of its slot; if its queue had no other slot it gets one.
 //!
 //! A thread that was caught in the origin for too long has lost its slot ([`super::rescue`]).
 
 use super::RingLayout;
-use super::crew::Crew;
 use super::head;
-use super::members::{Members, add_member};
-use super::nudge;
-use super::outbox::{Answer, Message, Outbox};
-use super::placement::Placement;
+use super::pinning::Pinning;
+use super::queue_threads::QueueThreads;
+use super::queue_wakeup;
 use super::rescue::Late;
 use super::ring::{Event, Ring, Slot};
+use super::ring_inbox::{Answer, Message, RingInbox};
+use super::ring_threads::{RingThreads, add_thread};
 use crate::counters::Way;
 use crate::session::exchange::{Exchange, Work};
 use crate::session::operation::Operation;
@@ -29,20 +29,20 @@ use std::io;
 use std::sync::Arc;
 
 /// Numbers of what is watched beside slots.
-const OUTBOX: u32 = 0;
+const INBOX: u32 = 0;
 const MEMORY: u32 = 1;
 /// Slots of one ring. When all of them wait for the origin, so does whoever asks for more.
 const SLOTS_MAX: usize = 1024;
 
 /// One ring and what is under way in it.
 pub(super) struct Server<O: Origin> {
-    members: Arc<Members<O>>,
+    threads: Arc<RingThreads<O>>,
     /// Whose member this is; nobody's if it serves processors that do not run.
-    crew: Option<Arc<Crew>>,
+    queue_threads: Option<Arc<QueueThreads>>,
     layout: RingLayout,
-    placement: Placement,
+    pinning: Pinning,
     ring: Ring,
-    outbox: Arc<Outbox>,
+    inbox: Arc<RingInbox>,
     /// Rings when memory is wanted back.
     memory: Arc<OwnedFd>,
     /// Slots that other threads have.
@@ -63,20 +63,30 @@ enum Outcome {
 
 impl<O: Origin> Server<O> {
     pub(super) fn new(
-        members: Arc<Members<O>>,
-        crew: Option<Arc<Crew>>,
+        threads: Arc<RingThreads<O>>,
+        queue_threads: Option<Arc<QueueThreads>>,
         layout: RingLayout,
     ) -> io::Result<Self> {
-        let ring = Ring::new(members.payload_bytes)?;
-        let outbox = Outbox::new()?;
-        let memory = members.session.view.wanted.event_fd()?;
-        let placement = Placement::new(&layout, members.processors);
+        let ring = Ring::new(threads.payload_bytes)?;
+        let inbox = RingInbox::new()?;
+        let memory = threads.session.view.memory_bell.event_fd()?;
+        let pinning = Pinning::new(&layout, threads.processors);
         let is_rescuer = layout.queues.is_empty();
         if is_rescuer {
-            members.rescue.set_rescuer(outbox.clone());
+            threads.rescue.set_rescuer(inbox.clone());
         }
         let (handed_over, is_waiting) = (0, is_rescuer);
-        Ok(Self { members, crew, layout, placement, ring, outbox, memory, handed_over, is_waiting })
+        Ok(Self {
+            threads,
+            queue_threads,
+            layout,
+            pinning,
+            ring,
+            inbox,
+            memory,
+            handed_over,
+            is_waiting,
+        })
     }
 
     /// Gives the kernel a slot for each queue.
@@ -84,7 +94,7 @@ impl<O: Origin> Server<O> {
     /// # Errors
     /// What the kernel says if it takes none, or not all.
     pub(super) fn register(&mut self, device: Arc<OwnedFd>) -> io::Result<()> {
-        self.ring.watch(self.outbox.as_fd(), OUTBOX)?;
+        self.ring.watch(self.inbox.as_fd(), INBOX)?;
         self.ring.watch(self.memory.as_fd(), MEMORY)?;
         self.ring.connect(device);
         for queue in self.layout.queues.clone() {
@@ -106,7 +116,7 @@ impl<O: Origin> Server<O> {
     /// If the ring does not work any more; nobody serves its slots then.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut events = Vec::new();
-        while self.ring.slots() > 0 || (self.is_waiting && !self.members.rescue.is_over()) {
+        while self.ring.slots() > 0 || (self.is_waiting && !self.threads.rescue.is_over()) {
             self.ring.wait()?;
             self.ring.events(&mut events);
             let is_memory = |event: &Event| matches!(event, Event::Readable { number: MEMORY, .. });
@@ -134,9 +144,9 @@ impl<O: Origin> Server<O> {
                 }
                 Event::Readable { watched, .. } => {
                     if !watched {
-                        self.ring.watch(self.outbox.as_fd(), OUTBOX)?;
+                        self.ring.watch(self.inbox.as_fd(), INBOX)?;
                     }
-                    for message in self.outbox.take() {
+                    for message in self.inbox.take() {
                         self.receive(message)?;
                     }
                 }
@@ -168,7 +178,7 @@ impl<O: Origin> Server<O> {
         let is_rescuer = self.layout.queues.is_empty();
         let queue = self.ring.queue_of(&slot).filter(|_| is_rescuer);
         let Some((queue, waiting)) =
-            queue.and_then(|queue| Some((queue, self.members.rescue.take_waiting(queue)?)))
+            queue.and_then(|queue| Some((queue, self.threads.rescue.take_waiting(queue)?)))
         else {
             return Some(slot);
         };
@@ -181,9 +191,9 @@ impl<O: Origin> Server<O> {
         let Some(slot) = self.give_back(slot) else { return Ok(()) };
         let (number, own_queue) = (slot.number(), self.ring.queue_of(&slot));
         let queue = self.ring.closed_queue_of(&slot);
-        let answer = Answer::new(slot, self.outbox.clone());
-        // After a panic the answer that was dropped comes back by the outbox.
-        let answered = self.members.session.guarded(|| Ok(self.answer(answer)));
+        let answer = Answer::new(slot, self.inbox.clone());
+        // After a panic the answer that was dropped comes back by the inbox.
+        let answered = self.threads.session.guarded(|| Ok(self.answer(answer)));
         let outcome = answered.unwrap_or(Outcome::HandedOver);
         match outcome {
             Outcome::Answered(slot) => self.ring.commit(slot),
@@ -194,7 +204,7 @@ impl<O: Origin> Server<O> {
                         if self.ring.slots() < SLOTS_MAX && !self.layout.queues.is_empty() =>
                     {
                         self.ring.add(queue)?;
-                        nudge::queues(&self.members.session.view, &[queue]);
+                        queue_wakeup::wake(&self.threads.session.view, &[queue]);
                         Ok(())
                     }
                     _ => Ok(()),
@@ -204,7 +214,7 @@ impl<O: Origin> Server<O> {
                 self.ring.give_away(number);
                 self.is_waiting = true;
                 let queue = own_queue.unwrap_or_default();
-                self.members.rescue.wait_for_slot(queue, self.outbox.clone());
+                self.threads.rescue.wait_for_slot(queue, self.inbox.clone());
                 Ok(())
             }
         }
@@ -212,7 +222,7 @@ impl<O: Origin> Server<O> {
 
     /// Answers a request, or hands it over.
     fn answer(&self, mut answer: Answer) -> Outcome {
-        let session = &self.members.session;
+        let session = &self.threads.session;
         let request =
             answer.slot().and_then(|slot| head::request(slot.head(), slot.payload().len()));
         let Some(request) = request else {
@@ -225,19 +235,21 @@ impl<O: Origin> Server<O> {
             match request.operation {
                 Operation::Read { .. } => {
                     counters.ring(Way::Answered);
-                    self.placement.answered();
+                    self.pinning.answered();
                 }
-                Operation::Nudge => counters.ring(Way::Nudged),
+                Operation::Wakeup => counters.ring(Way::Nudged),
                 _ => {}
             }
             return answered(answer);
         };
-        self.placement.something_else();
+        self.pinning.something_else();
         let may_wait = self.ring.is_closed() && self.handed_over == 0;
-        let permit = self.crew.as_ref().filter(|_| may_wait).and_then(|crew| {
-            crew.permit(|| {
+        let permit = self.queue_threads.as_ref().filter(|_| may_wait).and_then(|queue_threads| {
+            queue_threads.permit(|| {
                 let device = self.ring.device();
-                device.is_some_and(|device| add_member(&self.members, crew, &self.layout, device))
+                device.is_some_and(|device| {
+                    add_thread(&self.threads, queue_threads, &self.layout, device)
+                })
             })
         });
         let work = match work {
@@ -252,7 +264,7 @@ impl<O: Origin> Server<O> {
                     Some((read, back)) => {
                         answer = back;
                         if !answer.claim() {
-                            // It was answered already, and comes back by the outbox.
+                            // It was answered already, and comes back by the inbox.
                             return Outcome::HandedOver;
                         }
                         Work::Read(read)
@@ -269,7 +281,7 @@ impl<O: Origin> Server<O> {
         }
         counters.ring(Way::Queued);
         let session = session.clone();
-        self.members.session.view.workers.request(Box::new(move || {
+        self.threads.session.view.workers.request(Box::new(move || {
             session.carry_out_late(&request, work, &mut answer);
             answer.send();
         }));
@@ -284,10 +296,10 @@ impl<O: Origin> Server<O> {
             slot_number: slot.number(),
             queue: self.ring.queue_of(slot).unwrap_or_default(),
             commit_number: head::commit_number(slot.head()),
-            home: is_handed_over.then(|| self.outbox.clone()),
-            rescue: self.members.rescue.clone(),
+            home: is_handed_over.then(|| self.inbox.clone()),
+            rescue: self.threads.rescue.clone(),
         };
-        answer.wait(self.members.session.in_flight.begin(request, Box::new(late)));
+        answer.wait(self.threads.session.in_flight.begin(request, Box::new(late)));
     }
 }
 

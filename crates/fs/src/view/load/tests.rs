@@ -40,7 +40,7 @@ fn fixture(prefetch_max_bytes: u64) -> Fixture {
     let (cache, workers) = (Cache::new(64 << 20), Workers::new(4));
     let view = View::new(FakeOrigin::default(), settings, cache, versions, workers, limit, None);
     let view = Arc::new(view.unwrap());
-    let known = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+    let known = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap();
     let handle = view.open(known.number, OFlags::RDONLY, 1).unwrap().handle;
     Fixture { view, handle }
 }
@@ -68,7 +68,7 @@ impl Fixture {
     }
 
     fn open(&self) -> u64 {
-        let known = self.view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+        let known = self.view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap();
         self.view.open(known.number, OFlags::RDONLY, 1).unwrap().handle
     }
 
@@ -164,7 +164,7 @@ fn an_error_part_way_is_of_those_records_that_have_not_come() {
 fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
     let fixture = fixture(0);
     *fixture.view.origin.gives_all_but.lock() = Some(2);
-    fixture.view.pace.note_record(Duration::from_micros(1));
+    fixture.view.origin_latency.note_record(Duration::from_micros(1));
     let read = |first, records| {
         let handle = fixture.handle;
         let read =
@@ -245,7 +245,8 @@ fn what_the_origin_vouches_for_is_its_versions() {
     let fixture = fixture(0);
     let open = fixture.view.file(fixture.handle).unwrap();
     let version = open.inode.contents().unwrap().version;
-    let wanted = |version| Wanted { open: open.clone(), version, index: 0, sequential: false };
+    let wanted =
+        |version| MissingRecord { open: open.clone(), version, index: 0, sequential: false };
     assert!(fixture.view.is_still(&wanted(version)));
     assert!(!fixture.view.is_still(&wanted(version ^ 1)), "another version's");
     let settled = attributes(2).identity().is_settled(Time::now(), Duration::ZERO);
@@ -332,7 +333,7 @@ fn a_thread_that_met_what_is_gone_has_the_name_asked_for_anew() {
     let fixture = fixture(0);
     let (view, origin) = (&fixture.view, &fixture.view.origin);
     let (name, number) = (OsStr::new("file"), 2);
-    let lookup = |thread| view.lookup(crate::number::ROOT, name, thread).unwrap();
+    let lookup = |thread| view.lookup(crate::inode_number::ROOT, name, thread).unwrap();
     let asked_anew = || origin.asked_anew.load(Ordering::SeqCst);
     assert_eq!(lookup(7).number, number);
     origin.is_stale.store(true, Ordering::SeqCst);
@@ -350,9 +351,9 @@ fn a_thread_that_met_what_is_gone_has_the_name_asked_for_anew() {
 fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
     let fixture = fixture(0);
     let view = &fixture.view;
-    let known = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+    let known = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap();
     let remembered =
-        || (view.may_remember_name(&known), view.may_remember_absence(crate::number::ROOT));
+        || (view.may_remember_name(&known), view.may_remember_absence(crate::inode_number::ROOT));
     assert_eq!(remembered(), (true, true));
     view.origin.folds_case.store(true, Ordering::SeqCst);
     assert_eq!(remembered(), (false, false));
@@ -362,7 +363,7 @@ fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
 fn of_a_source_without_capabilities_nobody_is_asked_for_one_before_a_write() {
     let fixture = fixture(0);
     let view = &fixture.view;
-    let number = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap().number;
+    let number = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap().number;
     let capability = OsStr::new("security.capability");
     assert!(!view.is_known_to_lack(number, capability));
     // This source refuses what it is asked.

@@ -9,7 +9,7 @@ fn records_that_come_at_once_are_read_by_whoever_asks_and_slow_ones_by_a_thread_
         let fixture = fixture();
         fs::write(fixture.path("a"), &contents).unwrap();
         let opened = fixture.open("a", OFlags::RDONLY);
-        fixture.view.pace.note_record(took);
+        fixture.view.origin_latency.note_record(took);
         assert_eq!(fixture.read(opened.handle, 0, 8 * RECORD), contents);
         assert_eq!(fixture.view.workers.statistics().queued, queued);
         assert_eq!(fixture.origin_reads(), 8, "one read a record");

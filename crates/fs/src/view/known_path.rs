@@ -5,7 +5,7 @@
 
 use super::View;
 use crate::inode::Inode;
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use ogive_origin::Origin;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ impl<O: Origin> View<O> {
     /// The path of an inode from the root, if its names lead there.
     fn path_of(&self, inode: &Inode<O>) -> Option<PathBuf> {
         let mut names = Vec::new();
-        let mut name = inode.names.last();
+        let mut name = inode.kernel_names.last();
         loop {
             let parent = name.parent;
             names.push(name.name);
@@ -26,7 +26,7 @@ impl<O: Origin> View<O> {
             if names.len() > DEPTH_MAX || parent == 0 {
                 return None;
             }
-            name = self.inodes.get(parent)?.names.last();
+            name = self.inodes.get(parent)?.kernel_names.last();
         }
     }
 

@@ -1,8 +1,8 @@
 //! The threads of rings, from their start to their end.
 
 use super::RingLayout;
-use super::crew::Crew;
-use super::nudge;
+use super::queue_threads::QueueThreads;
+use super::queue_wakeup;
 use super::rescue::Rescue;
 use super::serve::Server;
 use crate::session::Session;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 /// What the threads of all rings share.
-pub(super) struct Members<O: Origin> {
+pub(super) struct RingThreads<O: Origin> {
     pub(super) session: Arc<Session<O>>,
     pub(super) rescue: Arc<Rescue>,
     /// Size of a slot's payload buffer.
@@ -29,12 +29,12 @@ pub(super) struct Members<O: Origin> {
 }
 
 /// A thread with a ring that waits for a connection to serve. If this is dropped it ends.
-pub(super) struct NewMember {
+pub(super) struct NewThread {
     connection: mpsc::Sender<Arc<OwnedFd>>,
     ready: mpsc::Receiver<io::Result<()>>,
 }
 
-impl<O: Origin> Members<O> {
+impl<O: Origin> RingThreads<O> {
     pub(super) fn new(
         session: Arc<Session<O>>,
         payload_bytes: usize,
@@ -48,26 +48,26 @@ impl<O: Origin> Members<O> {
     ///
     /// # Errors
     /// If there is none to be had, or no ring.
-    pub(super) fn new_member(
+    pub(super) fn new_thread(
         self: &Arc<Self>,
-        crew: Option<Arc<Crew>>,
+        queue_threads: Option<Arc<QueueThreads>>,
         layout: RingLayout,
-    ) -> io::Result<NewMember> {
+    ) -> io::Result<NewThread> {
         let (connection, device) = mpsc::channel();
         let (report, ready) = mpsc::channel();
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        let members = self.clone();
+        let threads = self.clone();
         let present = self.alive.enter();
         std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
-            match Server::new(members, crew, layout) {
+            match Server::new(threads, queue_threads, layout) {
                 Ok(server) => run(server, &device, &report),
                 // If nobody listens there is nothing left to be done either.
                 Err(error) => drop(report.send(Err(error))),
             }
             drop(present);
         })?;
-        let new_member = NewMember { connection, ready };
-        new_member.report().map(|()| new_member)
+        let new_thread = NewThread { connection, ready };
+        new_thread.report().map(|()| new_thread)
     }
 
     /// The connection has ended: waits for the threads, as long as patience lasts; how many of them
@@ -78,7 +78,7 @@ impl<O: Origin> Members<O> {
     }
 }
 
-impl NewMember {
+impl NewThread {
     /// Lets it serve a connection.
     ///
     /// # Errors
@@ -94,17 +94,17 @@ impl NewMember {
     }
 }
 
-/// Gets one more member for a crew; whether it could.
-pub(super) fn add_member<O: Origin>(
-    members: &Arc<Members<O>>,
-    crew: &Arc<Crew>,
+/// Gets one more member for a queue_threads; whether it could.
+pub(super) fn add_thread<O: Origin>(
+    threads: &Arc<RingThreads<O>>,
+    queue_threads: &Arc<QueueThreads>,
     layout: &RingLayout,
     device: Arc<OwnedFd>,
 ) -> bool {
-    let new_member = members.new_member(Some(crew.clone()), layout.clone());
-    new_member
-        .and_then(|new_member| new_member.serve(device))
-        .map(|()| nudge::queues(&members.session.view, &layout.queues))
+    let new_thread = threads.new_thread(Some(queue_threads.clone()), layout.clone());
+    new_thread
+        .and_then(|new_thread| new_thread.serve(device))
+        .map(|()| queue_wakeup::wake(&threads.session.view, &layout.queues))
         .inspect_err(|error| log::warn!("a ring has no more threads: {error}"))
         .is_ok()
 }

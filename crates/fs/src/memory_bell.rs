@@ -12,11 +12,11 @@ use std::sync::{Arc, Weak};
 
 /// The eventfds of those who have something to give back.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MemoryBell {
     event_fds: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
-impl Wanted {
+impl MemoryBell {
     /// An eventfd for the calling thread; nobody writes to it any more once it is dropped.
     ///
     /// # Errors
@@ -45,14 +45,14 @@ mod tests {
 
     #[test]
     fn every_bell_rings_until_it_is_dropped() {
-        let wanted = Wanted::default();
-        let (first, second) = (wanted.event_fd().unwrap(), wanted.event_fd().unwrap());
-        wanted.ring();
+        let bell = MemoryBell::default();
+        let (first, second) = (bell.event_fd().unwrap(), bell.event_fd().unwrap());
+        bell.ring();
         drop(first);
-        wanted.ring();
+        bell.ring();
         let mut rung = [0; 8];
         rustix::io::read(&second, &mut rung).unwrap();
         assert_eq!(u64::from_ne_bytes(rung), 2);
-        assert_eq!(wanted.event_fds.lock().len(), 1);
+        assert_eq!(bell.event_fds.lock().len(), 1);
     }
 }

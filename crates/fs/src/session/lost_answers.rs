@@ -11,12 +11,12 @@ use super::opcodes::Gift;
 use super::protocol::u64_at;
 use super::reply::{ENTRY_BYTES, listed_inodes};
 use super::request::Request;
-use crate::number::Numbers;
+use crate::inode_number::Numbers;
 use ogive_origin::Origin;
 
 impl<O: Origin> Session<O> {
     /// Takes back what this answer, which nobody got, would have given.
-    pub(super) fn undo(&self, request: &Request, answer: &[u8]) {
+    pub(super) fn take_back(&self, request: &Request, answer: &[u8]) {
         let inode = || u64_at(answer, 0);
         let handle = |at| u64_at(answer, at);
         match request.rules.gift {

@@ -2,8 +2,8 @@
 
 use super::{NodeAttributes, Result, View};
 use crate::inode::{Inode, Name};
+use crate::late_releases;
 use crate::record::{Entry, Key};
-use crate::releases;
 use ogive_arc::Access;
 use ogive_origin::{Caller, Errno, FileKind, Found, Make, Needed, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
     pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<NodeAttributes> {
-        let asks_anew = self.retries.asks_anew(thread);
+        let asks_anew = self.estale_retries.asks_anew(thread);
         let found = self.in_directory(parent, |node| match asks_anew {
             true => self.origin.lookup_anew(node, name),
             false => self.origin.lookup(node, name),
@@ -21,11 +21,11 @@ impl<O: Origin> View<O> {
         match found {
             Ok(found) => {
                 let known = self.found(parent, name, found);
-                self.retries.found(thread, (parent, name), known.number);
+                self.estale_retries.found(thread, (parent, name), known.number);
                 Ok(known)
             }
             Err(errno) => {
-                self.retries.give_up(thread);
+                self.estale_retries.give_up(thread);
                 Err(errno)
             }
         }
@@ -57,7 +57,7 @@ impl<O: Origin> View<O> {
     /// Notes what was found under a name.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
         let (inode, known) = self.remember(found);
-        inode.names.tell(parent, name, Instant::now(), self.name_memory());
+        inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
         known
     }
 
@@ -66,7 +66,7 @@ impl<O: Origin> View<O> {
     fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>, begun: Instant) {
         if self.names_may_be_old() {
             let to = to.map(|(parent, name)| Name::of(parent, name));
-            self.moves.note(Name::of(parent, name), to, begun, self.name_memory());
+            self.renames_seen.note(Name::of(parent, name), to, begun, self.name_memory());
         }
     }
 
@@ -119,7 +119,7 @@ impl<O: Origin> View<O> {
             Err(Errno::NOTEMPTY)
                 if self.origin.has_only_hidden_files(&self.inode(parent)?.node, name) =>
             {
-                self.releases.retry(releases::PATIENCE, remove)?;
+                self.late_releases.retry(late_releases::PATIENCE, remove)?;
             }
             other => other?,
         }
@@ -225,7 +225,7 @@ impl<O: Origin> View<O> {
         let (found, file) =
             self.in_directory(parent, |node| self.origin.create(node, name, flags, mode, caller))?;
         let (inode, known) = self.remember(found);
-        inode.names.tell(parent, name, Instant::now(), self.name_memory());
+        inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
         Ok((inode, known, file))
     }
 }

@@ -1,4 +1,4 @@
-//! Names by which the kernel may come to an inode.
+//! KernelNames by which the kernel may come to an inode.
 //!
 //! The kernel believes a name that it was told for a while, and comes to an inode by whichever it
 //! likes: a file may have several, or one that led to it before it was renamed behind the mount.
@@ -45,7 +45,7 @@ pub(crate) struct KernelName {
 
 /// The names of one inode.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Mutex<Known>);
+pub(crate) struct KernelNames(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -60,7 +60,7 @@ struct Others {
     left_out: Option<Instant>,
 }
 
-impl Names {
+impl KernelNames {
     /// The kernel is told, at `now`, that this name leads here. Others that it was told it may
     /// believe in for up to `memory`.
     pub(crate) fn tell(&self, parent: u64, name: &OsStr, now: Instant, memory: Duration) {
@@ -161,18 +161,18 @@ mod tests {
         *START + Duration::from_secs(seconds)
     }
 
-    fn tell(names: &Names, name: &str, at: u64) {
+    fn tell(names: &KernelNames, name: &str, at: u64) {
         names.tell(1, name.as_ref(), second(at), MEMORY);
     }
 
-    fn believed(names: &Names, at: u64) -> Option<Vec<String>> {
+    fn believed(names: &KernelNames, at: u64) -> Option<Vec<String>> {
         let told = names.believed(second(at), MEMORY)?;
         Some(told.iter().map(|told| told.name.name.to_str().unwrap().to_owned()).collect())
     }
 
     #[test]
     fn every_name_told_of_late_may_be_believed_and_none_told_long_ago() {
-        let names = Names::default();
+        let names = KernelNames::default();
         assert_eq!(believed(&names, 0).unwrap(), [""; 0]);
         assert_eq!(names.last(), Name::default());
         tell(&names, "a", 0);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn of_too_many_names_it_is_known_that_not_all_are_known() {
-        let names = Names::default();
+        let names = KernelNames::default();
         for name in 0..=OTHERS_MAX {
             tell(&names, &name.to_string(), 0);
         }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_name_that_was_changed_is_another_or_none() {
-        let names = Names::default();
+        let names = KernelNames::default();
         tell(&names, "a", 0);
         tell(&names, "b", 1);
         let told = names.believed(second(1), MEMORY).unwrap();

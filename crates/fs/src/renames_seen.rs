@@ -3,7 +3,7 @@
 //! When a program renames or removes something through the mount the kernel follows: it knows the
 //! new name, and has forgotten the old one. An inode that was told under the old name is found here
 //! under what became of it, when somebody asks: a rename asks the origin for nothing, and does not
-//! need to know what it moves. What is found is a hint; whether the new name leads to the inode is
+//! need to know what it renames. What is found is a hint; whether the new name leads to the inode is
 //! asked of the origin.
 //!
 //! The lock is a leaf.
@@ -19,7 +19,7 @@ const NAMES_MAX: usize = 1 << 13;
 
 /// What became of names.
 #[derive(Debug, Default)]
-pub(crate) struct Moves(Mutex<HashMap<Name, Change>>);
+pub(crate) struct RenamesSeen(Mutex<HashMap<Name, Change>>);
 
 #[derive(Debug)]
 struct Change {
@@ -29,7 +29,7 @@ struct Change {
 
 /// What is known of a name since the kernel was told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Became {
+pub(crate) enum NameState {
     /// Nothing was done to it through the mount.
     Unchanged,
     /// What it led to was removed, or replaced.
@@ -38,7 +38,7 @@ pub(crate) enum Became {
     Moved(KernelName),
 }
 
-impl Moves {
+impl RenamesSeen {
     /// What had this name has another at `at`, or none; `memory` is how long the kernel believes in
     /// names.
     pub(crate) fn note(&self, name: Name, to: Option<Name>, at: Instant, memory: Duration) {
@@ -57,14 +57,14 @@ impl Moves {
     }
 
     /// What became of a name since the kernel was told it.
-    pub(crate) fn since(&self, told: &KernelName) -> Became {
+    pub(crate) fn since(&self, told: &KernelName) -> NameState {
         match self.0.lock().get(&told.name) {
             // At the very same time either may have been first; then nothing is known.
             Some(change) if change.at > told.at => match &change.to {
-                Some(name) => Became::Moved(KernelName { name: name.clone(), at: change.at }),
-                None => Became::Removed,
+                Some(name) => NameState::Moved(KernelName { name: name.clone(), at: change.at }),
+                None => NameState::Removed,
             },
-            _ => Became::Unchanged,
+            _ => NameState::Unchanged,
         }
     }
 }
@@ -87,40 +87,42 @@ mod tests {
     fn what_became_of_a_name_is_known_to_whom_was_told_it_before() {
         let start = Instant::now();
         let second = |seconds| start + Duration::from_secs(seconds);
-        let moves = Moves::default();
+        let renames = RenamesSeen::default();
         let (a, b) = (told("a", second(1)), told("b", second(1)));
-        assert_eq!(moves.since(&a), Became::Unchanged);
-        moves.note(name("a"), Some(name("c")), second(2), MEMORY);
-        moves.note(name("b"), None, second(2), MEMORY);
-        assert_eq!(moves.since(&a), Became::Moved(told("c", second(2))));
-        assert_eq!(moves.since(&b), Became::Removed);
-        assert_eq!(moves.since(&told("a", second(2))), Became::Unchanged, "it was told anew");
-        moves.note(name("a"), None, second(3), MEMORY);
-        assert_eq!(moves.since(&a), Became::Removed);
+        assert_eq!(renames.since(&a), NameState::Unchanged);
+        renames.note(name("a"), Some(name("c")), second(2), MEMORY);
+        renames.note(name("b"), None, second(2), MEMORY);
+        assert_eq!(renames.since(&a), NameState::Moved(told("c", second(2))));
+        assert_eq!(renames.since(&b), NameState::Removed);
+        assert_eq!(renames.since(&told("a", second(2))), NameState::Unchanged, "it was told anew");
+        renames.note(name("a"), None, second(3), MEMORY);
+        assert_eq!(renames.since(&a), NameState::Removed);
     }
 
     /// What takes the place of another is not taken for it.
     #[test]
     fn what_was_moved_to_a_name_is_not_what_was_removed_from_it() {
-        let (moves, start) = (Moves::default(), Instant::now());
+        let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
-        moves.note(name("b"), None, now, MEMORY);
-        moves.note(name("a"), Some(name("b")), now, MEMORY);
-        let Became::Moved(arrived) = moves.since(&told("a", start)) else { panic!("it moved") };
-        assert_eq!(moves.since(&arrived), Became::Unchanged);
-        assert_eq!(moves.since(&told("b", start)), Became::Removed);
+        renames.note(name("b"), None, now, MEMORY);
+        renames.note(name("a"), Some(name("b")), now, MEMORY);
+        let NameState::Moved(arrived) = renames.since(&told("a", start)) else {
+            panic!("it moved")
+        };
+        assert_eq!(renames.since(&arrived), NameState::Unchanged);
+        assert_eq!(renames.since(&told("b", start)), NameState::Removed);
     }
 
     #[test]
     fn names_are_bounded_and_the_latest_is_there() {
-        let (moves, start) = (Moves::default(), Instant::now());
+        let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
         for number in 0..2 * NAMES_MAX {
             let latest = told(&number.to_string(), start);
-            moves.note(latest.name.clone(), None, now, MEMORY);
-            assert_eq!(moves.since(&latest), Became::Removed);
-            assert!(moves.0.lock().len() <= NAMES_MAX);
+            renames.note(latest.name.clone(), None, now, MEMORY);
+            assert_eq!(renames.since(&latest), NameState::Removed);
+            assert!(renames.0.lock().len() <= NAMES_MAX);
         }
-        assert_eq!(moves.since(&told("0", start)), Became::Unchanged);
+        assert_eq!(renames.since(&told("0", start)), NameState::Unchanged);
     }
 }

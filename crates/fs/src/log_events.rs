@@ -208,13 +208,13 @@ mod tests {
 
     /// Looks at figures by second, and tells what was said when.
     fn events(figures: impl IntoIterator<Item = (u64, Figures)>) -> Vec<(u64, Event)> {
-        let (start, mut notable, mut events) =
+        let (start, mut reporter, mut events) =
             (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
         for (second, figures) in figures {
             let now = start + Duration::from_secs(second);
-            assert!(notable.is_time(now));
-            notable.look(&figures, now, &mut |event| events.push((second, event)));
-            assert!(!notable.is_time(now));
+            assert!(reporter.is_time(now));
+            reporter.look(&figures, now, &mut |event| events.push((second, event)));
+            assert!(!reporter.is_time(now));
         }
         events
     }
@@ -244,16 +244,16 @@ mod tests {
 
     #[test]
     fn a_storm_of_shortage_is_two_lines() {
-        let (start, mut notable, mut events) =
+        let (start, mut reporter, mut events) =
             (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
         let reading = Reading { available_bytes: Some(7), ..Reading::default() };
         for second in 0..1000 {
             let now = start + Duration::from_secs(second);
             if second < 800 && second % 20 == 0 {
-                events.extend(notable.short(reading, (100, 100 - second / 20), || 1000, now));
+                events.extend(reporter.short(reading, (100, 100 - second / 20), || 1000, now));
             }
             let figures = Figures { target_bytes: 61, reclaimed_bytes: 5000, ..QUIET };
-            notable.look(&figures, now, &mut |event| events.push(event));
+            reporter.look(&figures, now, &mut |event| events.push(event));
         }
         let first = Event::MemoryShort { reading, from_bytes: 100, target_bytes: 100 };
         let last = Event::MemoryAmple {

@@ -4,11 +4,11 @@
 //! loads of them that are under way; those that begin while it is under way are not kept
 //! ([`crate::inode::Changing`]). The program is told when the origin has the bytes.
 
-use super::placement::{Target, WriteMode};
+use super::write_target::{Target, WriteMode};
 use super::{Result, View};
+use crate::append_parts::AppendParts;
 use crate::handle::OpenFile;
 use crate::inode::Changing;
-use crate::parts::Parts;
 use crate::record::{Key, Version};
 use ogive_origin::{Allocation, Attributes, Changes, Errno, Origin, Whence};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl<O: Origin> View<O> {
         let open = self.file(handle)?;
         let length_bytes = bytes.len() as u64;
         let range = offset..offset.saturating_add(length_bytes);
-        let mut turn = (mode.appends && mode.is_direct).then(|| open.parts.lock());
-        let mut none = Parts::default();
+        let mut turn = (mode.appends && mode.is_direct).then(|| open.append_parts.lock());
+        let mut none = AppendParts::default();
         let parts = turn.as_deref_mut().unwrap_or(&mut none);
         let target = self.target(&open, &range, mode, parts)?;
         let (start, end) = match target {

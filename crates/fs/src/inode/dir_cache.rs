@@ -11,13 +11,13 @@
 //! wants those would have to ask for each file by itself afterwards.
 //!
 //! Where a directory is too large for a listing, offsets stand for what a table says
-//! ([`crate::offsets`]), and so do those that the kernel keeps with the names. Handles that share
+//! ([`crate::dir_cookies`]), and so do those that the kernel keeps with the names. Handles that share
 //! use one table. It goes with the last of them, and with it what the kernel keeps.
 //!
 //! The lock is a leaf.
 
+use crate::dir_cookies::DirCookies;
 use crate::held_names::HeldNames;
-use crate::offsets::Offsets;
 use crate::record::Version;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// What the kernel keeps of one directory.
 #[derive(Default)]
-pub(crate) struct NamesKept(Mutex<Option<Box<State>>>);
+pub(crate) struct DirCache(Mutex<Option<Box<State>>>);
 
 struct State {
     /// Of which version they are, while that is certain.
@@ -42,7 +42,7 @@ struct State {
     /// When attributes came with the names from the source itself.
     attributes_came: Option<Instant>,
     /// What the offsets of those handles stand for, if the directory is too large for a listing.
-    offsets: Option<Arc<Offsets>>,
+    dir_cookies: Option<Arc<DirCookies>>,
 }
 
 /// A handle that shares.
@@ -54,7 +54,7 @@ pub(crate) struct Sharing {
     pub(crate) keeps: bool,
 }
 
-impl NamesKept {
+impl DirCache {
     /// For an object the number of which the kernel knew as another's.
     pub(super) fn never() -> Self {
         let state = State { is_never_shared: true, ..State::new() };
@@ -109,10 +109,10 @@ impl NamesKept {
     }
 
     /// What the offsets stand for of a handle that shares.
-    pub(crate) fn offsets(&self, held: &Arc<HeldNames>) -> Arc<Offsets> {
+    pub(crate) fn dir_cookies(&self, held: &Arc<HeldNames>) -> Arc<DirCookies> {
         let mut state = self.0.lock();
         let state = state.get_or_insert_with(|| Box::new(State::new()));
-        state.offsets.get_or_insert_with(|| Arc::new(Offsets::new(held))).clone()
+        state.dir_cookies.get_or_insert_with(|| Arc::new(DirCookies::new(held))).clone()
     }
 
     /// A handle that shares was closed.
@@ -120,7 +120,7 @@ impl NamesKept {
         let mut state = self.0.lock();
         let Some(state) = state.as_mut() else { return };
         state.open = state.open.saturating_sub(1);
-        if state.open == 0 && state.offsets.take().is_some() {
+        if state.open == 0 && state.dir_cookies.take().is_some() {
             // Nobody knows any more what the offsets stand for that the kernel keeps.
             state.has_dropped = false;
         }
@@ -157,7 +157,7 @@ impl State {
             open: 0,
             is_never_shared: false,
             attributes_came: None,
-            offsets: None,
+            dir_cookies: None,
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn names_are_kept_for_the_same_version_only() {
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
         assert!(!first.keeps, "nobody knows what the kernel has");
         kept.is_opened(first);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_before_the_kernel_has_dropped_what_it_kept_before() {
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
         let overtakes = kept.open((ONE, 0), LONG).unwrap();
         assert!(!overtakes.keeps);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn names_are_dropped_with_the_attributes_that_came_with_them() {
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
         assert!(!kept.open((ONE, 0), Duration::from_nanos(1)).unwrap().keeps);
         assert_eq!(kept.open((ONE, 0), Duration::ZERO), None);
@@ -207,21 +207,21 @@ mod tests {
     #[test]
     fn offsets_mean_the_same_for_all_that_share_and_names_go_with_them() {
         let held = Arc::default();
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
-        let offset = kept.offsets(&held).of(1 << 40);
+        let offset = kept.dir_cookies(&held).of(1 << 40);
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
-        assert_eq!(kept.offsets(&held).cookie(offset), Some(1 << 40));
+        assert_eq!(kept.dir_cookies(&held).cookie(offset), Some(1 << 40));
         kept.close();
-        assert_eq!(kept.offsets(&held).cookie(offset), Some(1 << 40), "one is open still");
+        assert_eq!(kept.dir_cookies(&held).cookie(offset), Some(1 << 40), "one is open still");
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "the kernel keeps lost offsets");
-        assert_eq!(kept.offsets(&held).cookie(offset), None);
+        assert_eq!(kept.dir_cookies(&held).cookie(offset), None);
     }
 
     #[test]
     fn what_was_forgotten_or_is_of_another_object_is_never_shown() {
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
         kept.is_opened(first);
         kept.forget();
@@ -229,12 +229,12 @@ mod tests {
         assert_eq!(kept.open((ONE, 0), LONG), None, "a handle of who knows which names is open");
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps);
-        assert_eq!(NamesKept::never().open((ONE, 0), LONG), None);
+        assert_eq!(DirCache::never().open((ONE, 0), LONG), None);
     }
 
     #[test]
     fn attributes_come_again_when_they_are_old_whatever_the_version() {
-        let kept = NamesKept::default();
+        let kept = DirCache::default();
         assert!(kept.are_attributes_old(LONG), "they never came");
         assert!(!kept.are_attributes_old(LONG));
         kept.open((ONE, 0), LONG).unwrap();

@@ -27,12 +27,12 @@ pub(super) enum Message {
 }
 
 /// Where they leave it.
-pub(super) struct Outbox {
+pub(super) struct RingInbox {
     left: Mutex<Vec<Message>>,
     event_fd: OwnedFd,
 }
 
-impl Outbox {
+impl RingInbox {
     pub(super) fn new() -> io::Result<Arc<Self>> {
         let event_fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Arc::new(Self { left: Mutex::default(), event_fd }))
@@ -64,7 +64,7 @@ impl Outbox {
     }
 }
 
-impl AsFd for Outbox {
+impl AsFd for RingInbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event_fd.as_fd()
     }
@@ -73,7 +73,7 @@ impl AsFd for Outbox {
 /// A request that must be answered. One that is dropped, by a panic, is answered with `EIO`.
 pub(super) struct Answer {
     slot: Option<Slot>,
-    outbox: Arc<Outbox>,
+    inbox: Arc<RingInbox>,
     /// Nobody else has answered and taken the slot away ([`super::rescue`]).
     is_ours: bool,
     /// Where it waits.
@@ -81,8 +81,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(slot: Slot, outbox: Arc<Outbox>) -> Self {
-        Self { slot: Some(slot), outbox, is_ours: true, pending: None }
+    pub(super) fn new(slot: Slot, inbox: Arc<RingInbox>) -> Self {
+        Self { slot: Some(slot), inbox, is_ours: true, pending: None }
     }
 
     /// Where the request stands, and the answer is to be put.
@@ -131,7 +131,7 @@ impl Exchange for Answer {
 
     fn send(mut self) {
         if let Some(slot) = self.slot.take().filter(|_| self.is_ours) {
-            self.outbox.push(Message::Answered(slot));
+            self.inbox.push(Message::Answered(slot));
         }
     }
 }
@@ -142,7 +142,7 @@ impl Drop for Answer {
             && self.claim()
         {
             finish(&mut slot, Err(Errno::IO));
-            self.outbox.push(Message::Answered(slot));
+            self.inbox.push(Message::Answered(slot));
         }
     }
 }
@@ -169,12 +169,12 @@ fn finish(slot: &mut Slot, result: Result<usize>) {
 
 /// A ring that no kernel has heard of.
 #[cfg(test)]
-pub(in crate::session) struct TestRing(Arc<Outbox>);
+pub(in crate::session) struct TestRing(Arc<RingInbox>);
 
 #[cfg(test)]
 impl TestRing {
     pub(in crate::session) fn new() -> Self {
-        Self(Outbox::new().expect("an eventfd"))
+        Self(RingInbox::new().expect("an eventfd"))
     }
 
     /// A request with this payload, in a slot of the ring.
@@ -208,25 +208,25 @@ mod tests {
 
     #[test]
     fn the_bell_rings_once_for_all_that_is_left() {
-        let outbox = Outbox::new().unwrap();
+        let inbox = RingInbox::new().unwrap();
         for slot in slots(3, 64) {
-            Answer::new(slot, outbox.clone()).send();
+            Answer::new(slot, inbox.clone()).send();
         }
         let mut rung = [0u8; 8];
-        rustix::io::read(&outbox.event_fd, &mut rung).unwrap();
+        rustix::io::read(&inbox.event_fd, &mut rung).unwrap();
         assert_eq!(u64::from_ne_bytes(rung), 1);
-        assert_eq!(outbox.take().len(), 3);
-        assert!(outbox.take().is_empty());
-        drop(Answer::new(slots(1, 64).pop().unwrap(), outbox.clone()));
-        rustix::io::read(&outbox.event_fd, &mut rung).unwrap();
-        assert_eq!(outbox.take().len(), 1);
+        assert_eq!(inbox.take().len(), 3);
+        assert!(inbox.take().is_empty());
+        drop(Answer::new(slots(1, 64).pop().unwrap(), inbox.clone()));
+        rustix::io::read(&inbox.event_fd, &mut rung).unwrap();
+        assert_eq!(inbox.take().len(), 1);
     }
 
     #[test]
     fn a_request_is_answered_whatever_becomes_of_it() {
-        let outbox = Outbox::new().unwrap();
+        let inbox = RingInbox::new().unwrap();
         let mut slots = slots(4, 64);
-        let mut next = || Answer::new(slots.pop().unwrap(), outbox.clone());
+        let mut next = || Answer::new(slots.pop().unwrap(), inbox.clone());
         let (mut good, mut bad, dropped) = (next(), next(), next());
         good.finish_with(&[b"by", b"tes"]);
         good.send();
@@ -240,7 +240,7 @@ mod tests {
         })
         .join()
         .unwrap_err();
-        let answers: Vec<_> = outbox.take().iter().map(answer_in).collect();
+        let answers: Vec<_> = inbox.take().iter().map(answer_in).collect();
         let failed = Err(Errno::IO.raw_os_error());
         // A dead source reads as a device that fails, not as a mount that died.
         assert_eq!(answers, [Ok(b"bytes".to_vec()), failed.clone(), failed.clone(), failed]);
@@ -248,14 +248,14 @@ mod tests {
 
     #[test]
     fn what_somebody_else_has_answered_is_not_answered_again() {
-        let outbox = Outbox::new().unwrap();
+        let inbox = RingInbox::new().unwrap();
         for send in [true, false] {
-            let mut answer = Answer::new(slots(1, 64).pop().unwrap(), outbox.clone());
+            let mut answer = Answer::new(slots(1, 64).pop().unwrap(), inbox.clone());
             answer.give_up();
             answer.buffer(0)[0] = 1;
             if send { answer.send() } else { assert!(answer.into_slot().is_none()) }
         }
-        assert!(outbox.take().is_empty());
+        assert!(inbox.take().is_empty());
     }
 
     #[test]

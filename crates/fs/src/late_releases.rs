@@ -15,12 +15,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Counts files that were let go of.
 #[derive(Debug, Default)]
-pub(crate) struct Releases {
+pub(crate) struct LateReleases {
     count: Mutex<u64>,
     changed: Condvar,
 }
 
-impl Releases {
+impl LateReleases {
     /// A file was let go of.
     pub(crate) fn note(&self) {
         *self.count.lock() += 1;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_tried_again_after_each_file_that_is_let_go_of() {
-        let (releases, mut tries) = (Releases::default(), 0);
+        let (releases, mut tries) = (LateReleases::default(), 0);
         let result = releases.retry(Duration::from_secs(3600), || {
             tries += 1;
             // As another thread does meanwhile.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_ever() {
-        let (releases, mut tries) = (Releases::default(), 0);
+        let (releases, mut tries) = (LateReleases::default(), 0);
         let result = releases.retry(Duration::ZERO, || {
             tries += 1;
             Err::<(), ()>(())

@@ -1,10 +1,10 @@
-//! Parts of a write that are sent all at once and come in any order.
+//! AppendParts of a write that are sent all at once and come in any order.
 //!
 //! The kernel cuts a large write past the page cache into requests and sends them without waiting
 //! for one before the next. Appended, each belongs behind the one before it: one that comes before
 //! its time leaves a gap in the file, in which those belong that come late.
 //!
-//! Offsets are the kernel's, who takes the file to end where the first part begins. Where the file
+//! DirCookies are the kernel's, who takes the file to end where the first part begins. Where the file
 //! really ended, and so the places in it, may be elsewhere.
 
 use std::ops::{Range, RangeInclusive};
@@ -16,7 +16,7 @@ const PART_MIN_BYTES: u64 = PART_BYTES - (4 << 10);
 
 /// The parts of one write that have come, if one came before its time.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct AppendParts {
     gaps: Vec<Gap>,
     /// Where the last of them ended, as the kernel says, and in the file.
     end: Option<(u64, u64)>,
@@ -40,7 +40,7 @@ struct Gap {
     place: u64,
 }
 
-impl Parts {
+impl AppendParts {
     /// Whether parts are still to come.
     pub(crate) fn are_expected(&self) -> bool {
         self.end.is_some()
@@ -120,7 +120,7 @@ mod tests {
         }
         assert_eq!(orders.len(), 120);
         for order in orders.iter().filter(|order| order[0] != 0) {
-            let mut known = Parts::default();
+            let mut known = AppendParts::default();
             for (count, number) in order.iter().enumerate() {
                 let part = &parts[*number];
                 let place = match count {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_no_gap_is_none_of_theirs() {
-        let mut known = Parts::default();
+        let mut known = AppendParts::default();
         assert_eq!(known.place(&(5..6)), None);
         known.come_early(&(20..30), (10, 10));
         assert_eq!(known.place(&(5..15)), None);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn offsets_beyond_all_files_do_no_harm() {
-        let mut known = Parts::default();
+        let mut known = AppendParts::default();
         let far = u64::MAX - 5..u64::MAX;
         assert_eq!(known.come_early(&far, (3, 9)), u64::MAX);
         assert_eq!(known.place(&(10..20)), Some(16));

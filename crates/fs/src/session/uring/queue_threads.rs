@@ -2,12 +2,12 @@
 //!
 //! A request that the kernel has put into a slot can be taken only by the thread that gave it that
 //! slot. So a thread that waits for the origin must not leave a slot behind: each *member* of a
-//! crew has a ring with one slot, which holds the request it is at, and the kernel puts the next
+//! queue_threads has a ring with one slot, which holds the request it is at, and the kernel puts the next
 //! request into the slot of another. That costs no change of threads, as handing the request over
 //! would, and hits are answered as long as one member is free.
 //!
 //! All members but one may wait at the same time. When one more wants to, another is enlisted
-//! first, up to [`MEMBERS_MAX`]. They stay: a member with nothing to do sleeps, and since the
+//! first, up to [`THREADS_MAX`]. They stay: a member with nothing to do sleeps, and since the
 //! kernel prefers the slot that became free last, few of them ever wake.
 //!
 //! The lock is held while a member is enlisted, by which nobody waits but those who want one, too.
@@ -15,12 +15,12 @@
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Members of a crew. When all but one of them wait, requests are handed over instead.
-const MEMBERS_MAX: usize = 64;
+/// RingThreads of a queue_threads. When all but one of them wait, requests are handed over instead.
+const THREADS_MAX: usize = 64;
 
 /// The threads of one processor's queue.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct QueueThreads {
     members: AtomicUsize,
     waiting: AtomicUsize,
     /// No more members, because there are too many or because one could not be had.
@@ -28,7 +28,7 @@ pub(super) struct Crew {
 }
 
 /// Permission to wait for the origin; given back when dropped.
-pub(super) struct Permit<'a>(&'a Crew);
+pub(super) struct Permit<'a>(&'a QueueThreads);
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
@@ -36,7 +36,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-impl Crew {
+impl QueueThreads {
     /// With one member.
     pub(super) fn new() -> Self {
         Self {
@@ -46,30 +46,30 @@ impl Crew {
         }
     }
 
-    /// Permission for a member to wait, if another will be free meanwhile. `add_member` gets one
+    /// Permission for a member to wait, if another will be free meanwhile. `add_thread` gets one
     /// more member and says whether it could.
-    pub(super) fn permit(&self, add_member: impl FnOnce() -> bool) -> Option<Permit<'_>> {
+    pub(super) fn permit(&self, add_thread: impl FnOnce() -> bool) -> Option<Permit<'_>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let permit = Permit(self);
-        (self.has_one_free() || self.grow(add_member)).then_some(permit)
+        (self.has_one_free() || self.grow(add_thread)).then_some(permit)
     }
 
     fn has_one_free(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < self.members.load(Ordering::Relaxed)
     }
 
-    fn grow(&self, add_member: impl FnOnce() -> bool) -> bool {
+    fn grow(&self, add_thread: impl FnOnce() -> bool) -> bool {
         let mut is_full = self.is_full.lock();
-        // Somebody else may have grown the crew while this one waited for the lock.
+        // Somebody else may have grown the queue_threads while this one waited for the lock.
         if self.has_one_free() {
             return true;
         }
-        if *is_full || !add_member() {
+        if *is_full || !add_thread() {
             *is_full = true;
             return false;
         }
         let members = self.members.fetch_add(1, Ordering::Relaxed) + 1;
-        *is_full = members >= MEMBERS_MAX;
+        *is_full = members >= THREADS_MAX;
         true
     }
 }
@@ -81,49 +81,51 @@ mod tests {
 
     #[test]
     fn one_member_is_always_free() {
-        let crew = Crew::new();
+        let queue_threads = QueueThreads::new();
         let enlisted = Cell::new(0);
-        let add_member = || {
+        let add_thread = || {
             enlisted.set(enlisted.get() + 1);
             true
         };
-        let first = crew.permit(add_member).unwrap();
+        let first = queue_threads.permit(add_thread).unwrap();
         assert_eq!(enlisted.get(), 1);
-        let second = crew.permit(add_member).unwrap();
+        let second = queue_threads.permit(add_thread).unwrap();
         assert_eq!(enlisted.get(), 2);
         drop((first, second));
         // Those who were enlisted are still there.
-        let again = [crew.permit(add_member).unwrap(), crew.permit(add_member).unwrap()];
+        let again =
+            [queue_threads.permit(add_thread).unwrap(), queue_threads.permit(add_thread).unwrap()];
         assert_eq!(enlisted.get(), 2);
         drop(again);
     }
 
     #[test]
     fn a_crew_has_a_greatest_size() {
-        let crew = Crew::new();
-        let leaves: Vec<_> = std::iter::from_fn(|| crew.permit(|| true)).take(1000).collect();
-        assert_eq!(leaves.len(), MEMBERS_MAX - 1);
+        let queue_threads = QueueThreads::new();
+        let leaves: Vec<_> =
+            std::iter::from_fn(|| queue_threads.permit(|| true)).take(1000).collect();
+        assert_eq!(leaves.len(), THREADS_MAX - 1);
         drop(leaves);
-        assert!(crew.permit(|| panic!("there are enough")).is_some());
+        assert!(queue_threads.permit(|| panic!("there are enough")).is_some());
     }
 
     #[test]
     fn when_nobody_can_be_had_that_is_asked_once() {
-        let crew = Crew::new();
-        assert!(crew.permit(|| false).is_none());
-        assert!(crew.permit(|| panic!("asked again")).is_none());
-        assert_eq!(crew.waiting.load(Ordering::Relaxed), 0);
+        let queue_threads = QueueThreads::new();
+        assert!(queue_threads.permit(|| false).is_none());
+        assert!(queue_threads.permit(|| panic!("asked again")).is_none());
+        assert_eq!(queue_threads.waiting.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn members_who_want_to_wait_at_once_are_all_given_leave() {
-        let crew = Crew::new();
+        let queue_threads = QueueThreads::new();
         let enlisted = AtomicUsize::new(0);
         let barrier = std::sync::Barrier::new(16);
         std::thread::scope(|scope| {
             for _ in 0..16 {
                 scope.spawn(|| {
-                    let leave = crew.permit(|| {
+                    let leave = queue_threads.permit(|| {
                         enlisted.fetch_add(1, Ordering::Relaxed);
                         true
                     });

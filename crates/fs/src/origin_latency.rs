@@ -25,16 +25,16 @@ const WEIGHT: u64 = 8;
 /// An average of late, in nanoseconds; 0 until there is one. Two that are noted at the same moment
 /// may count as one.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(AtomicU64);
+pub(crate) struct OriginLatency(AtomicU64);
 
 /// The calling thread asks the origin for a record.
 #[derive(Debug)]
-pub(crate) struct Timed {
+pub(crate) struct TimedRead {
     since: Instant,
     given_away: Option<i64>,
 }
 
-impl Timed {
+impl TimedRead {
     /// It asks now.
     pub(crate) fn begin() -> Self {
         let given_away = given_away();
@@ -57,9 +57,9 @@ fn given_away() -> Option<i64> {
     getrusage(UsageWho::RUSAGE_THREAD).ok().map(|usage| usage.voluntary_context_switches())
 }
 
-impl Pace {
+impl OriginLatency {
     /// Notes a record that the calling thread has got, after so much time.
-    pub(crate) fn note(&self, timed: &Timed, took: Duration) {
+    pub(crate) fn note(&self, timed: &TimedRead, took: Duration) {
         self.note_record(if timed.has_waited() { took } else { took.min(COPIED) });
     }
 
@@ -86,10 +86,10 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn after(took: impl IntoIterator<Item = Duration>) -> Pace {
-        let pace = Pace::default();
-        took.into_iter().for_each(|took| pace.note_record(took));
-        pace
+    fn after(took: impl IntoIterator<Item = Duration>) -> OriginLatency {
+        let latency = OriginLatency::default();
+        took.into_iter().for_each(|took| latency.note_record(took));
+        latency
     }
 
     #[test]
@@ -107,27 +107,31 @@ mod tests {
     #[test]
     fn it_follows_an_origin_that_becomes_slow_and_fast_again() {
         let micros = Duration::from_micros;
-        let pace = after([micros(25); 100]);
-        pace.note_record(micros(20_000));
-        assert_eq!(pace.records(8), 1);
-        (0..50).for_each(|_| pace.note_record(micros(25)));
-        assert_eq!(pace.records(8), 8);
+        let latency = after([micros(25); 100]);
+        latency.note_record(micros(20_000));
+        assert_eq!(latency.records(8), 1);
+        (0..50).for_each(|_| latency.note_record(micros(25)));
+        assert_eq!(latency.records(8), 8);
     }
 
     #[test]
     fn a_thread_that_waits_for_something_waits_for_the_origin() {
         let second = Duration::from_secs(1);
-        let records = |timed: Timed| {
-            let pace = Pace::default();
-            pace.note(&timed, second);
-            pace.records(8)
+        let records = |timed: TimedRead| {
+            let latency = OriginLatency::default();
+            latency.note(&timed, second);
+            latency.records(8)
         };
-        let timed = Timed::begin();
+        let timed = TimedRead::begin();
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(records(timed), 1);
-        assert_eq!(records(Timed { given_away: None, ..Timed::begin() }), 1, "nobody knows");
+        assert_eq!(
+            records(TimedRead { given_away: None, ..TimedRead::begin() }),
+            1,
+            "nobody knows"
+        );
         // What it did not wait for counts little, however long the machine kept it from running.
         // A stop by a signal, or a page that is fetched, is a wait as well: not each time, though.
-        assert!((0..1000).any(|_| records(Timed::begin()) == 8));
+        assert!((0..1000).any(|_| records(TimedRead::begin()) == 8));
     }
 }

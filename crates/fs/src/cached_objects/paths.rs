@@ -6,7 +6,7 @@
 
 use super::Figures;
 use crate::inode::{InodeTable, Name};
-use crate::number::ROOT;
+use crate::inode_number::ROOT;
 use hashbrown::HashMap;
 use ogive_origin::Origin;
 use std::ffi::OsStr;
@@ -60,7 +60,7 @@ impl Directories {
             }
             above.push(number);
             if !self.0.contains_key(&number) {
-                let name = inodes.get(number)?.names.last();
+                let name = inodes.get(number)?.kernel_names.last();
                 self.0.insert(number, Directory { name, figures: Figures::default() });
             }
             number = self.0.get(&number)?.name.parent;

@@ -25,7 +25,7 @@ const BUSY_TO_KEEP: u32 = 6;
 const BUSY_TO_LET_GO: u32 = 2;
 
 /// Where the thread of one ring runs.
-pub(super) struct Placement {
+pub(super) struct Pinning {
     /// That of the ring's queue, if it has one only.
     processor: Option<usize>,
     /// How many run.
@@ -36,11 +36,11 @@ pub(super) struct Placement {
     busy: Cell<u8>,
 }
 
-impl Placement {
+impl Pinning {
     /// For the ring of a machine with this many processors that run.
     pub(super) fn new(layout: &RingLayout, processors: usize) -> Self {
         let processor = match layout.queues[..] {
-            [queue] if layout.has_crew => Some(usize::from(queue)),
+            [queue] if layout.has_queue_threads => Some(usize::from(queue)),
             _ => None,
         };
         Self {
@@ -100,19 +100,19 @@ mod tests {
     use std::io::Write as _;
 
     /// One on a machine of which it is read that so many threads run.
-    fn placement_with(layout: &RingLayout, processors: usize, running: usize) -> Placement {
+    fn placement_with(layout: &RingLayout, processors: usize, running: usize) -> Pinning {
         let mut load = tempfile::tempfile().unwrap();
         writeln!(load, "0.20 0.18 0.12 {running}/80 11206").unwrap();
-        Placement { load: Some(load), ..Placement::new(layout, processors) }
+        Pinning { load: Some(load), ..Pinning::new(layout, processors) }
     }
 
     /// One of a queue, where as many threads run as there are processors.
-    fn placement(queue: u16, processors: usize) -> Placement {
-        let layout = RingLayout { queues: vec![queue], has_crew: true };
+    fn placement(queue: u16, processors: usize) -> Pinning {
+        let layout = RingLayout { queues: vec![queue], has_queue_threads: true };
         placement_with(&layout, processors, processors)
     }
 
-    fn answer_looks(placement: &Placement, looks: u32) {
+    fn answer_looks(placement: &Pinning, looks: u32) {
         for _ in 0..looks * LOOK_EVERY {
             placement.answered();
         }
@@ -131,8 +131,8 @@ mod tests {
             assert_eq!(running(wrong), None, "{wrong:?}");
         }
         assert_eq!(placement(0, 7).running(), Some(7));
-        let layout = RingLayout { queues: vec![0], has_crew: true };
-        let real = Placement::new(&layout, 1);
+        let layout = RingLayout { queues: vec![0], has_queue_threads: true };
+        let real = Pinning::new(&layout, 1);
         assert!(real.load.is_none() || real.running().is_some(), "that of this machine, too");
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn beside_an_idle_processor_a_thread_is_let_go() {
         let queue = first_allowed();
         affinity::keep_at(usize::from(queue)).unwrap();
-        let layout = RingLayout { queues: vec![queue], has_crew: true };
+        let layout = RingLayout { queues: vec![queue], has_queue_threads: true };
         let placement = placement_with(&layout, 2, 1);
         placement.busy.set(u8::MAX);
         answer_looks(&placement, 8 - BUSY_TO_LET_GO - 1);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_ring_of_several_queues_runs_anywhere() {
-        let layout = RingLayout { queues: vec![first_allowed(), 1], has_crew: false };
+        let layout = RingLayout { queues: vec![first_allowed(), 1], has_queue_threads: false };
         answer_looks(&placement_with(&layout, 1, 1), 16);
         assert!(!affinity::is_kept());
     }

@@ -4,7 +4,7 @@ use super::Session;
 use super::opcodes::Effect;
 use super::operation::Operation;
 use super::request::Request;
-use crate::number::{CONTROL_FIRST, Numbers, ROOT};
+use crate::inode_number::{CONTROL_FIRST, Numbers, ROOT};
 use crate::view::{NodeAttributes, Result};
 use ogive_origin::{Access, Attributes, Errno, FileKind, OFlags, Origin, Tag, Time};
 use std::ffi::OsStr;

@@ -35,7 +35,7 @@ const COOKIE_BYTES: u64 = 20;
 
 /// The offsets of one directory.
 #[derive(Debug)]
-pub(crate) struct Offsets(Mutex<Numbered>);
+pub(crate) struct DirCookies(Mutex<Numbered>);
 
 /// Long cookies and their numbers, which count up and begin again at 2^29.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) fn is_through(offset: u64) -> bool {
     offset & THROUGH != 0
 }
 
-impl Offsets {
-    /// Offsets whose memory counts as names that are held.
+impl DirCookies {
+    /// DirCookies whose memory counts as names that are held.
     pub(crate) fn new(held: &Arc<HeldNames>) -> Self {
         Self::remembering(COOKIES_MAX, held)
     }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn more_than_a_million_long_cookies_have_offsets_of_31_bits_that_lead_back_to_each() {
-        let offsets = Offsets::new(&Arc::default());
+        let offsets = DirCookies::new(&Arc::default());
         let count = (1 << 20) + 5;
         for number in 0..count {
             let offset = offsets.of(long(number));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn short_cookies_are_told_as_they_are_and_not_remembered() {
-        let offsets = Offsets::new(&Arc::default());
+        let offsets = DirCookies::new(&Arc::default());
         for cookie in [1, 77, NUMBERED - 1] {
             assert_eq!(offsets.cookie(offsets.of(cookie)), Some(cookie));
         }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_was_never_told_or_is_given_up_stands_for_nothing() {
-        let offsets = Offsets::remembering(3, &Arc::default());
+        let offsets = DirCookies::remembering(3, &Arc::default());
         assert_eq!(offsets.cookie(0), Some(0), "the beginning");
         for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {
             assert_eq!(offsets.cookie(never_told), None, "{never_told:#x}");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn numbers_begin_again_when_there_are_no_more() {
-        let offsets = Offsets::remembering(4, &Arc::default());
+        let offsets = DirCookies::remembering(4, &Arc::default());
         offsets.0.lock().first = NUMBERED - 2;
         let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
         for (number, offset) in (0..).zip(&told).skip(2) {
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_table_forgets_its_oldest_offsets_when_too_much_is_held() {
         let held = Arc::new(HeldNames::default());
-        let offsets = Offsets::new(&held);
+        let offsets = DirCookies::new(&held);
         let least = COOKIES_LEAST as u64;
         let told: Vec<_> = (0..2 * least).map(|number| offsets.of(long(number))).collect();
         assert_eq!(held.bytes(), 2 * least * COOKIE_BYTES);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(offsets.cookie(last), Some(long(2 * least)));
         assert_eq!(offsets.cookie(told[0]), None, "it has grown no more");
         assert_eq!(offsets.cookie(told[1]), Some(long(1)));
-        let small = Offsets::new(&held);
+        let small = DirCookies::new(&held);
         let first = small.of(long(0));
         (1..least).for_each(|number| assert_ne!(small.of(long(number)), first));
         assert_eq!(small.cookie(first), Some(long(0)), "so much each has in any case");

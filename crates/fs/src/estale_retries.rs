@@ -40,7 +40,7 @@ const THREADS_MAX: usize = 1 << 14;
 const STALE_MAX: usize = 1024;
 
 /// Threads that are expected back.
-pub(crate) struct Retries {
+pub(crate) struct EstaleRetries {
     patience: Duration,
     threads: Mutex<HashMap<u32, Refused>>,
     /// How many they are, so that lookups of other threads need no lock.
@@ -64,13 +64,13 @@ struct Refused {
     is_second: bool,
 }
 
-impl Default for Retries {
+impl Default for EstaleRetries {
     fn default() -> Self {
         Self::with_patience(PATIENCE)
     }
 }
 
-impl Retries {
+impl EstaleRetries {
     /// Where a thread may take so long to come back.
     pub(crate) fn with_patience(patience: Duration) -> Self {
         Self {
@@ -172,16 +172,16 @@ mod tests {
     const NUMBER: u64 = 3;
 
     /// A machine that stands still makes nobody late.
-    fn retries() -> Retries {
-        Retries::with_patience(Duration::from_secs(3600))
+    fn retries() -> EstaleRetries {
+        EstaleRetries::with_patience(Duration::from_secs(3600))
     }
 
-    fn refuse(retries: &Retries, thread: u32, is_second: bool) {
+    fn refuse(retries: &EstaleRetries, thread: u32, is_second: bool) {
         let name = Name::of(PLACE.0, PLACE.1.as_ref());
         retries.expect(thread, (name, NUMBER), is_second);
     }
 
-    fn find(retries: &Retries, thread: u32, name: &str, number: u64) {
+    fn find(retries: &EstaleRetries, thread: u32, name: &str, number: u64) {
         retries.found(thread, (PLACE.0, name.as_ref()), number);
     }
 
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_takes_too_long_is_not_back_and_is_forgotten() {
-        let retries = Retries::with_patience(Duration::ZERO);
+        let retries = EstaleRetries::with_patience(Duration::ZERO);
         refuse(&retries, 7, false);
         find(&retries, 7, "name", 3);
         assert!(!retries.is_retry(7, 3));

@@ -12,7 +12,7 @@
 //! Memory is bounded by [`tally`], the inodes' directories, and [`ROWS_MAX`] rows an order. No lock
 //! is held longer than for one step of a walk.
 
-mod names;
+mod paths;
 mod tally;
 
 use crate::inode::InodeTable;
@@ -20,9 +20,9 @@ use crate::record::Version;
 use crate::sampling::{Counts, LEASE, Sampled};
 use crate::view::View;
 use hashbrown::HashMap;
-use names::{Directories, Named};
 use ogive_arc::Kind;
 use ogive_origin::Origin;
+use paths::{Directories, Named};
 use serde_json::{Value, json};
 use std::time::Instant;
 use tally::{Resident, Tally};
@@ -103,7 +103,7 @@ fn tell<O: Origin>(
     let file_rows = rows(&files, |named| &named.figures);
     let file_rows = file_rows.into_iter().filter_map(|named| {
         let inode = inodes.get(named.number)?;
-        let path = directories.path(&inode.names.last())?;
+        let path = directories.path(&inode.kernel_names.last())?;
         Some(named.figures.tell_with_path(path))
     });
     let file_rows: Vec<Value> = file_rows.collect();
@@ -138,7 +138,7 @@ fn name<O: Origin>(
     inodes.walk(|inode| {
         let Some(contents) = inode.contents() else { return };
         let Some(figures) = versions.remove(&contents.version) else { return };
-        if directories.add(inodes, &inode.names.last(), &figures) {
+        if directories.add(inodes, &inode.kernel_names.last(), &figures) {
             unnamed.resident.sub(&figures.resident);
             unnamed.counts.sub(&figures.counts);
             files.push(Named { number: inode.number, figures });

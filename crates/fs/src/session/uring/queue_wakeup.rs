@@ -17,7 +17,7 @@ use std::io;
 
 /// Nudges the queues that just got a slot. If that fails a request that waits there is fetched
 /// after the next that is answered, as without a nudge.
-pub(super) fn queues<O: Origin>(view: &View<O>, queues: &[u16]) {
+pub(super) fn wake<O: Origin>(view: &View<O>, queues: &[u16]) {
     let Some(number) = view.any_open_file() else { return };
     for queue in queues {
         let nudge = || Ok(view.kernel.ask_for_a_request(number)?);
@@ -69,10 +69,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), "bytes").unwrap();
         let session = crate::session::tests::session(directory.path());
-        queues(&session.view, &[0]);
+        wake(&session.view, &[0]);
         let known = session.view.lookup(1, "file".as_ref(), 0).unwrap();
         session.view.open(known.number, ogive_origin::OFlags::RDONLY, 0).unwrap();
         assert_eq!(session.view.any_open_file(), Some(known.number));
-        queues(&session.view, &[0, u16::MAX]);
+        wake(&session.view, &[0, u16::MAX]);
     }
 }

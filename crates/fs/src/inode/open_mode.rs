@@ -1,19 +1,19 @@
 //! How the files of an inode that are open are served: by the kernel itself, or by this process.
 //!
-//! The kernel keeps to one way an inode (`fs/fuse/iomode.c`). While a file of it is open whose
+//! The kernel keeps to one mode an inode (`fs/fuse/iomode.c`). While a file of it is open whose
 //! bytes it reads itself, every other open must name the same backing; while one is open whose
 //! pages it caches, none may name any. An answer that breaks this is an `EIO` to the program. So an
-//! open joins the way there is, and chooses only where no file is open.
+//! open joins the mode there is, and chooses only where no file is open.
 //!
 //! A file counts from before its open is answered until its release has come, which the kernel
 //! sends after it has let go itself. So the kernel never has a file that is not counted here, and
-//! what is counted here and not known to it keeps a file on the way that it would have had anyhow.
+//! what is counted here and not known to it keeps a file on the mode that it would have had anyhow.
 
 use crate::kernel::Backing;
 
-/// The way of an inode, and how many files go it.
+/// The mode of an inode, and how many files go it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum OpenMode {
     /// None is open.
     #[default]
     Free,
@@ -23,7 +23,7 @@ pub(super) enum Way {
     Kernel(Backing, u64),
 }
 
-impl Way {
+impl OpenMode {
     /// Whether a file that is opened now may choose.
     pub(super) fn is_free(self) -> bool {
         self == Self::Free
@@ -69,17 +69,17 @@ mod tests {
     #[test]
     fn a_file_joins_the_way_there_is_and_only_the_first_chooses() {
         let (one, other) = (Some(Backing::numbered(1)), Some(Backing::numbered(2)));
-        let mut way = Way::default();
-        assert!(way.is_free());
-        assert_eq!(way.join(one), one);
-        assert_eq!(way.join(other), one, "one backing an inode");
-        assert_eq!(way.join(None), one, "whatever it would like");
-        assert!(!way.is_free());
-        assert_eq!((way.leave(), way.leave(), way.leave()), (None, None, one));
-        assert!(way.is_free());
-        assert_eq!((way.join(None), way.join(one)), (None, None), "the kernel caches its pages");
-        assert_eq!((way.leave(), way.leave()), (None, None));
-        assert_eq!(way.join(other), other);
-        assert_eq!((way.leave(), way.leave()), (other, None));
+        let mut mode = OpenMode::default();
+        assert!(mode.is_free());
+        assert_eq!(mode.join(one), one);
+        assert_eq!(mode.join(other), one, "one backing an inode");
+        assert_eq!(mode.join(None), one, "whatever it would like");
+        assert!(!mode.is_free());
+        assert_eq!((mode.leave(), mode.leave(), mode.leave()), (None, None, one));
+        assert!(mode.is_free());
+        assert_eq!((mode.join(None), mode.join(one)), (None, None), "the kernel caches its pages");
+        assert_eq!((mode.leave(), mode.leave()), (None, None));
+        assert_eq!(mode.join(other), other);
+        assert_eq!((mode.leave(), mode.leave()), (other, None));
     }
 }

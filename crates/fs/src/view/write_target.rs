@@ -7,15 +7,15 @@
 //! - `RWF_APPEND` appends to a file without `O_APPEND`. It looks like a write at the end, and is one
 //!   unless somebody has appended behind the mount. Then the system call of the program that waits
 //!   is looked at ([`WriteMode::one_appends`]). If it cannot be seen, the write stays in its place.
-//! - A large append past the page cache comes in parts, in any order ([`Parts`]). Between which
+//! - A large append past the page cache comes in parts, in any order ([`AppendParts`]). Between which
 //!   sizes the kernel's lies ([`KernelSize`](crate::inode::KernelSize)) tells whether a part has
 //!   overtaken others.
 //!
 //! `RWF_NOAPPEND` is not recognized: such a write is appended, as any to a file with `O_APPEND`.
 
 use super::{Result, View};
+use crate::append_parts::{AppendParts, end_before};
 use crate::handle::OpenFile;
-use crate::parts::{Parts, end_before};
 use ogive_origin::Origin;
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ impl<O: Origin> View<O> {
         open: &OpenFile<O>,
         range: &Range<u64>,
         mode: WriteMode<'_>,
-        parts: &mut Parts,
+        parts: &mut AppendParts,
     ) -> Result<Target> {
         let target = match mode.appends {
             true => self.target_of_appender(open, range, mode, parts)?,
@@ -71,7 +71,7 @@ impl<O: Origin> View<O> {
         open: &OpenFile<O>,
         range: &Range<u64>,
         mode: WriteMode<'_>,
-        parts: &mut Parts,
+        parts: &mut AppendParts,
     ) -> Result<Target> {
         if let Some(place) = parts.place(range) {
             return Ok(Target::At(place));
@@ -106,7 +106,7 @@ impl<O: Origin> View<O> {
         open: &OpenFile<O>,
         range: &Range<u64>,
         written: Option<usize>,
-        parts: &mut Parts,
+        parts: &mut AppendParts,
     ) {
         let end = range.start.saturating_add(written.unwrap_or(0) as u64);
         if parts.are_expected() && end < range.end {

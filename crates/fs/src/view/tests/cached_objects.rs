@@ -7,7 +7,7 @@ use std::time::Instant;
 
 impl Fixture {
     fn objects(&self, now: Instant) -> Value {
-        serde_json::from_str(&crate::objects::told(&self.view, now)).unwrap()
+        serde_json::from_str(&crate::cached_objects::told(&self.view, now)).unwrap()
     }
 
     /// Opens a file in a directory, reads all of it and closes it.
