@@ -6,31 +6,22 @@
 //! searched for others, and each name is an [`Argument`].
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::argument::Argument;
 use crate::atlas;
 use crate::evidence::{Number, PoolLine};
 use crate::facts::{Consumer, Facts, is_zfs_module};
+use crate::pattern::Pattern;
 use crate::rule::{Role, Rule};
 
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a constant pattern")
-}
-
 /// Names of disks as systems give them.
-static DISK: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        &[
-            r"^(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|mmcblk\d+",
-            r"(?:ada|da|nda|nvd|vtbd|nvme)\d+(?:p\d+|s\d+)?|c\d+t\w+d\d+(?:s\d+)?",
-            r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|(?:gpt|gptid)/\S+|disk/by-\S+)$",
-        ]
-        .join("|"),
-    )
-});
+static DISK: Pattern = Pattern::new(concat!(
+    r"^(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|mmcblk\d+",
+    r"|(?:ada|da|nda|nvd|vtbd|nvme)\d+(?:p\d+|s\d+)?|c\d+t\w+d\d+(?:s\d+)?",
+    r"|(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|(?:gpt|gptid)/\S+|disk/by-\S+)$",
+));
 
 /// The kernel cuts names of programs after so many characters, and pgrep compares what is left.
 const NAME_CHARS: usize = 15;
@@ -66,9 +57,8 @@ pub(super) fn fill<'t>(
     facts: &Facts,
     names: &Names<'_>,
 ) -> Result<Vec<String>, Unknown<'t>> {
-    static SLOT: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"\{(pool|dataset|device|disk|cache|process|mount|md|amount|old)\}")
-    });
+    static SLOT: Pattern =
+        Pattern::new(r"\{(pool|dataset|device|disk|cache|process|mount|md|amount|old)\}");
     if !SLOT.is_match(text) {
         return Ok(vec![text.to_owned()]);
     }
@@ -386,8 +376,8 @@ fn with_bad_sectors(facts: &Facts) -> Option<String> {
 
 /// The disk that the kernel's log complains of, if it is only one.
 fn of_log(facts: &Facts) -> Option<String> {
-    static COMPLAINT: LazyLock<Regex> =
-        LazyLock::new(|| compiled(r"I/O error, dev ([a-z]+[0-9a-z]*)|(nvme\d+)(?:n1)?: .*timeout"));
+    static COMPLAINT: Pattern =
+        Pattern::new(r"I/O error, dev ([a-z]+[0-9a-z]*)|(nvme\d+)(?:n1)?: .*timeout");
     let log = &facts.evidence().log;
     let mut names = log.iter().filter_map(|line| {
         let found = COMPLAINT.captures(&line.value)?;

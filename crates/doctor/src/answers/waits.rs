@@ -3,14 +3,11 @@
 //!
 //! What is measured of the whole machine stands before what single threads show.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::cpu::{Cpu, IOWAIT_PERCENT, Wait};
 use super::percent;
 use crate::evidence::{KernelStack, Number, Source, Thread};
 use crate::facts::{Facts, Known, without_number};
+use crate::pattern::Pattern;
 
 /// Percent of its time that a disk which limits is busy.
 const DISK_BUSY_PERCENT: f64 = 85.0;
@@ -31,9 +28,7 @@ const MOST_NAMED: usize = 3;
 const SLEEPERS: f64 = 3.0;
 
 /// Whom the kernel's log calls hung: `INFO: task txg_sync:1234 blocked for more than 120 seconds`.
-static HUNG: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"task (\S+?):\d+ blocked for more than").expect("a constant pattern")
-});
+static HUNG: Pattern = Pattern::new(r"task (\S+?):\d+ blocked for more than");
 
 /// A wait, and what shows it.
 pub(super) struct Waiting {

@@ -3,16 +3,9 @@
 //! A scrub or resilver may be why everything else is slow, or not. It is told in any case: who asks
 //! what the machine does must not have to find it in their own paste.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::{PoolLine, Source};
 use crate::facts::Facts;
-
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a constant pattern")
-}
+use crate::pattern::Pattern;
 
 /// So many lines are told.
 const MAX_RUNNING: usize = 4;
@@ -44,12 +37,10 @@ pub(super) fn running(facts: &Facts) -> Vec<Running> {
 
 /// What runs, and how far it is.
 fn sentence(line: &PoolLine) -> Option<(String, String)> {
-    static SCAN: LazyLock<Regex> =
-        LazyLock::new(|| compiled(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b"));
-    static DEVICE: LazyLock<Regex> =
-        LazyLock::new(|| compiled(r"\((\d+% (?:trimmed|initialized)), started"));
-    static MOVED: LazyLock<Regex> =
-        LazyLock::new(|| compiled(r"(?i)\b(evacuation|removal|expansion)\b.{0,60}\bin progress\b"));
+    static SCAN: Pattern = Pattern::new(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b");
+    static DEVICE: Pattern = Pattern::new(r"\((\d+% (?:trimmed|initialized)), started");
+    static MOVED: Pattern =
+        Pattern::new(r"(?i)\b(evacuation|removal|expansion)\b.{0,60}\bin progress\b");
     let pool = match line.pool.as_str() {
         "" => String::new(),
         name => format!(" of {name}"),
@@ -75,10 +66,9 @@ fn sentence(line: &PoolLine) -> Option<(String, String)> {
 
 /// How far it is and how long it takes, as far as that is said.
 fn progress(text: &str) -> String {
-    static DONE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(\d+(?:[.,]\d+)?)% done"));
-    static LEFT: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"((?:\d+ days? )?\d+[\d:hms]*) to go|(no estimated (?:completion )?time)")
-    });
+    static DONE: Pattern = Pattern::new(r"(\d+(?:[.,]\d+)?)% done");
+    static LEFT: Pattern =
+        Pattern::new(r"((?:\d+ days? )?\d+[\d:hms]*) to go|(no estimated (?:completion )?time)");
     let mut out = String::new();
     if let Some(found) = DONE.captures(text) {
         out.push_str(&format!(", {}% done", &found[1]));

@@ -14,6 +14,7 @@ use crate::bundle::Loader;
 use crate::evidence::{Evidence, Source, Statement};
 use crate::expression::Environment;
 use crate::facts::Facts;
+use crate::pattern::Pattern;
 use crate::read::{finish, read_bytes};
 use crate::rule::{Expectation, Rule, RuleSet};
 
@@ -32,8 +33,7 @@ static OPEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .into()
 });
 /// The like in a command, where braces and question marks have a meaning.
-static OPEN_IN_COMMAND: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"<(its|bytes|the|old|new|less|twice)\b|…").expect("constant"));
+static OPEN_IN_COMMAND: Pattern = Pattern::new(r"<(its|bytes|the|old|new|less|twice)\b|…");
 
 /// Words of commands, files and settings that only Linux has.
 const OF_LINUX: [&str; 40] = [

@@ -1,56 +1,41 @@
 //! What the host is, and what its versions mean.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::{Facts, Known, Missing, absent};
 use crate::atlas;
 use crate::atlas::version::{Version, list, parse_versions, range_lacks};
 use crate::evidence::Statement;
+use crate::pattern::Pattern;
 
 /// Words that nobody uses who does not speak of ZFS.
-static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)zfs|zpool|\bl?2?arc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bzil\b|\bslog\b|\bvdev|raid-?z",
-        r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver|\bpools?\b",
-        r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b|\bsnapshots?\b",
-        r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
-    ))
-    .expect("a constant pattern")
-});
+static OF_ZFS: Pattern = Pattern::new(concat!(
+    r"(?i)zfs|zpool|\bl?2?arc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bzil\b|\bslog\b|\bvdev|raid-?z",
+    r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver|\bpools?\b",
+    r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b|\bsnapshots?\b",
+    r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
+));
 
 /// Names that only ZFS has. Pools, snapshots and data sets are other systems' words, too.
-static NAMES_OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)zfs|zpool|\bl2arc|\barc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bvdev|raid-?z",
-        r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver",
-        r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
-    ))
-    .expect("a constant pattern")
-});
+static NAMES_OF_ZFS: Pattern = Pattern::new(concat!(
+    r"(?i)zfs|zpool|\bl2arc|\barc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bvdev|raid-?z",
+    r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver",
+    r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
+));
 
 /// A line of text that says that the host has no ZFS.
-static WITHOUT_ZFS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)\bzfs(?: kernel)?(?: module)?s?\b:?(?: (?:is|was|are))?",
-        r" not (?:loaded|installed|used|in use)\b",
-        r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
-    ))
-    .expect("a constant pattern")
-});
+static WITHOUT_ZFS: Pattern = Pattern::new(concat!(
+    r"(?i)\bzfs(?: kernel)?(?: module)?s?\b:?(?: (?:is|was|are))?",
+    r" not (?:loaded|installed|used|in use)\b",
+    r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
+));
 
 /// What people call the systems.
-static SYSTEMS_TOLD: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
-    let names = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
-    [
-        ("linux", names(r"\b(?i:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
-        ("freebsd", names(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),
-        ("illumos", names(r"\b(?:illumos|SmartOS|OmniOS|OpenIndiana|Solaris)\b")),
-        ("macos", names(r"\b(?:macOS|OS X|MacBook|Activity Monitor)\b")),
-        ("windows", names(r"\b(?:Windows (?:\d+|Server)|Task Manager)\b")),
-    ]
-});
+static SYSTEMS_TOLD: [(&str, Pattern); 5] = [
+    ("linux", Pattern::new(r"\b(?i:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
+    ("freebsd", Pattern::new(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),
+    ("illumos", Pattern::new(r"\b(?:illumos|SmartOS|OmniOS|OpenIndiana|Solaris)\b")),
+    ("macos", Pattern::new(r"\b(?:macOS|OS X|MacBook|Activity Monitor)\b")),
+    ("windows", Pattern::new(r"\b(?:Windows (?:\d+|Server)|Task Manager)\b")),
+];
 
 /// Functions of a profile that are looked at for one of ZFS's.
 const FUNCTIONS: usize = 50;
@@ -90,7 +75,7 @@ impl Facts {
             return Some("macos".to_owned());
         }
         let unread = &evidence.not_understood;
-        let named = |names: &Regex| unread.iter().any(|line| names.is_match(&line.value));
+        let named = |names: &Pattern| unread.iter().any(|line| names.is_match(&line.value));
         let mut systems = SYSTEMS_TOLD.iter().filter(|(_, names)| named(names));
         let (only, another) = (systems.next()?, systems.next());
         another.is_none().then(|| only.0.to_owned())
@@ -172,7 +157,7 @@ impl Facts {
         self.speaks_of(&OF_ZFS)
     }
 
-    fn speaks_of(&self, of_zfs: &Regex) -> bool {
+    fn speaks_of(&self, of_zfs: &Pattern) -> bool {
         let evidence = self.evidence();
         let settings = || {
             let modules = evidence.parameters.iter().map(|one| one.name.as_str());

@@ -1,30 +1,21 @@
 //! CPUs that did not come back from the kernel, by its log: a soft lockup names the CPU, the seconds
 //! and the thread; a stall of RCU names them in the dump that follows.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::Facts;
 use crate::evidence::Source;
-
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a constant pattern")
-}
+use crate::pattern::Pattern;
 
 /// What the kernel says of a CPU that did not come back from a thread.
-static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(concat!(
-        r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]]+?)(?::\d+)?\])?",
-        r"|(?:self-detected stall on|detected stalls? on) CPUs?",
-    ))
-});
+static LOCKUP: Pattern = Pattern::new(concat!(
+    r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]]+?)(?::\d+)?\])?",
+    r"|(?:self-detected stall on|detected stalls? on) CPUs?",
+));
 /// The thread that a CPU runs while it stalls: a line of the dump.
-static RUNNING: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(\S+)\s+R\s+running task\b"));
+static RUNNING: Pattern = Pattern::new(r"^(\S+)\s+R\s+running task\b");
 
 /// How a CPU was used while it did not come back: newer kernels print it, a line an interval.
-static UTILIZATION: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^#\d+:\s*\d+% system,\s*(\d+)% softirq,\s*(\d+)% hardirq,"));
+static UTILIZATION: Pattern =
+    Pattern::new(r"^#\d+:\s*\d+% system,\s*(\d+)% softirq,\s*(\d+)% hardirq,");
 /// Interrupts with so many percent of a CPU hold it up, and not the thread that they interrupt.
 const MOST_PERCENT: f64 = 50.0;
 

@@ -4,9 +4,7 @@
 //! `module/os/linux/spl`, over all releases since 0.6; Linux cuts them at 15 characters. A name
 //! says whose thread it is, never what is wrong.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use crate::pattern::Pattern;
 
 /// What a leaf function says about the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,37 +17,25 @@ pub enum Leaf {
     Work,
 }
 
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
-}
+static IDLE_SYMBOL: Pattern = Pattern::new(
+    r"^(native_safe_halt|pv_native_safe_halt|default_idle(_call)?|intel_idle(_irq|_ibrs)?|mwait_idle(_with_hints)?|acpi_idle_(do_entry|enter.*)|acpi_safe_halt|acpi_processor_ffh_cstate_enter|poll_idle|cpuidle_(enter|idle).*|cpu_idle(_poll)?|do_idle|cpu_startup_entry|arch_cpu_idle|intel_idle_.*|psci_cpu_suspend_enter|cpu_do_idle|native_halt|acpi_cpu_(idle|c1)|cpu_idle_(acpi|mwait|hlt)|sched_idletd|i86_mwait|mach_cpu_idle|cpu_halt|xen_safe_halt|tdx_safe_halt)$",
+);
 
-static IDLE_SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^(native_safe_halt|pv_native_safe_halt|default_idle(_call)?|intel_idle(_irq|_ibrs)?|mwait_idle(_with_hints)?|acpi_idle_(do_entry|enter.*)|acpi_safe_halt|acpi_processor_ffh_cstate_enter|poll_idle|cpuidle_(enter|idle).*|cpu_idle(_poll)?|do_idle|cpu_startup_entry|arch_cpu_idle|intel_idle_.*|psci_cpu_suspend_enter|cpu_do_idle|native_halt|acpi_cpu_(idle|c1)|cpu_idle_(acpi|mwait|hlt)|sched_idletd|i86_mwait|mach_cpu_idle|cpu_halt|xen_safe_halt|tdx_safe_halt)$",
-    )
-});
+static SPIN_SYMBOL: Pattern = Pattern::new(
+    r"^(osq_lock|mutex_spin_on_owner|mutex_optimistic_spin|rwsem_(spin_on_owner|optimistic_spin|down_.*_slowpath)|__rwsem_.*|call_rwsem_.*|(__pv_|native_)?queued_(spin|read|write)_lock_slowpath|__ticket_spin_lock|do_raw_spin_lock|_raw_spin_lock.*|_raw_(read|write)_lock.*|_spin_lock.*|__mutex_lock.*|mutex_lock|__lock_text_start|down_(read|write)(_trylock|_killable)?|lock_delay|_*mtx_lock_(sleep|spin).*|__mtx_lock.*|_*sx_[xs]lock_hard|_*rw_[rw]lock_hard|mutex_delay_default|mutex_vector_enter|rw_enter_sleep|lock_set_spl_spin|lock_set_spin|futex_wait_setup|spl_mutex_.*|_atomic_dec_and_lock)$",
+);
 
-static SPIN_SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^(osq_lock|mutex_spin_on_owner|mutex_optimistic_spin|rwsem_(spin_on_owner|optimistic_spin|down_.*_slowpath)|__rwsem_.*|call_rwsem_.*|(__pv_|native_)?queued_(spin|read|write)_lock_slowpath|__ticket_spin_lock|do_raw_spin_lock|_raw_spin_lock.*|_raw_(read|write)_lock.*|_spin_lock.*|__mutex_lock.*|mutex_lock|__lock_text_start|down_(read|write)(_trylock|_killable)?|lock_delay|_*mtx_lock_(sleep|spin).*|__mtx_lock.*|_*sx_[xs]lock_hard|_*rw_[rw]lock_hard|mutex_delay_default|mutex_vector_enter|rw_enter_sleep|lock_set_spl_spin|lock_set_spin|futex_wait_setup|spl_mutex_.*|_atomic_dec_and_lock)$",
-    )
-});
+static ZFS_MODULE: Pattern = Pattern::new(
+    r"^(zfs|spl|icp|zcommon|zavl|znvpair|zlua|zunicode|zzstd|zfs\.ko|opensolaris(\.ko)?)$",
+);
 
-static ZFS_MODULE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"^(zfs|spl|icp|zcommon|zavl|znvpair|zlua|zunicode|zzstd|zfs\.ko|opensolaris(\.ko)?)$")
-});
+static ZFS_THREAD: Pattern = Pattern::new(
+    r"^\[?(arc_(reclaim|adapt|evict|reap|prune|flush)|zthr_procedure|dbu?f?_evict|l2arc_feed|z_(null|rd|wr|fr|cl|ioctl|trim|flush)_(iss|int)|z_(iput|zrele|upgrade|prefetch|metaslab|unlinked|vdev|livelist|indirect|checkpoint|rebuild|flush|zil|zvol|dp)|txg_(sync|quiesce)|dp_(sync|zil)|dsl_scan|metaslab_group|mmp|vdev_(autotrim|trim|initialize|rebuild|load|open)|receive_writer|send_(traverse|reader|merge)|redact_|raidz_expand|spl_(system|delay|dynamic|kmem)|spa_(async|checkpoint)|zvol(_tq|\b|$)|zfs_(iput|znode)|zrele|ddt_|system_delay|zfskern|zpool-)|flush-zfs",
+);
 
-static ZFS_THREAD: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^\[?(arc_(reclaim|adapt|evict|reap|prune|flush)|zthr_procedure|dbu?f?_evict|l2arc_feed|z_(null|rd|wr|fr|cl|ioctl|trim|flush)_(iss|int)|z_(iput|zrele|upgrade|prefetch|metaslab|unlinked|vdev|livelist|indirect|checkpoint|rebuild|flush|zil|zvol|dp)|txg_(sync|quiesce)|dp_(sync|zil)|dsl_scan|metaslab_group|mmp|vdev_(autotrim|trim|initialize|rebuild|load|open)|receive_writer|send_(traverse|reader|merge)|redact_|raidz_expand|spl_(system|delay|dynamic|kmem)|spa_(async|checkpoint)|zvol(_tq|\b|$)|zfs_(iput|znode)|zrele|ddt_|system_delay|zfskern|zpool-)|flush-zfs",
-    )
-});
-
-static ZFS_FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^(?:zfs|zpl|zio|dmu|dbuf|arc|l2arc|spa|dsl|zap|fzap|mzap|metaslab|vdev|txg|dnode|zil|zvol|ddt|abd|sa|zthr|bpobj|bptree|space_map|range_tree|zfs_btree|raidz|fletcher_[24]|lzjb|zstd_cctx|dva|refcount|zrl|rrw|rrm|multilist|aggsum|wmsum|taskq|spl_kmem|kcf|aes_impl|gcm_mode|ccm_mode|buf_hash|hdr_l2only|brt|blkptr|ztest|zdb|zpool|libzfs)_",
-    )
-});
+static ZFS_FUNCTION: Pattern = Pattern::new(
+    r"^(?:zfs|zpl|zio|dmu|dbuf|arc|l2arc|spa|dsl|zap|fzap|mzap|metaslab|vdev|txg|dnode|zil|zvol|ddt|abd|sa|zthr|bpobj|bptree|space_map|range_tree|zfs_btree|raidz|fletcher_[24]|lzjb|zstd_cctx|dva|refcount|zrl|rrw|rrm|multilist|aggsum|wmsum|taskq|spl_kmem|kcf|aes_impl|gcm_mode|ccm_mode|buf_hash|hdr_l2only|brt|blkptr|ztest|zdb|zpool|libzfs)_",
+);
 
 /// Whether a function without a module is one of ZFS's by its name.
 pub(super) fn is_zfs_function(name: &str) -> bool {

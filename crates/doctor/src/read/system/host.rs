@@ -1,10 +1,7 @@
 //! What the host is, where a line alone does not say it: answers to commands, whether ZFS is
 //! loaded, ogive's description of a mount.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use crate::pattern::Pattern;
 use crate::read::lines::{say, set};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
@@ -13,9 +10,7 @@ use crate::read::text::section::Section;
 
 /// Reads a line that only its command explains: `uname -r`, `nproc`. Says whether it did.
 pub(crate) fn read_answer(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
-    static RELEASE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\d{1,2}\.\d{1,3}(?:\.\d+)?[\w.+~-]*$").expect("a constant pattern")
-    });
+    static RELEASE: Pattern = Pattern::new(r"^\d{1,2}\.\d{1,3}(?:\.\d+)?[\w.+~-]*$");
     let text = line.text.trim();
     if command.contains("uname -r") && RELEASE.is_match(text) {
         let release = reading.said(text.to_owned(), line);

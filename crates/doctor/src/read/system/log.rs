@@ -1,12 +1,9 @@
 //! Logs: dmesg and the journal (hung tasks, lockups, stalls, out of memory, I/O errors, call
 //! traces), ZFS's own `dbgmsg`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::log_age;
 use crate::evidence::Frame;
+use crate::pattern::Pattern;
 use crate::read::profile::kernel_stack;
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
@@ -15,20 +12,17 @@ use crate::read::text::words;
 
 /// Every dress of a line of the kernel's: bare and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`),
 /// the journal and syslog in their forms of a date, with the month in any language.
-static STAMP: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"^(?:<\d+>)?\s*(?:kern\s*:\s*\w+\s*:\s*)?",
-        r"(?:\[\s*\+?\d+\.\d+(?:\s*<\s*\d+\.\d+>)?\](?: \S+ kernel:)?|",
-        r"\[\p{L}{2,4}\.? \p{L}{3,5}\.? .{1,24}\d{4}\]|",
-        r"\[\p{L}{3,4}\s?\d+ \d\d:\d\d\]|",
-        r"(?:\p{L}{3,5}\.?\s+\d+|\d+\.? \p{L}{3,5}\.?|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d(?:[.,]\d+)? ",
-        r"\S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
-        r"\d{4}-\d\d-\d\dT\S+ \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
-        r"kernel:(?:\s*\[\s*\d+\.\d+\])?)",
-        r"(?:\[\s*[TC]\d+\])?\s?(.*)$",
-    ))
-    .expect("a constant pattern")
-});
+static STAMP: Pattern = Pattern::new(concat!(
+    r"^(?:<\d+>)?\s*(?:kern\s*:\s*\w+\s*:\s*)?",
+    r"(?:\[\s*\+?\d+\.\d+(?:\s*<\s*\d+\.\d+>)?\](?: \S+ kernel:)?|",
+    r"\[\p{L}{2,4}\.? \p{L}{3,5}\.? .{1,24}\d{4}\]|",
+    r"\[\p{L}{3,4}\s?\d+ \d\d:\d\d\]|",
+    r"(?:\p{L}{3,5}\.?\s+\d+|\d+\.? \p{L}{3,5}\.?|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d(?:[.,]\d+)? ",
+    r"\S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
+    r"\d{4}-\d\d-\d\dT\S+ \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
+    r"kernel:(?:\s*\[\s*\d+\.\d+\])?)",
+    r"(?:\[\s*[TC]\d+\])?\s?(.*)$",
+));
 
 /// Beginnings of messages by which a line without time stamp is known to be the kernel's.
 const MESSAGES: &str = "INFO: rcu|rcu: INFO|INFO: task |watchdog: BUG|BUG: soft lockup|BUG: unable|NMI watchdog\
@@ -36,27 +30,22 @@ const MESSAGES: &str = "INFO: rcu|rcu: INFO|INFO: task |watchdog: BUG|BUG: soft 
      |print_req_error|Out of memory|Kernel panic|VERIFY|PANIC at|PANIC: |SPLError:\
      |ZFS: Loaded module|SPL: Loaded module|CPU: |RIP: |Pid: |Mem-Info:|panic: \
      |current process         =|trap number             =|zio pool=";
-static EVENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|",
-        r"detected stall|I/O error, dev|running task\s+\d|zio pool=|Kill process|Killed process|",
-        r": segfault at|CPU\d+: .*(?:temperature|Temperature|clock throttled)|",
-        r"^nfs: server \S+ not responding|QID \d+.* timeout|timeout, (?:aborting|reset controller)|",
-        r"^ata\d+(?:\.\d+)?: (?:exception|failed command|hard resetting|SError|status:|error:)|",
-        r"hogged CPU for|interrupt took too long|self-detected stall|timekeeping watchdog|",
-        r"was killed: |^swap_pager|Timeout on slot \d|CAM status: |Resetting controller due to",
-    ))
-    .expect("a constant pattern")
-});
-static LOADED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"ZFS: Loaded module v([0-9][\w.+~-]*)|ZFS filesystem version|This module requires|ZFS storage pool version").expect("a constant pattern")
-});
-static COMM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"[Cc]omm: (\S+)|INFO: task (\S+?):\d+ blocked|soft lockup - CPU#\d+ stuck for \S+ \[(.+?):\d+\]|^(\S+)\s+[RSDZTW]\s+running task").expect("a constant pattern")
-});
-static PANIC_FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^#\d+\s+(?:0x[0-9a-f]+|\S+) at (\S+?)\+").expect("a constant pattern")
-});
+static EVENT: Pattern = Pattern::new(concat!(
+    r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|",
+    r"detected stall|I/O error, dev|running task\s+\d|zio pool=|Kill process|Killed process|",
+    r": segfault at|CPU\d+: .*(?:temperature|Temperature|clock throttled)|",
+    r"^nfs: server \S+ not responding|QID \d+.* timeout|timeout, (?:aborting|reset controller)|",
+    r"^ata\d+(?:\.\d+)?: (?:exception|failed command|hard resetting|SError|status:|error:)|",
+    r"hogged CPU for|interrupt took too long|self-detected stall|timekeeping watchdog|",
+    r"was killed: |^swap_pager|Timeout on slot \d|CAM status: |Resetting controller due to",
+));
+static LOADED: Pattern = Pattern::new(
+    r"ZFS: Loaded module v([0-9][\w.+~-]*)|ZFS filesystem version|This module requires|ZFS storage pool version",
+);
+static COMM: Pattern = Pattern::new(
+    r"[Cc]omm: (\S+)|INFO: task (\S+?):\d+ blocked|soft lockup - CPU#\d+ stuck for \S+ \[(.+?):\d+\]|^(\S+)\s+[RSDZTW]\s+running task",
+);
+static PANIC_FRAME: Pattern = Pattern::new(r"^#\d+\s+(?:0x[0-9a-f]+|\S+) at (\S+?)\+");
 
 /// Whether a line begins a log of the kernel.
 pub(crate) fn is_dmesg(text: &str) -> bool {
@@ -130,9 +119,7 @@ fn panic_frame(message: &str) -> Option<(Frame, Option<u64>)> {
 
 /// Whether a line is one of `dbgmsg`.
 pub(crate) fn is_dbgmsg(text: &str) -> bool {
-    static ROW: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\s*\d{9,11}\s+\w[\w-]*\.c:\d+:").expect("a constant pattern")
-    });
+    static ROW: Pattern = Pattern::new(r"^\s*\d{9,11}\s+\w[\w-]*\.c:\d+:");
     ROW.is_match(text)
 }
 

@@ -4,24 +4,21 @@
 //! process is percent of one CPU.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use crate::evidence::{CpuUse, OneCpu, Thread};
+use crate::pattern::Pattern;
 use crate::read::table::{is_idle, program};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-static COUNTER: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"(?i)\\(process|processor|processor information)\(([^)]*)\)",
-        r"\\% (processor|user|privileged|idle) time",
-    );
-    Regex::new(pattern).expect("a constant pattern")
-});
+static COUNTER: Pattern = Pattern::new(concat!(
+    r"(?i)\\(process|processor|processor information)\(([^)]*)\)",
+    r"\\% (processor|user|privileged|idle) time",
+));
 
 /// A processor or a process at one moment: its name, where it was first counted, and how much of
 /// what it uses.

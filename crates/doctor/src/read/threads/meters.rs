@@ -7,11 +7,11 @@
 //! CPUs of the host.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use crate::evidence::{CpuUse, OneCpu, Statement};
+use crate::pattern::Pattern;
 use crate::read::lines;
 use crate::read::lines::formats::host as formats;
 use crate::read::table::{cpu, is_drawn, is_moment};
@@ -19,46 +19,33 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 
-/// A constant pattern.
-macro_rules! pattern {
-    ($name:ident, $($part:literal),+) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(concat!($($part),+)).expect("a constant pattern"));
-    };
-}
-
-// A figure, its unit, and the word for it: `6.7 us`, `8123M Inact`, `12.5% user`, `4G free swap`.
-pattern!(
-    PART,
-    r"(\d[\d.,]*)\+?\s*(?:([KMGTkmgt])(?:i?B)?\b\+?|%)?\s*(\p{L}[\p{L}/]*(?: (?:mem|swap|cpu)\b)?)"
+/// A figure, its unit, and the word for it: `6.7 us`, `8123M Inact`, `12.5% user`, `4G free swap`.
+static PART: Pattern = Pattern::new(
+    r"(\d[\d.,]*)\+?\s*(?:([KMGTkmgt])(?:i?B)?\b\+?|%)?\s*(\p{L}[\p{L}/]*(?: (?:mem|swap|cpu)\b)?)",
 );
-pattern!(LABEL, r"^(?:([KMGT]i)B?\s+)?(\p{L}+)\s*[:：]\s*\d");
-pattern!(ALL_TASKS, r"Tasks: (\d+)(?:[,;]|$)");
-// `Mem[||||3.20G/15.6G]`
-pattern!(
-    MEMORY_METER,
+static LABEL: Pattern = Pattern::new(r"^(?:([KMGT]i)B?\s+)?(\p{L}+)\s*[:：]\s*\d");
+static ALL_TASKS: Pattern = Pattern::new(r"Tasks: (\d+)(?:[,;]|$)");
+/// `Mem[||||3.20G/15.6G]`
+static MEMORY_METER: Pattern = Pattern::new(concat!(
     r"(Mem|Swp)\s{0,3}\[[^\]\[/]*?(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?\s*/",
     r"\s*(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?"
+));
+/// `0[|||| 20.4%]` of htop, `C0 95%` of btop.
+static CPU_METER: Pattern = Pattern::new(
+    r"(?:(CPU|Avg|\d{1,4})\s{0,3}\[[^\]\[%]*?|\bC(PU|\d{1,4})\s+)(\d+(?:[.,]\d+)?)\s*%",
 );
-// `0[|||| 20.4%]` of htop, `C0 95%` of btop.
-pattern!(
-    CPU_METER,
-    r"(?:(CPU|Avg|\d{1,4})\s{0,3}\[[^\]\[%]*?|\bC(PU|\d{1,4})\s+)(\d+(?:[.,]\d+)?)\s*%"
+static CPU: Pattern = Pattern::new(
+    r"^(?:Load Avg:.*\s)?(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$",
 );
-pattern!(
-    CPU,
-    r"^(?:Load Avg:.*\s)?(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$"
-);
-// A second CPU on the same line.
-pattern!(NEXT_CPU, r"\s%?Cpu\s?\d+\s*:");
-// `45.3/10.0  55[||||` of newer ones tells user and system.
-pattern!(GRAPH, r"^(\d+(?:[.,]\d+)?)\s*/\s*(\d+(?:[.,]\d+)?)\s+\d+\s*\[");
-pattern!(
-    LOAD,
+/// A second CPU on the same line.
+static NEXT_CPU: Pattern = Pattern::new(r"\s%?Cpu\s?\d+\s*:");
+/// `45.3/10.0  55[||||` of newer ones tells user and system.
+static GRAPH: Pattern = Pattern::new(r"^(\d+(?:[.,]\d+)?)\s*/\s*(\d+(?:[.,]\d+)?)\s+\d+\s*\[");
+static LOAD: Pattern = Pattern::new(concat!(
     r"(?i)\bload av(?:era)?ge?:\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+)",
     r"(?:\s+(\d+)/(\d+)\s+(\d+)$)?"
-);
-pattern!(UPTIME, r"Uptime: (?:(\d+) days?(?:\(!\))?, )?(\d+):(\d\d):(\d\d)");
+));
+static UPTIME: Pattern = Pattern::new(r"Uptime: (?:(\d+) days?(?:\(!\))?, )?(\d+):(\d\d):(\d\d)");
 
 /// States of tasks, and what memory is: the words for them.
 const TASKS: &str = "total|running|sleeping|stopped|stuck|zombie|processes|threads|starting|waiting\

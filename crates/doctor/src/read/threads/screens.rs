@@ -1,10 +1,7 @@
 //! Tools that show a list and, around it, meters: by which lines they begin.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::meters::{Meters, has_meter};
+use crate::pattern::Pattern;
 use crate::read::table::formats::lists::{PS, TOP};
 use crate::read::table::formats::systems::{BTOP, BUSYBOX, HTOP, MACOS_TOP};
 use crate::read::table::{self, Format};
@@ -82,12 +79,9 @@ pub(crate) fn begins_top(text: &str) -> bool {
     SUMMARY.is_match(text) || is_top_heading(text)
 }
 
-static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?C[Pp][Uu]\(s\)\D*\d.*\p{L}",
-        r"|^%?Cpu\s?\d+\s*:|^CPU \d+:\s+[\d.]+% user|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)",
-        r"|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^load averages:.*;",
-        r"|^(?:Mem|Memory): \d+[KMG]",
-    );
-    Regex::new(pattern).expect("a constant pattern")
-});
+static SUMMARY: Pattern = Pattern::new(concat!(
+    r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?C[Pp][Uu]\(s\)\D*\d.*\p{L}",
+    r"|^%?Cpu\s?\d+\s*:|^CPU \d+:\s+[\d.]+% user|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)",
+    r"|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^load averages:.*;",
+    r"|^(?:Mem|Memory): \d+[KMG]",
+));

@@ -4,29 +4,20 @@
 //! Seconds of CPU are taken as such: for how long it was watched stands only where the samples'
 //! distance does.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::Thread;
+use crate::pattern::Pattern;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-static PROCESS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^Process:\s+(\S.*?) \[(\d+)\]$").expect("a constant pattern"));
-static CPU_TIME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^CPU Time:\s+(?:(\d+)m)?([\d.]+)s\b").expect("a constant pattern")
-});
+static PROCESS: Pattern = Pattern::new(r"^Process:\s+(\S.*?) \[(\d+)\]$");
+static CPU_TIME: Pattern = Pattern::new(r"^CPU Time:\s+(?:(\d+)m)?([\d.]+)s\b");
 /// Other lines of the heading: of them nothing is taken.
-static OTHER: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"^(?:UUID|Path|Codesigning ID|Identifier|Version|Is First Party|Beta Identifier|Parent|UID",
-        r"|Shared Cache|Architecture|Memory Limit|Jetsam Priority|Footprint|Time Since Fork|Note",
-        r"|Num samples|Num threads|Responsible|Sudden Term|Start time|End time|Fan speed):\s",
-    );
-    Regex::new(pattern).expect("a constant pattern")
-});
+static OTHER: Pattern = Pattern::new(concat!(
+    r"^(?:UUID|Path|Codesigning ID|Identifier|Version|Is First Party|Beta Identifier|Parent|UID",
+    r"|Shared Cache|Architecture|Memory Limit|Jetsam Priority|Footprint|Time Since Fork|Note",
+    r"|Num samples|Num threads|Responsible|Sudden Term|Start time|End time|Fan speed):\s",
+));
 
 /// Whether a line begins a process.
 pub(crate) fn begins(text: &str) -> bool {

@@ -1,20 +1,15 @@
 //! What `atop` and `iotop` print above their lists.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::{CpuUse, OneCpu};
+use crate::pattern::Pattern;
 use crate::read::table::formats::lists::{ATOP, IOTOP};
 use crate::read::table::{self, cpu};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-static IOTOP_TOTAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(Total|Actual|Current) DISK (READ|WRITE)\s*:\s*([\d.,]+)\s+([BKMGT])/s")
-        .expect("a constant pattern")
-});
+static IOTOP_TOTAL: Pattern =
+    Pattern::new(r"(Total|Actual|Current) DISK (READ|WRITE)\s*:\s*([\d.,]+)\s+([BKMGT])/s");
 
 /// Reads iotop: its totals, and the list.
 pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -29,21 +24,16 @@ pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
     table::read(&IOTOP, section, reading);
 }
 
-static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)").expect("a constant pattern")
-});
+static ATOP_PART: Pattern = Pattern::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)");
 
 /// The number of a single CPU, beside what it waited: `cpu003 w  0%`.
-static ATOP_CPU: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\|\s*cpu0*(\d{1,4}) w\s+(\d+)%").expect("a constant pattern"));
+static ATOP_CPU: Pattern = Pattern::new(r"\|\s*cpu0*(\d{1,4}) w\s+(\d+)%");
 
 /// How busy a disk is: `DSK | sda | busy 96%`.
-static ATOP_BUSY: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\|\s*busy\s+(\d+)%").expect("a constant pattern"));
+static ATOP_BUSY: Pattern = Pattern::new(r"\|\s*busy\s+(\d+)%");
 
 /// The first screen is of all the time since the machine started: `1839d20h58m49 elapsed`.
-static ATOP_DAYS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\b\d+d\d{1,2}h\S* elapsed").expect("a constant pattern"));
+static ATOP_DAYS: Pattern = Pattern::new(r"\b\d+d\d{1,2}h\S* elapsed");
 
 /// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.
 pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {

@@ -4,11 +4,8 @@
 //! Of a thread that cannot be interrupted (state D) it is a stack of one frame. Others sleep
 //! because they have nothing to do, and where they do so tells nothing.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::evidence::Thread;
+use crate::pattern::Pattern;
 use crate::read::table::{name_of, note_wait};
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
@@ -16,22 +13,16 @@ use crate::read::text::reading::Reading;
 
 /// A row that `grep` left of such a list, in the orders that people ask for: number and state, or
 /// state and number; then where it waits, and the command.
-static ROW: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"^(?:(?:[a-z_][\w.-]*\s+)?(?P<id>\d+)\s+(?:\d+\s+)?D[<>NLsl+]*",
-        r"|D[<>NLsl+]*\s+(?:[a-z_][\w.-]*\s+)?(?P<number>\d+)(?:\s+\d+)?)",
-        r"\s+(?P<channel>[a-z_][a-z0-9_.]*)\s+(?P<command>\S.*)$",
-    );
-    Regex::new(pattern).expect("a constant pattern")
-});
+static ROW: Pattern = Pattern::new(concat!(
+    r"^(?:(?:[a-z_][\w.-]*\s+)?(?P<id>\d+)\s+(?:\d+\s+)?D[<>NLsl+]*",
+    r"|D[<>NLsl+]*\s+(?:[a-z_][\w.-]*\s+)?(?P<number>\d+)(?:\s+\d+)?)",
+    r"\s+(?P<channel>[a-z_][a-z0-9_.]*)\s+(?P<command>\S.*)$",
+));
 /// What functions are called in which threads wait: a program's name has none of it.
-static WAITS: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"wait|lock|sleep|schedule|_down|down_|rwsem|mutex|futex|cv_|txg_|zio_|zil_|jbd2_|blk_|bio_",
-        r"|nfs_|rpc_|request|_tag|flush|congest|reclaim|throttle",
-    );
-    Regex::new(pattern).expect("a constant pattern")
-});
+static WAITS: Pattern = Pattern::new(concat!(
+    r"wait|lock|sleep|schedule|_down|down_|rwsem|mutex|futex|cv_|txg_|zio_|zil_|jbd2_|blk_|bio_",
+    r"|nfs_|rpc_|request|_tag|flush|congest|reclaim|throttle",
+));
 
 /// Whether a line is a row of a thread that cannot be interrupted, with where it waits.
 pub(crate) fn is_row(text: &str) -> bool {
