@@ -7,13 +7,11 @@ use super::range::{Of, Over, Range};
 use super::users::{Kind, User, Users};
 use crate::atlas;
 use crate::evidence::Source;
-use crate::facts::{Basis, Consumption, Facts, Owner, Used};
+use crate::facts::{Basis, Consumption, ENOUGH_SAMPLES, Facts, Owner, Used};
 
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
 const REMAINDER_CPUS: f64 = 0.15;
 const REMAINDER_PART: f64 = 0.15;
-/// A profile of fewer busy samples fills no list.
-const ENOUGH_SAMPLES: f64 = 60.0;
 /// Less CPU than this is not filled in from samples.
 const LEAST_FILLED_CPUS: f64 = 0.05;
 /// The figures of a list and of the states of the CPUs are not of the same moment: up to this they

@@ -7,6 +7,7 @@ use super::weigh::{POSSIBLE, Weighed};
 use crate::advise::Step;
 use crate::answers::{Among, Answers, ClauseKind, Kind, LINE, State, Statement};
 use crate::expression::Environment;
+use crate::facts::ENOUGH_SAMPLES;
 use crate::rule::{Role, Rule, SignKind};
 
 /// What kind of answer it is.
@@ -104,8 +105,6 @@ impl Verdict {
 
 /// A subsystem with less than this, percent of the busy CPU, is no answer.
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
-/// Nor is one of fewer busy samples.
-const FEWEST_SAMPLES: f64 = 60.0;
 /// What takes less of the busy CPU, percent, is not most of it.
 const MOST_OF_IT_PERCENT: f64 = 50.0;
 /// What is said where nothing that was read tells.
@@ -188,7 +187,7 @@ fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Envi
     if !costs(rule) {
         return !is_idle || best.evidence.iter().any(|line| line.kind == SignKind::Log);
     }
-    let few = environment.facts().profile_samples().is_ok_and(|count| count < FEWEST_SAMPLES);
+    let few = environment.facts().profile_samples().is_ok_and(|count| count < ENOUGH_SAMPLES);
     let counted = best
         .evidence
         .iter()
@@ -313,7 +312,7 @@ fn kind_of(answers: &Answers) -> VerdictKind {
 /// Where the CPU goes although no known cause fits, or where threads stand.
 fn place(environment: &Environment) -> Option<Place> {
     let facts = environment.facts();
-    let enough = facts.profile_samples().is_ok_and(|samples| samples >= FEWEST_SAMPLES)
+    let enough = facts.profile_samples().is_ok_and(|samples| samples >= ENOUGH_SAMPLES)
         || facts.profile_samples().is_err();
     let top = facts.top_subsystem().ok();
     if let Some(top) = top.filter(|top| enough && top.percent >= WORTH_A_PLACE_PERCENT) {

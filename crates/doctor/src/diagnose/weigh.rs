@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::evidence::Source;
 use crate::expression::{Environment, Expression, ExpressionError};
-use crate::facts::sentences;
+use crate::facts::{Fallback, sentences};
 use crate::rule::{Role, Rule, Sign, SignKind};
 
 /// Confidence from which a finding is certain.
@@ -223,9 +223,9 @@ fn look<'a>(
     let mut present = None;
     let can_show = matches!(sign.kind, SignKind::Symbol | SignKind::Lock | SignKind::Thread);
     if truth.is_none() && can_show && sign.weight > 0.0 {
-        environment.facts().ask_for_presence(true);
+        environment.facts().fall_back_to(Fallback::Presence);
         let seen = environment.truth(&sign.when);
-        let names = environment.facts().ask_for_presence(false);
+        let names = environment.facts().fall_back_to(Fallback::Nothing);
         if let (Some(true), there) = seen?
             && !names.is_empty()
         {
@@ -234,9 +234,9 @@ fn look<'a>(
     }
     let mut kind = sign.kind;
     if truth.is_none() {
-        environment.facts().take_told(true);
+        environment.facts().fall_back_to(Fallback::Told);
         let told = environment.truth(&sign.when);
-        environment.facts().take_told(false);
+        environment.facts().fall_back_to(Fallback::Nothing);
         if let (Some(true), by) = told? {
             (truth, trace, kind) = (Some(true), by, SignKind::Words);
         }

@@ -45,7 +45,14 @@ impl Table {
         if let Number::Text(word) = self.number(name)? { Some(word) } else { None }
     }
 
-    /// Adds what was made of other figures, where there is any.
+    /// Adds a figure that follows from earlier ones, and cites the line of the last of them.
+    pub fn derive(&mut self, name: &str, value: Option<f64>) {
+        if let Some(source) = self.figures.last().map(|last| last.source.clone()) {
+            self.add(name, value, &source);
+        }
+    }
+
+    /// Adds a figure, where there is a value.
     pub fn add(&mut self, name: &str, value: Option<impl Into<Number>>, source: &Source) {
         let figure = |value: Number| Figure { name: name.into(), value, source: source.clone() };
         self.figures.extend(value.map(|value| figure(value.into())));

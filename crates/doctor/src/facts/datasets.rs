@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::figures::seconds;
 use super::settings::quantity;
 use super::{Facts, Known, absent};
-use crate::evidence::{Number, Property, Source, Table};
+use crate::evidence::{Property, Source, Table};
 
 /// Properties that say how the data of a data set are read and written. They tell about now where
 /// the data set has traffic, and nothing where it has none. Deduplication is not among them: its
@@ -65,8 +65,7 @@ impl DatasetUse {
 fn uses(tables: &[Table]) -> Vec<DatasetUse> {
     let mut readings: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
     for table in tables.iter().filter(|table| table.name.starts_with("objset")) {
-        let named = table.figures.iter().find(|figure| figure.name == "dataset_name");
-        if let Some(Number::Text(name)) = named.map(|figure| &figure.value) {
+        if let Some(name) = table.word("dataset_name") {
             readings.entry(name).or_default().push(table);
         }
     }
@@ -75,6 +74,7 @@ fn uses(tables: &[Table]) -> Vec<DatasetUse> {
         .filter_map(|(name, mut tables)| {
             tables.sort_by_key(|table| table.taken_ns);
             let (first, last) = (tables.first()?, tables.last()?);
+            let value = |table: &Table, row: &str| table.value(row).unwrap_or(0.0);
             let grown = |row: &str| (value(last, row) - value(first, row)).max(0.0);
             let found = DatasetUse {
                 name: name.to_owned(),
@@ -90,14 +90,6 @@ fn uses(tables: &[Table]) -> Vec<DatasetUse> {
         .collect();
     all.sort_by(|a, b| b.bytes().total_cmp(&a.bytes()).then_with(|| a.name.cmp(&b.name)));
     all
-}
-
-fn value(table: &Table, row: &str) -> f64 {
-    let found = table.figures.iter().find(|figure| figure.name == row);
-    match found.map(|figure| &figure.value) {
-        Some(Number::Counter(value) | Number::Gauge(value)) => *value,
-        _ => 0.0,
-    }
 }
 
 impl Facts {

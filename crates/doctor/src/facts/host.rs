@@ -1,24 +1,22 @@
 //! What the host is, and what its versions mean.
 
-use super::{Facts, Known, Missing, absent};
+use super::{Facts, Fallback, Known, Missing, absent};
 use crate::atlas;
 use crate::atlas::version::{Version, list, parse_versions, range_lacks};
 use crate::evidence::Statement;
 use crate::pattern::Pattern;
 
-/// Words that nobody uses who does not speak of ZFS.
-static OF_ZFS: Pattern = Pattern::new(concat!(
-    r"(?i)zfs|zpool|\bl?2?arc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bzil\b|\bslog\b|\bvdev|raid-?z",
-    r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver|\bpools?\b",
-    r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b|\bsnapshots?\b",
-    r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
-));
-
-/// Names that only ZFS has. Pools, snapshots and data sets are other systems' words, too.
+/// Names that only ZFS has.
 static NAMES_OF_ZFS: Pattern = Pattern::new(concat!(
     r"(?i)zfs|zpool|\bl2arc|\barc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bvdev|raid-?z",
     r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver",
     r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
+));
+
+/// Words of ZFS that other systems have as well.
+static WORDS_OF_ZFS: Pattern = Pattern::new(concat!(
+    r"(?i)\bl?2?arc(?:stats?)?\b|\bzil\b|\bslog\b|\bpools?\b|\bdataset|\brecordsize|\bsnapshots?\b",
+    r"|\bsolaris\b|\billumos\b|\bsmartos\b",
 ));
 
 /// A line of text that says that the host has no ZFS.
@@ -132,7 +130,7 @@ impl Facts {
         if seen {
             return Ok(true);
         }
-        if self.takes_told()
+        if self.falls_back_to(Fallback::Told)
             && let Some(line) = self.told_without_zfs()
         {
             self.used(&line.source);
@@ -149,19 +147,19 @@ impl Facts {
 
     /// Whether anything that was given names ZFS, in a word that no other system has.
     pub fn names_zfs(&self) -> bool {
-        self.speaks_of(&NAMES_OF_ZFS)
+        self.speaks_of(&|text| NAMES_OF_ZFS.is_match(text))
     }
 
     /// Whether anything that was given speaks of ZFS: what it is, or words for its parts.
     pub fn hints_at_zfs(&self) -> bool {
-        self.speaks_of(&OF_ZFS)
+        self.speaks_of(&|text| NAMES_OF_ZFS.is_match(text) || WORDS_OF_ZFS.is_match(text))
     }
 
-    fn speaks_of(&self, of_zfs: &Pattern) -> bool {
+    fn speaks_of(&self, is_of_zfs: &dyn Fn(&str) -> bool) -> bool {
         let evidence = self.evidence();
         let settings = || {
             let modules = evidence.parameters.iter().map(|one| one.name.as_str());
-            !evidence.properties.is_empty() || modules.into_iter().any(|name| of_zfs.is_match(name))
+            !evidence.properties.is_empty() || modules.into_iter().any(is_of_zfs)
         };
         let frames = || {
             let stacks = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
@@ -185,11 +183,11 @@ impl Facts {
                 .chain(commands)
                 .chain(names)
                 .chain(locks)
-                .any(|text| of_zfs.is_match(text))
+                .any(|text| is_of_zfs(text))
         };
         let words = || {
             let mut lines = evidence.not_understood.iter().chain(&evidence.log);
-            lines.any(|line| of_zfs.is_match(&line.value))
+            lines.any(|line| is_of_zfs(&line.value))
         };
         let profiled = || {
             self.top_symbols(FUNCTIONS).iter().any(|(symbol, module, _)| {

@@ -8,6 +8,7 @@
 
 mod consumption;
 mod datasets;
+mod fallback;
 mod figures;
 mod host;
 mod locks;
@@ -16,7 +17,6 @@ mod names;
 mod owner;
 mod patterns;
 mod possible;
-mod presence;
 mod profile;
 mod profile_index;
 mod programs;
@@ -31,7 +31,6 @@ mod waiting;
 mod words;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -40,6 +39,7 @@ use regex::Regex;
 use crate::evidence::{Evidence, Source};
 
 pub use self::consumption::{Basis, Consumption, Used};
+pub use self::fallback::Fallback;
 pub use self::lockup::Lockup;
 pub use self::names::{
     Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_program,
@@ -50,7 +50,7 @@ use self::owner::Owners;
 pub(crate) use self::owner::looks_like_kernel;
 pub(crate) use self::patterns::Patterns;
 pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
-pub(crate) use self::profile::FEWEST_SAMPLES;
+pub(crate) use self::profile::{ENOUGH_SAMPLES, FEWEST_SAMPLES};
 use self::profile_index::ProfileIndex;
 pub(crate) use self::programs::is_known_program;
 use self::roster::Roster;
@@ -98,10 +98,8 @@ pub struct Trace {
 pub struct Facts {
     evidence: Evidence,
     profiles: Vec<ProfileIndex>,
-    /// Whether presence is asked for instead of shares, and the functions found since.
-    presence: Mutex<(bool, Vec<String>)>,
-    /// Whether what is told stands in where nothing was measured.
-    takes_told: AtomicBool,
+    /// What answers in place of a measurement, and the functions and threads found by it.
+    fallback: Mutex<(Fallback, Vec<String>)>,
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
@@ -138,8 +136,7 @@ impl Facts {
             profiled: OnceLock::new(),
             evidence,
             profiles,
-            presence: Mutex::default(),
-            takes_told: AtomicBool::default(),
+            fallback: Mutex::default(),
             trace: Mutex::default(),
             patterns,
             selectors: Mutex::default(),

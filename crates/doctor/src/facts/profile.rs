@@ -6,8 +6,8 @@
 //! zero is no answer. A profile of a few busy samples has no shares: one of them more or less would
 //! be another answer.
 
+use super::fallback::Sought;
 use super::names::Leaf;
-use super::presence::Sought;
 use super::profile_index::{Hits, NONE, Path, ProfileIndex, Row, has};
 use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, Owner, absent};
@@ -15,6 +15,8 @@ use super::{Facts, Known, Missing, Owner, absent};
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
 /// Fewer busy samples than this have no shares, and name nobody.
 pub(crate) const FEWEST_SAMPLES: f64 = 20.0;
+/// A profile of fewer busy samples names no place and fills no list.
+pub(crate) const ENOUGH_SAMPLES: f64 = 60.0;
 const NO_CALLERS: &str = "callers (a profile with a call graph: perf record -a -g -- sleep 10)";
 
 impl Facts {

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::roster::List;
-use super::{Facts, Known, Owner, absent};
+use super::{Facts, Fallback, Known, Owner, absent};
 use crate::evidence::{Source, Thread};
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
@@ -183,7 +183,8 @@ impl Facts {
     /// While presence is asked for: CPU of matching threads over their life, which proves that they
     /// are busy where it is much, and nothing where it is little.
     fn busy_for_life(&self, name: &str) -> Option<Known<f64>> {
-        let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
+        let pattern =
+            self.selector(name).ok().filter(|_| self.falls_back_to(Fallback::Presence))?;
         let life = |thread: &Thread| thread.life_percent;
         let used = self.over_threads(name, life, |a, b| a + b, |_, _| false, NO_THREADS).ok()?;
         if used < BUSY_FOR_LIFE {
@@ -191,14 +192,15 @@ impl Facts {
         }
         let mut names = self.evidence().threads.iter().filter(|thread| life(thread).is_some());
         let found = names.find(|thread| pattern.is_match(&thread.name))?;
-        self.is_present(format!("{} with {used:.0}% of a CPU over its life", found.name));
+        self.found(format!("{} with {used:.0}% of a CPU over its life", found.name));
         Some(Ok(used))
     }
 
     /// While presence is asked for: the CPU over its life of the busiest matching thread, of the
     /// kernel or of programs, if it is much.
     fn busiest_life(&self, name: &str, kernel: bool) -> Option<Known<f64>> {
-        let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
+        let pattern =
+            self.selector(name).ok().filter(|_| self.falls_back_to(Fallback::Presence))?;
         let is_one = |thread: &&Thread| {
             (self.owner_of(thread) != Owner::Program) == kernel && pattern.is_match(&thread.name)
         };
@@ -210,7 +212,7 @@ impl Facts {
             return None;
         }
         self.used(&found.source);
-        self.is_present(format!("{} with {used:.0}% of a CPU over its life", found.name));
+        self.found(format!("{} with {used:.0}% of a CPU over its life", found.name));
         Some(Ok(used))
     }
 

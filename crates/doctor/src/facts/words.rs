@@ -5,7 +5,6 @@
 //! `words.txt`, and patterns name it: `<slow>` is "crawls", "takes hours" and the like.
 
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
 
 use regex::Regex;
 
@@ -69,17 +68,6 @@ fn is_text(line: &str) -> bool {
 }
 
 impl Facts {
-    /// Takes what is told where nothing was measured from now on, or no longer. A sign that holds
-    /// by it is one of words.
-    pub fn take_told(&self, on: bool) {
-        self.takes_told.store(on, Ordering::Relaxed);
-    }
-
-    /// Whether what is told is taken now.
-    pub(super) fn takes_told(&self) -> bool {
-        self.takes_told.load(Ordering::Relaxed)
-    }
-
     /// Whether one sentence of a line that no format claims matches all of this: patterns divided
     /// by ` & `, of which those with a `!` match none of it.
     pub fn tells(&self, wording: &str) -> Known<bool> {

@@ -8,7 +8,8 @@ use regex::{Captures, Regex};
 
 use super::host;
 use super::timing::Run;
-use crate::evidence::{CpuUse, Figure, Number, Table};
+use crate::evidence::{CpuUse, Number, Table};
+use crate::read::table::cpu;
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -287,29 +288,9 @@ impl<'f> Open<'f> {
     fn use_of_cpus(&mut self, part: &str, cell: &str, line: &Line<'_>, reading: &Reading<'_>) {
         let none = || CpuUse { since_boot: true, ..CpuUse::none(reading.at(line)) };
         let used = self.used.get_or_insert_with(none);
-        let slot = match part {
-            "user" | "nice" => &mut used.user,
-            "system" => &mut used.system,
-            "idle" => &mut used.idle,
-            "iowait" => &mut used.iowait,
-            "steal" => &mut used.steal,
-            _ => &mut used.interrupt,
-        };
-        *slot += number::plain(cell).unwrap_or(0.0);
-    }
-}
-
-/// A gauge of a table.
-pub(crate) fn gauge(table: &Table, name: &str) -> Option<f64> {
-    let figure = table.figures.iter().find(|figure| figure.name == name)?;
-    if let Number::Gauge(value) = figure.value { Some(value) } else { None }
-}
-
-/// Adds a gauge, which is cited where the last figure was read.
-pub(crate) fn add(table: &mut Table, name: &str, value: Option<f64>) {
-    if let Some((value, last)) = value.zip(table.figures.last()) {
-        let (name, source) = (name.to_owned(), last.source.clone());
-        table.figures.push(Figure { name, value: Number::Gauge(value), source });
+        if let Some(slot) = cpu::part(used, part) {
+            *slot += number::plain(cell).unwrap_or(0.0);
+        }
     }
 }
 
@@ -318,11 +299,9 @@ const WHOLE_PERCENT: f64 = 112.0;
 
 /// Ticks as percent.
 fn in_percent(mut used: CpuUse) -> CpuUse {
-    let CpuUse { user, system, idle, iowait, interrupt, steal, .. } = &mut used;
-    let parts = [user, system, idle, iowait, interrupt, steal];
-    let all: f64 = parts.iter().map(|part| **part).sum();
+    let all = cpu::sum(used.clone());
     if all > WHOLE_PERCENT {
-        parts.into_iter().for_each(|part| *part *= 100.0 / all);
+        cpu::parts(&mut used).into_iter().for_each(|part| *part *= 100.0 / all);
     }
     used
 }

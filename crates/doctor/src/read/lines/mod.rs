@@ -23,5 +23,5 @@ pub(crate) mod formats;
 mod host;
 mod timing;
 
-pub(crate) use engine::{FORMAT, Format, add, gauge, note, read};
+pub(crate) use engine::{FORMAT, Format, note, read};
 pub(crate) use host::{say, set};

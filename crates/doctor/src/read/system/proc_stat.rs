@@ -4,7 +4,7 @@
 //! of one host. The ticks of `/proc/stat` sum to the time that passed on all CPUs, so no clock is
 //! needed for shares; threads need one (a timestamp, `/proc/uptime`), or the ticks.
 
-use crate::evidence::{CpuUse, Evidence, Number, Table};
+use crate::evidence::{CpuUse, Evidence, Table};
 use crate::read::host::tasks::{Interval, TICKS_PER_SECOND};
 use crate::read::host::{self, tasks};
 use crate::read::text::reading::Reading;
@@ -13,20 +13,12 @@ use crate::read::text::section::Section;
 const CPU_FIGURES: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-fn figure(table: &Table, name: &str) -> Option<f64> {
-    let figure = table.figures.iter().find(|figure| figure.name == name)?;
-    match figure.value {
-        Number::Counter(value) | Number::Gauge(value) | Number::Rate(value) => Some(value),
-        Number::Text(_) => None,
-    }
-}
-
 /// Adds what only two readings show: use of the CPUs, and CPU of each thread.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let readings: Vec<&Table> =
         evidence.tables.iter().filter(|table| table.name == "proc_stat").collect();
     let ticks = |table: &Table| -> Vec<f64> {
-        CPU_FIGURES.iter().filter_map(|name| figure(table, &format!("{name}_ticks"))).collect()
+        CPU_FIGURES.iter().filter_map(|name| table.value(&format!("{name}_ticks"))).collect()
     };
     let look = tasks::look(evidence);
     let mut interval_s = None;
@@ -74,7 +66,7 @@ fn captured_interval(evidence: &Evidence) -> Option<f64> {
         .tables
         .iter()
         .filter(|table| table.name == "captured")
-        .filter_map(|table| figure(table, "begin_s"))
+        .filter_map(|table| table.value("begin_s"))
         .collect();
     match times[..] {
         [first, .., last] => Some((last - first).abs()),

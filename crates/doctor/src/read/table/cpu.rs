@@ -61,7 +61,7 @@ fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Opt
 }
 
 /// The parts that a use has.
-fn parts(used: &mut CpuUse) -> [&mut f64; 6] {
+pub(crate) fn parts(used: &mut CpuUse) -> [&mut f64; 6] {
     let CpuUse { user, system, idle, iowait, interrupt, steal, .. } = used;
     [user, system, idle, iowait, interrupt, steal]
 }

@@ -1,6 +1,6 @@
 //! Memory, interrupts, arrays and task queues of kernels.
 
-use crate::read::lines::{FORMAT, Format, add, gauge};
+use crate::read::lines::{FORMAT, Format};
 
 const KIB: f64 = 1024.0;
 
@@ -20,8 +20,8 @@ pub(crate) static SPL_SLAB: Format = Format {
     each: true,
     bare: true,
     then: Some(|slab| {
-        if gauge(slab, "size_bytes").is_none() {
-            add(slab, "size_bytes", gauge(slab, "alloc_bytes"));
+        if slab.value("size_bytes").is_none() {
+            slab.derive("size_bytes", slab.value("alloc_bytes"));
         }
     }),
     ..FORMAT
@@ -41,8 +41,8 @@ pub(crate) static SLABINFO: Format = Format {
     each: true,
     then: Some(|slab| {
         for (sum, count) in [("size_bytes", "objects"), ("alloc_bytes", "objects_active")] {
-            let bytes = gauge(slab, count).zip(gauge(slab, "object_bytes"));
-            add(slab, sum, bytes.map(|(count, bytes)| count * bytes));
+            let bytes = slab.value(count).zip(slab.value("object_bytes"));
+            slab.derive(sum, bytes.map(|(count, bytes)| count * bytes));
         }
     }),
     ..FORMAT

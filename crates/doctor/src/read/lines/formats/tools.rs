@@ -1,7 +1,7 @@
 //! Tools that count, time or show disks.
 
 use crate::evidence::{Number, Table};
-use crate::read::lines::{FORMAT, Format, add};
+use crate::read::lines::{FORMAT, Format};
 
 /// Attributes of a disk: `smartctl -A`.
 pub(crate) static SMARTCTL: Format = Format {
@@ -70,8 +70,8 @@ fn histogram(table: &mut Table) {
     let all: f64 = counts().map(|(_, count)| count).sum();
     let zeros: f64 = counts().filter(|(is_zero, _)| *is_zero).map(|(_, count)| count).sum();
     if all > 0.0 {
-        add(table, "count", Some(all));
-        add(table, "zero_percent", Some(zeros * 100.0 / all));
+        table.derive("count", Some(all));
+        table.derive("zero_percent", Some(zeros * 100.0 / all));
     }
 }
 

@@ -1,8 +1,9 @@
-//! Stacks without weights, asked the questions that are meant for profiles.
+//! What answers a question when no measurement does: stacks without weights, or what was told.
 //!
-//! A stack of `/proc/PID/stack`, a trace of the kernel's log and folded stacks of weight one show
-//! where somebody was, not how much of the CPU that took. While presence is asked for, a share is
-//! either "all" (some stack has it) or not known: presence can be proven this way, absence cannot.
+//! A stack of `/proc/PID/stack`, a trace in the kernel's log and folded stacks of weight one show
+//! where a thread was, and not how much CPU it used. With [`Fallback::Presence`] a share is
+//! therefore either all (a stack has the function) or unknown. This proves that a function is
+//! there; it never proves that it is absent.
 
 use super::locks::matches;
 use super::selector::Selector;
@@ -14,6 +15,18 @@ const MAX_NAMES: usize = 4;
 
 /// A share that is there and whose size is not known.
 const THERE: f64 = 100.0;
+
+/// What answers where nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallback {
+    /// Nothing: what was not measured is unknown.
+    #[default]
+    Nothing,
+    /// Stacks without weights, and CPU over the life of a thread.
+    Presence,
+    /// Lines that no format claims.
+    Told,
+}
 
 /// What is looked for on a stack.
 #[derive(Clone, Copy, Debug)]
@@ -29,30 +42,29 @@ pub(super) enum Sought<'a> {
 }
 
 impl Facts {
-    /// Asks for presence from now on, or for shares again; gives the functions found since.
-    pub fn ask_for_presence(&self, on: bool) -> Vec<String> {
-        let mut presence = self.presence.lock();
-        let found = std::mem::take(&mut presence.1);
-        presence.0 = on;
+    /// Sets what answers in place of a measurement from now on. Returns the functions and threads
+    /// that the last setting found.
+    pub fn fall_back_to(&self, fallback: Fallback) -> Vec<String> {
+        let (_, found) = std::mem::replace(&mut *self.fallback.lock(), (fallback, Vec::new()));
         found
     }
 
-    /// Whether presence is asked for now.
-    pub(super) fn asks_for_presence(&self) -> bool {
-        self.presence.lock().0
+    /// Whether this answers in place of a measurement now.
+    pub(super) fn falls_back_to(&self, fallback: Fallback) -> bool {
+        self.fallback.lock().0 == fallback
     }
 
-    /// Notes what was found.
-    pub(super) fn is_present(&self, name: String) {
-        let mut presence = self.presence.lock();
-        if presence.1.len() < MAX_NAMES && !presence.1.contains(&name) {
-            presence.1.push(name);
+    /// Notes a function or thread that was found.
+    pub(super) fn found(&self, name: String) {
+        let mut fallback = self.fallback.lock();
+        if fallback.1.len() < MAX_NAMES && !fallback.1.contains(&name) {
+            fallback.1.push(name);
         }
     }
 
-    /// The answer while presence is asked for; `None` while shares are.
+    /// The answer by presence; `None` where presence is no answer now.
     pub(super) fn presence_of(&self, sought: Sought<'_>) -> Option<Known<f64>> {
-        if !self.asks_for_presence() {
+        if !self.falls_back_to(Fallback::Presence) {
             return None;
         }
         let evidence = self.evidence();
@@ -66,7 +78,7 @@ impl Facts {
             if let Some(name) = hit(frames, sought) {
                 found = true;
                 self.used(source);
-                self.is_present(name);
+                self.found(name);
             }
         }
         Some(if found { Ok(THERE) } else { absent("a stack with such a function") })
