@@ -3,6 +3,7 @@
 use super::*;
 use crate::inode_number::ROOT;
 use crate::pruning::InodeLimit;
+use crate::statistics::Statistics;
 use crate::version::Versions;
 use crate::view::{Permissions, Read, Settings, View, WriteMode};
 use crate::workers::Workers;
@@ -427,4 +428,14 @@ fn what_a_path_excludes_is_read_and_never_kept() {
     let before = fixture.tier().counts().l2_refused_path;
     read("b.key", 2);
     assert_eq!((records(), fixture.tier().counts().l2_refused_path), (8, before + 4));
+}
+
+/// Every row of `ogivestats` in its order, as monitoring reads it.
+#[test]
+fn ogivestats_has_these_rows_in_this_order() {
+    let fixture = fixture();
+    let text = Statistics::new(None).ogivestats(&fixture.view, 0);
+    let rows = text.lines().skip(2).map(|line| line.split(' ').next().unwrap());
+    let names: Vec<&str> = rows.filter(|name| !name.contains("_exponential_")).collect();
+    assert_eq!(names.join("\n"), include_str!("../../tests/data/ogivestats.names").trim_end());
 }
