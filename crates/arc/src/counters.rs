@@ -4,6 +4,7 @@
 //! addition to memory that nobody else writes. A reader adds the stripes up. A sum that is taken
 //! while others count lies between the sum before and the sum after.
 
+use crate::stats::Stats;
 use crate::threads;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,65 +15,83 @@ const FIRST: usize = 64;
 /// Chunks: room for a million threads at once.
 const CHUNKS: usize = 14;
 
-/// Events, numbered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Event {
-    /// 8 places: access, kind, list.
-    Hit = 0,
-    /// 4 places: access, kind.
-    JoinedHit = 8,
-    /// 4 places: access, kind.
-    Miss = 12,
-    MruGhostHit = 16,
-    MfuGhostHit,
-    Deleted,
-    MutexMiss,
-    EvictSkip,
-    EvictParked,
-    EvictNotEnough,
-    CachedOnlyInProgress,
-    PredictivePrefetch,
-    DemandHitPredictivePrefetch,
-    DemandIohitPredictivePrefetch,
-    Locks,
-    LockWaits,
-    LockWaitNs,
-    EvictCalls,
-    EvictNs,
-    EvictBytes,
-    GhostsForgotten,
-    Inserts,
-    InsertBytes,
-    Loads,
-    LoadNs,
-    LoadErrors,
-    LoadPanics,
-    LoadsAbandoned,
-    LoadsDoomed,
-    NotesLost,
-    JoinedWaits,
-    JoinedWaitNs,
-    Invalidations,
-    Demotions,
-    Oversize,
-    ReclaimCalls,
-    ReclaimBytes,
-    PruneRequests,
-    PruneExamined,
-    PruneFreedBytes,
-    PruneFreedObjects,
-    PruneHeld,
-    PruneBackedOff,
-    PruneBusy,
-    RefereeRequests,
-    RefereeBusy,
-    RefereeSpared,
-    WindowAdmitted,
-    WindowDemoted,
-    SecondChances,
-    GhostsTooLate,
-    Count,
+macro_rules! events {
+    ($first:ident $statistic:ident $($event:ident $statistics:ident)+) => {
+        /// Events, numbered.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub(crate) enum Event {
+            /// 8 places: access, kind, list.
+            Hit = 0,
+            /// 4 places: access, kind.
+            JoinedHit = 8,
+            /// 4 places: access, kind.
+            Miss = 12,
+            $first = 16,
+            $($event,)+
+            Count,
+        }
+
+        impl Counters {
+            /// Fills in the statistics that are sums of one event.
+            pub(crate) fn read(&self, stats: &mut Stats) {
+                stats.$statistic = self.sum(Event::$first);
+                $(stats.$statistics = self.sum(Event::$event);)+
+            }
+        }
+    };
+}
+
+// Each event, and the statistic that counts it.
+events! {
+    MruGhostHit mru_ghost_hits
+    MfuGhostHit mfu_ghost_hits
+    Deleted deleted
+    MutexMiss mutex_miss
+    EvictSkip evict_skip
+    EvictParked evict_parked
+    EvictNotEnough evict_not_enough
+    CachedOnlyInProgress cached_only_in_progress
+    PredictivePrefetch predictive_prefetch
+    DemandHitPredictivePrefetch demand_hit_predictive_prefetch
+    DemandIohitPredictivePrefetch demand_iohit_predictive_prefetch
+    Locks locks
+    LockWaits lock_waits
+    LockWaitNs lock_wait_ns
+    EvictCalls evict_calls
+    EvictNs evict_ns
+    EvictBytes evict_bytes
+    GhostsForgotten ghosts_forgotten
+    Inserts inserts
+    InsertBytes insert_bytes
+    Loads loads
+    LoadNs load_ns
+    LoadErrors load_errors
+    LoadPanics load_panics
+    LoadsAbandoned loads_abandoned
+    LoadsDoomed loads_doomed
+    NotesLost notes_lost
+    JoinedWaits joined_waits
+    JoinedWaitNs joined_wait_ns
+    Invalidations invalidations
+    Demotions demotions
+    Oversize oversize
+    ReclaimCalls reclaim_calls
+    ReclaimBytes reclaim_bytes
+    PruneRequests arc_prune
+    PruneExamined prune_examined
+    PruneFreedBytes prune_freed_bytes
+    PruneFreedObjects prune_freed_objects
+    PruneHeld prune_held
+    PruneBackedOff prune_backed_off
+    PruneBusy prune_busy
+    RefereeRequests referee_requests
+    RefereeBusy referee_busy
+    RefereeSpared referee_spared
+    WindowAdmitted window_admitted
+    WindowDemoted window_demoted
+    SecondChances second_chances
+    GhostsTooLate ghosts_too_late
 }
 
 const EVENTS: usize = Event::Count as usize;

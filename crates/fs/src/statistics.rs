@@ -1,10 +1,9 @@
 //! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own.
 
-use crate::counters::Counts;
 use crate::latency::Latency;
 use crate::view::View;
 use ogive_arc::Stats;
-use ogive_kstat::{Entry, Kstat, Rows, Value, arcstats, exponential, named, tables};
+use ogive_kstat::{Rows, arcstats, exponential, tables};
 use ogive_origin::Origin;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -117,12 +116,11 @@ impl Statistics {
 
     /// What arcstats has no row for. `control_bytes` are what open control files take.
     pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>, control_bytes: u64) -> String {
-        let mut kstat = Kstat::new("ogive", "ogivestats");
-        kstat.crtime_ns = self.created_ns;
-        kstat.snaptime_ns = monotonic_ns();
-        let own = |name: &str| arcstats::ARCSTATS.fields.iter().all(|field| field.name != name);
-        let mut push = |name: &str, value: u64| {
-            kstat.entries.push(Entry { name: name.to_owned(), value: Value::U64(value) });
+        let mut rows = tables::OGIVESTATS.listing(self.created_ns, monotonic_ns());
+        let own = |name: &str| arcstats::ARCSTATS.field(name).is_none();
+        let mut set = |name: &str, value: u64| {
+            let known = rows.set(name, value);
+            debug_assert!(known.is_ok(), "{name} has no row in `ogive-stats`");
         };
         let mut stats: Stats = view.cache.stats();
         // Whoever asks for inodes to be let go of, memory or the table's limit, it counts alike.
@@ -131,64 +129,30 @@ impl Statistics {
         stats.prune_freed_objects += pruned.freed_objects;
         stats.prune_freed_bytes += pruned.freed_bytes;
         stats.prune_held += pruned.held;
-        stats.fields().filter(|(name, _)| own(name)).for_each(|(name, value)| push(name, value));
-        let Counts {
-            read_requests,
-            read_bytes,
-            origin_reads,
-            origin_bytes,
-            write_requests,
-            written_bytes,
-            stream_hits: _,
-            stream_misses: _,
-            streams_max: _,
-            prefetch_issued: _,
-            prefetch_active: _,
-            handed_over,
-            second_level_bytes,
-            ring_answered,
-            ring_waited,
-            ring_queued,
-            ring_nudged,
-            passthrough_opens,
-            passthrough_refused,
-            panics,
-        } = view.counters.counts();
-        push("read_requests", read_requests);
-        push("read_bytes", read_bytes);
-        push("origin_reads", origin_reads);
-        push("origin_bytes", origin_bytes);
-        latencies(&view.counters.origin_latency, &mut push);
-        push("write_requests", write_requests);
-        push("written_bytes", written_bytes);
-        push("handed_over", handed_over);
-        push("ring_answered", ring_answered);
-        push("ring_waited", ring_waited);
-        push("ring_queued", ring_queued);
-        push("ring_nudged", ring_nudged);
-        push("passthrough_opens", passthrough_opens);
-        push("passthrough_refused", passthrough_refused);
-        let standing = view.origin.standing();
-        push("source_gone", u64::from(standing.gone.is_some()));
-        push("source_losses", standing.losses);
-        view.origin.counters(&mut push);
-        push("names_held_bytes", view.held_names.bytes());
-        push("control_held_bytes", control_bytes);
-        push("inodes", view.inodes.len() as u64);
-        push("inodes_forgotten", view.inodes.forgotten());
-        push("inode_limit", view.inode_limit.limit());
+        stats.fields().filter(|(name, _)| own(name)).for_each(|(name, value)| set(name, value));
         let workers = view.workers.statistics();
-        push("panics", panics + workers.panics);
-        workers.fields().for_each(|(name, value)| push(name, value));
+        let mut counts = view.counters.counts();
+        counts.panics += workers.panics;
+        counts.fields().chain(workers.fields()).for_each(|(name, value)| set(name, value));
+        latencies(&view.counters.origin_latency, &mut set);
+        let standing = view.origin.standing();
+        set("source_gone", u64::from(standing.gone.is_some()));
+        set("source_losses", standing.losses);
+        view.origin.counters(&mut set);
+        set("names_held_bytes", view.held_names.bytes());
+        set("control_held_bytes", control_bytes);
+        set("inodes", view.inodes.len() as u64);
+        set("inodes_forgotten", view.inodes.forgotten());
+        set("inode_limit", view.inode_limit.limit());
         if let Some(second_level) = &view.second_level {
-            push("l2_bytes", second_level_bytes);
+            set("l2_bytes", counts.second_level_bytes);
             second_level.own(&mut |name, value| {
                 if own(name) {
-                    push(name, value);
+                    set(name, value);
                 }
             });
         }
-        named::write(&kstat)
+        rows.to_text()
     }
 
     /// What tells this mount of memory pressure, one source a line.

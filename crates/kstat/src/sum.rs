@@ -42,9 +42,7 @@ pub fn rows(table: &'static Table, kstats: &[Kstat]) -> Rows {
         let values = || kstats.iter().map(|kstat| number(kstat, field.name));
         let value = if field.unit == Unit::Flag || LARGEST.contains(&field.name) {
             values().max().unwrap_or(0)
-        } else if matches!(field.unit, Unit::Fraction32 | Unit::Percent)
-            || AVERAGES.contains(&field.name)
-        {
+        } else if field.unit == Unit::Fraction32 || AVERAGES.contains(&field.name) {
             weighted(kstats, field.name)
         } else {
             // What does not fit any more stays at the end of its range.

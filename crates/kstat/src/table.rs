@@ -9,79 +9,14 @@ use thiserror::Error;
 
 use crate::kstat::{Entry, Kstat, Value};
 use crate::named;
+pub use ogive_stats::{Field, Kind, Unit};
 
-/// What the number in a field counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Events or things, one each.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// A fraction scaled so that 2³² is one.
-    Fraction32,
-    /// A percentage.
-    Percent,
-    /// 0 or 1.
-    Flag,
-}
-
-/// Whether a field only grows (take differences) or is a level (take as it is).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Grows from the creation of the kstat on.
-    Counter,
-    /// The state at the time of reading.
-    Gauge,
-}
-
-/// One row of a [`Table`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
-    /// OpenZFS's name.
-    pub name: &'static str,
-    /// kstat data type code: 4 (unsigned 64 bits) or 3 (signed).
-    pub type_code: u8,
-    /// Counter or gauge.
-    pub kind: Kind,
-    /// Unit of the value.
-    pub unit: Unit,
-    /// One line on what it says.
-    pub doc: &'static str,
-}
-
-impl Field {
-    /// A counter of events.
-    pub const fn counter(name: &'static str, doc: &'static str) -> Self {
-        Self { name, type_code: 4, kind: Kind::Counter, unit: Unit::Count, doc }
-    }
-
-    /// A counter of bytes.
-    pub const fn byte_counter(name: &'static str, doc: &'static str) -> Self {
-        Self { unit: Unit::Bytes, ..Self::counter(name, doc) }
-    }
-
-    /// A level in the given unit.
-    pub const fn gauge(name: &'static str, unit: Unit, doc: &'static str) -> Self {
-        Self { name, type_code: 4, kind: Kind::Gauge, unit, doc }
-    }
-
-    /// A level in bytes.
-    pub const fn bytes(name: &'static str, doc: &'static str) -> Self {
-        Self::gauge(name, Unit::Bytes, doc)
-    }
-
-    /// A level in bytes that can be negative.
-    pub const fn signed_bytes(name: &'static str, doc: &'static str) -> Self {
-        Self { type_code: 3, ..Self::bytes(name, doc) }
-    }
-
-    /// `value` with this field's type, at the nearest end of its range if it does not fit.
-    fn typed(&self, value: i128) -> Value {
-        if self.type_code == 3 {
-            Value::I64(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
-        } else {
-            Value::U64(value.clamp(0, u64::MAX.into()) as u64)
-        }
+/// `value` with a field's type, at the nearest end of its range if it does not fit.
+fn typed(field: &Field, value: i128) -> Value {
+    if field.type_code == 3 {
+        Value::I64(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    } else {
+        Value::U64(value.clamp(0, u64::MAX.into()) as u64)
     }
 }
 
@@ -108,6 +43,11 @@ impl Table {
     /// The declaration of the row `name`.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// A filling without a row.
+    pub fn listing(&'static self, crtime_ns: i64, snaptime_ns: i64) -> Listing {
+        Listing { table: self, crtime_ns, snaptime_ns, entries: Vec::new() }
     }
 
     /// An empty filling: every row zero.
@@ -170,7 +110,7 @@ impl Rows {
 
     /// Adds a row behind the table's own, where old and new tools tolerate it.
     pub fn append(&mut self, field: &Field, value: impl Into<i128>) {
-        let value = field.typed(value.into());
+        let value = typed(field, value.into());
         self.appended.push(Entry { name: field.name.to_owned(), value });
     }
 
@@ -183,7 +123,7 @@ impl Rows {
         kstat.snaptime_ns = self.snaptime_ns;
         let own = self.table.fields.iter().zip(&self.values).map(|(field, &value)| Entry {
             name: field.name.to_owned(),
-            value: field.typed(value),
+            value: typed(field, value),
         });
         kstat.entries = own.chain(self.appended.iter().cloned()).collect();
         kstat
@@ -192,5 +132,44 @@ impl Rows {
     /// The Linux text of the kstat.
     pub fn to_text(&self) -> String {
         named::write(&self.to_kstat())
+    }
+}
+
+/// A filling of a [`Table`] that has only the rows somebody set, in the table's order. A row that
+/// stands for all names with its beginning ([`Field::is_prefix`]) can be set many times.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    table: &'static Table,
+    crtime_ns: i64,
+    snaptime_ns: i64,
+    /// By position in the table.
+    entries: Vec<(usize, Entry)>,
+}
+
+impl Listing {
+    /// Sets one row.
+    ///
+    /// # Errors
+    /// [`UnknownField`] if the table has no such row. The row stands behind all others then, so that
+    /// nothing counted is lost.
+    pub fn set(&mut self, name: &str, value: u64) -> Result<(), UnknownField> {
+        let begins = |field: &Field| field.is_prefix() && name.starts_with(field.name);
+        let position =
+            self.table.position(name).or_else(|| self.table.fields.iter().position(begins));
+        let entry = Entry { name: name.to_owned(), value: Value::U64(value) };
+        self.entries.push((position.unwrap_or(usize::MAX), entry));
+        position
+            .map(drop)
+            .ok_or_else(|| UnknownField { table: self.table.name, name: name.to_owned() })
+    }
+
+    /// The Linux text of the kstat.
+    pub fn to_text(mut self) -> String {
+        self.entries.sort_by_key(|(position, _)| *position);
+        let mut kstat = Kstat::new(self.table.module, self.table.name);
+        kstat.crtime_ns = self.crtime_ns;
+        kstat.snaptime_ns = self.snaptime_ns;
+        kstat.entries = self.entries.into_iter().map(|(_, entry)| entry).collect();
+        named::write(&kstat)
     }
 }

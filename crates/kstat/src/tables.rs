@@ -7,7 +7,7 @@
 
 use crate::kstat::{Entry, Value};
 use crate::named;
-use crate::table::{Field, Rows, Table, Unit};
+use crate::table::{Field, Rows, Table};
 
 /// Every table of this module but `arcstats`, which stands in [`crate::arcstats`].
 pub static COMPANIONS: [&Table; 6] =
@@ -48,21 +48,12 @@ pub fn dataset(name: &str, rows: &Rows) -> String {
 }
 
 /// `zfetchstats`: the stream prefetcher (`module/zfs/dmu_zfetch.c`, OpenZFS 2.4).
-pub static ZFETCHSTATS: Table = Table {
-    module: "zfs",
-    name: "zfetchstats",
-    kid: 10,
-    fields: &[
-        Field::counter("hits", "Accesses that continued a stream"),
-        Field::counter("future", "Accesses ahead of a stream, within its reach"),
-        Field::counter("stride", "Accesses ahead of a stream, at a stride"),
-        Field::counter("past", "Accesses behind a stream"),
-        Field::counter("misses", "Accesses that belonged to no stream"),
-        Field::counter("max_streams", "Streams not begun because the object had too many"),
-        Field::counter("io_issued", "Prefetch reads begun"),
-        Field::gauge("io_active", Unit::Count, "Prefetch reads under way"),
-    ],
-};
+pub static ZFETCHSTATS: Table =
+    Table { module: "zfs", name: "zfetchstats", kid: 10, fields: ogive_stats::ZFETCHSTATS };
+
+/// `ogivestats`: what `arcstats` has no row for. Not a file of OpenZFS's.
+pub static OGIVESTATS: Table =
+    Table { module: "ogive", name: "ogivestats", kid: 0, fields: ogive_stats::OGIVESTATS };
 
 /// `dmu_tx`: delays of ZFS transactions (`module/zfs/dmu_tx.c`).
 pub static DMU_TX: Table = Table {
@@ -135,8 +126,8 @@ pub static XUIO_STATS: Table = Table {
     name: "xuio_stats",
     kid: 9,
     fields: &[
-        Field::gauge("onloan_read_buf", Unit::Count, "Buffers lent for reads"),
-        Field::gauge("onloan_write_buf", Unit::Count, "Buffers lent for writes"),
+        Field::level("onloan_read_buf", "Buffers lent for reads"),
+        Field::level("onloan_write_buf", "Buffers lent for writes"),
         Field::counter("read_buf_copied", "Reads whose buffer was copied"),
         Field::counter("read_buf_nocopy", "Reads whose buffer was lent"),
         Field::counter("write_buf_copied", "Writes whose buffer was copied"),

@@ -28,7 +28,7 @@ impl<K, V> Cache<K, V> {
         let sums = self.sums();
         let mut stats = Stats::default();
         accesses(&mut stats, core);
-        events(&mut stats, core);
+        core.counters.read(&mut stats);
         let (balance, need_free_bytes) = {
             let ledger = core.ledger();
             (ledger.balance.clone(), ledger.need_free_bytes)
@@ -102,58 +102,6 @@ fn accesses<K, V>(stats: &mut Stats, core: &Core<K, V>) {
             stats.mfu_hits += hits(access, kind, List::Mfu);
         }
     }
-}
-
-fn events<K, V>(stats: &mut Stats, core: &Core<K, V>) {
-    let sum = |event| core.counters.sum(event);
-    stats.mru_ghost_hits = sum(Event::MruGhostHit);
-    stats.mfu_ghost_hits = sum(Event::MfuGhostHit);
-    stats.deleted = sum(Event::Deleted);
-    stats.mutex_miss = sum(Event::MutexMiss);
-    stats.evict_skip = sum(Event::EvictSkip);
-    stats.evict_parked = sum(Event::EvictParked);
-    stats.notes_lost = sum(Event::NotesLost);
-    stats.locks = sum(Event::Locks);
-    stats.evict_not_enough = sum(Event::EvictNotEnough);
-    stats.arc_prune = sum(Event::PruneRequests);
-    stats.predictive_prefetch = sum(Event::PredictivePrefetch);
-    stats.demand_hit_predictive_prefetch = sum(Event::DemandHitPredictivePrefetch);
-    stats.demand_iohit_predictive_prefetch = sum(Event::DemandIohitPredictivePrefetch);
-    stats.cached_only_in_progress = sum(Event::CachedOnlyInProgress);
-    stats.inserts = sum(Event::Inserts);
-    stats.insert_bytes = sum(Event::InsertBytes);
-    stats.lock_waits = sum(Event::LockWaits);
-    stats.lock_wait_ns = sum(Event::LockWaitNs);
-    stats.evict_calls = sum(Event::EvictCalls);
-    stats.evict_ns = sum(Event::EvictNs);
-    stats.evict_bytes = sum(Event::EvictBytes);
-    stats.ghosts_forgotten = sum(Event::GhostsForgotten);
-    stats.loads = sum(Event::Loads);
-    stats.load_ns = sum(Event::LoadNs);
-    stats.load_errors = sum(Event::LoadErrors);
-    stats.load_panics = sum(Event::LoadPanics);
-    stats.loads_abandoned = sum(Event::LoadsAbandoned);
-    stats.loads_doomed = sum(Event::LoadsDoomed);
-    stats.joined_waits = sum(Event::JoinedWaits);
-    stats.joined_wait_ns = sum(Event::JoinedWaitNs);
-    stats.invalidations = sum(Event::Invalidations);
-    stats.demotions = sum(Event::Demotions);
-    stats.oversize = sum(Event::Oversize);
-    stats.reclaim_calls = sum(Event::ReclaimCalls);
-    stats.reclaim_bytes = sum(Event::ReclaimBytes);
-    stats.prune_examined = sum(Event::PruneExamined);
-    stats.prune_freed_bytes = sum(Event::PruneFreedBytes);
-    stats.prune_freed_objects = sum(Event::PruneFreedObjects);
-    stats.prune_held = sum(Event::PruneHeld);
-    stats.prune_backed_off = sum(Event::PruneBackedOff);
-    stats.prune_busy = sum(Event::PruneBusy);
-    stats.referee_requests = sum(Event::RefereeRequests);
-    stats.referee_busy = sum(Event::RefereeBusy);
-    stats.referee_spared = sum(Event::RefereeSpared);
-    stats.window_admitted = sum(Event::WindowAdmitted);
-    stats.window_demoted = sum(Event::WindowDemoted);
-    stats.second_chances = sum(Event::SecondChances);
-    stats.ghosts_too_late = sum(Event::GhostsTooLate);
 }
 
 fn referees<K, V>(stats: &mut Stats, core: &Core<K, V>) {

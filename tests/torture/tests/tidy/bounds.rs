@@ -98,7 +98,7 @@ fn row(cells: &[&str], sources: &Sources) -> Vec<String> {
     }
     for counter in quoted(counters) {
         // Or by a macro that makes a name of each of its lines.
-        let is_told = [format!("\"{counter}\""), format!("\n    {counter}\n")];
+        let is_told = [format!("\"{counter}\""), format!(" {counter} \""), format!(" {counter}\n")];
         if !is_told.iter().any(|told| is_anywhere(told)) {
             faults.push(format!("{what}: there is no counter {counter}"));
         }

@@ -10,6 +10,7 @@ mod arrows;
 mod bounds;
 mod modules;
 mod rules;
+mod statistics;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -304,6 +305,12 @@ fn what_grows_has_a_bound() {
     let sources = sources();
     let sources = bounds::Sources::of(&sources, &rules::test_files(&sources));
     none(&bounds::faults(table, &sources));
+}
+
+#[test]
+fn every_statistic_is_a_row() {
+    let table = std::fs::read_to_string(root().join("crates/stats/src/table.rs")).unwrap();
+    none(&statistics::faults(&table, &sources()));
 }
 
 #[test]
