@@ -1,16 +1,17 @@
 //! Which row of which kstat is told under which name.
 //!
-//! The table (`table.rs`) is the whole of it: a family is told of every mount that has its rows,
-//! and rows of a second level only where there is one. A family's samples stand together, as both
-//! formats want it, so it is the outer loop and the mounts are the inner one.
+//! The table in `ogive-stats` is the whole of it: a row names its family. Rows of a second level
+//! are told only where there is one. A family's samples stand together, as every format wants it,
+//! so families are the outer loop and mounts the inner one.
 
 pub mod openzfs;
-mod table;
+
+use std::sync::LazyLock;
 
 use ogive_kstat::{Kstat, exponential};
+use ogive_stats::{Field, Unit};
 
 use crate::exposition::{self, Exponential, Exposition, Kind, Label};
-use table::FAMILIES;
 
 /// What is known of a mount at a moment.
 #[derive(Debug)]
@@ -33,32 +34,42 @@ enum From {
     Ogivestats,
 }
 
-/// What becomes of a row's number.
-#[derive(Debug, Clone, Copy)]
-enum Scale {
-    One,
-    /// Nanoseconds are told in seconds.
-    Nanoseconds,
-    /// 2³² is told as 1.
-    Fraction32,
-    /// 1 if it is this number, or else 0.
-    Is(i128),
-}
-
-#[derive(Debug)]
-struct Row {
-    from: From,
-    name: &'static str,
-    scale: Scale,
-    labels: &'static [Label<'static>],
-}
-
-#[derive(Debug)]
+/// A family: its name, its meaning and its rows.
 struct Family {
     name: &'static str,
-    kind: Kind,
     help: &'static str,
-    rows: &'static [Row],
+    rows: Vec<(From, &'static Field)>,
+}
+
+/// The families in their order, each with the rows that name it.
+static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let files = [
+        (From::Arcstats, ogive_stats::ARCSTATS),
+        (From::Zfetchstats, ogive_stats::ZFETCHSTATS),
+        (From::Ogivestats, ogive_stats::OGIVESTATS),
+    ];
+    let rows =
+        || files.into_iter().flat_map(|(from, file)| file.iter().map(move |row| (from, row)));
+    let family = |&(name, help)| Family {
+        name,
+        help,
+        rows: rows().filter(|(_, row)| row.family == Some(name)).collect(),
+    };
+    ogive_stats::FAMILIES.iter().map(family).collect()
+});
+
+impl Family {
+    /// All rows have the kind of the first.
+    fn kind(&self) -> Kind {
+        self.rows.first().map_or(Kind::Gauge, |(_, row)| kind_of(row))
+    }
+}
+
+fn kind_of(row: &Field) -> Kind {
+    match row.kind {
+        ogive_stats::Kind::Counter => Kind::Counter,
+        ogive_stats::Kind::Gauge => Kind::Gauge,
+    }
 }
 
 /// Rows of `ogivestats` with the distribution of how long a read of the source took begin so; the
@@ -67,16 +78,14 @@ const WITHIN: &str = "origin_reads_within_us_";
 
 /// Tells everything of some mounts.
 pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
-    for family in FAMILIES {
-        if mounts.iter().any(|figures| family.rows.iter().any(|row| figures.has(row))) {
-            let samples = exposition.family(family.name, family.kind, family.help);
-            for (figures, row) in
-                mounts.iter().flat_map(|f| family.rows.iter().map(move |r| (f, r)))
+    for family in FAMILIES.iter() {
+        if mounts.iter().any(|figures| family.rows.iter().any(|(_, row)| figures.has(row))) {
+            let samples = exposition.family(family.name, family.kind(), family.help);
+            for (figures, (from, row)) in
+                mounts.iter().flat_map(|f| family.rows.iter().map(move |row| (f, row)))
             {
-                let Some(number) = figures.number(row) else { continue };
-                let mut labels = vec![("mount", figures.mount.as_str())];
-                labels.extend_from_slice(row.labels);
-                sample(samples, &labels, row.scale, number);
+                let Some(number) = figures.number(*from, row) else { continue };
+                sample(samples, &[("mount", &figures.mount)], row, number);
             }
         }
     }
@@ -92,13 +101,20 @@ pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
     }
 }
 
-/// Adds a row's number as its scale wants it.
-fn sample(samples: &mut exposition::Family, labels: &[Label<'_>], scale: Scale, number: i128) {
-    match scale {
-        Scale::One => samples.sample(labels, number),
-        Scale::Nanoseconds => samples.sample(labels, number as f64 / 1e9),
-        Scale::Fraction32 => samples.sample(labels, number as f64 / 2_f64.powi(32)),
-        Scale::Is(this) => samples.sample(labels, i32::from(number == this)),
+/// Adds a row's number in the base unit, with the row's own labels behind `labels`.
+fn sample(samples: &mut exposition::Family, labels: &[Label<'_>], row: &Field, number: i128) {
+    let mut labels = [labels, row.labels].concat();
+    match row.unit {
+        Unit::Count | Unit::Bytes | Unit::Flag => samples.sample(&labels, number),
+        Unit::Nanoseconds => samples.sample(&labels, number as f64 / 1e9),
+        Unit::Fraction32 => samples.sample(&labels, number as f64 / 2_f64.powi(32)),
+        Unit::Rule => {
+            for (rule, name) in (0..).zip(ogive_stats::RULES) {
+                labels.push(("rule", name));
+                samples.sample(&labels, i32::from(number == rule));
+                labels.pop();
+            }
+        }
     }
 }
 
@@ -112,13 +128,13 @@ impl Figures {
     }
 
     /// Whether a row is to be told: one of a second level only where there is one.
-    fn has(&self, row: &Row) -> bool {
+    fn has(&self, row: &Field) -> bool {
         let integer = |name| self.arcstats.get(name).and_then(ogive_kstat::Value::as_integer);
         !row.name.starts_with("l2_") || integer("l2_ndev").is_some_and(|devices| devices > 0)
     }
 
-    fn number(&self, row: &Row) -> Option<i128> {
-        self.has(row).then(|| self.kstat(row.from).get(row.name)?.as_integer())?
+    fn number(&self, from: From, row: &Field) -> Option<i128> {
+        self.has(row).then(|| self.kstat(from).get(row.name)?.as_integer())?
     }
 
     /// Upper bounds in seconds and how many were within each, the last of them all; and the sum.
@@ -166,37 +182,12 @@ impl Figures {
     }
 }
 
-impl Row {
-    const fn new(
-        from: From,
-        name: &'static str,
-        scale: Scale,
-        labels: &'static [Label<'static>],
-    ) -> Self {
-        Self { from, name, scale, labels }
-    }
-
-    /// A row that is told as it is, without a label.
-    const fn plain(from: From, name: &'static str) -> Self {
-        Self::new(from, name, Scale::One, &[])
-    }
-}
-
-const fn counter(name: &'static str, help: &'static str, rows: &'static [Row]) -> Family {
-    Family { name, kind: Kind::Counter, help, rows }
-}
-
-const fn gauge(name: &'static str, help: &'static str, rows: &'static [Row]) -> Family {
-    Family { name, kind: Kind::Gauge, help, rows }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
     use crate::Format;
     use ogive_kstat::{Entry, Value, arcstats::ARCSTATS, tables::ZFETCHSTATS};
-    use std::collections::HashSet;
 
     fn figures(mount: &str, set: &[(&str, u64)]) -> Figures {
         let mut arcstats = ARCSTATS.rows(0, 0);
@@ -280,21 +271,6 @@ mod tests {
         assert_eq!(figures("/a", &set[..1]).exponential(), None);
         let nothing = figures("/a", &[("origin_reads", 0)]).exponential().unwrap();
         assert_eq!((nothing.zero_count, nothing.counts), (0, vec![]));
-    }
-
-    #[test]
-    fn names_are_unique_and_every_row_of_arcstats_is_one() {
-        let names: HashSet<_> = FAMILIES.iter().map(|family| family.name).collect();
-        assert_eq!(names.len(), FAMILIES.len());
-        for row in FAMILIES.iter().flat_map(|family| family.rows) {
-            let known = match row.from {
-                From::Arcstats => ARCSTATS.field(row.name).is_some(),
-                From::Zfetchstats => ZFETCHSTATS.field(row.name).is_some(),
-                // Whether the mount has these is tested on a mount.
-                From::Ogivestats => ARCSTATS.field(row.name).is_none(),
-            };
-            assert!(known, "{}", row.name);
-        }
     }
 
     #[test]

@@ -4,11 +4,10 @@
 //! for `ogive_` in the name, and there is no label `mount`. Its intent log, its cache of dbufs, its
 //! pools and data sets have families derived from the names of their rows.
 
-use ogive_kstat::table::{Field, Kind as RowKind, Unit};
 use ogive_kstat::{Kstat, tables};
+use ogive_stats::{Field, Unit};
 
-use super::table::FAMILIES;
-use super::{From, Row, sample};
+use super::{FAMILIES, From, kind_of, sample};
 use crate::exposition::{Exposition, Kind, Label};
 
 /// What is known of the OpenZFS of a host at a moment.
@@ -50,16 +49,16 @@ const DBUFSTATS: [Field; 7] = [
 
 /// Tells everything of a host's OpenZFS.
 pub fn tell(exposition: &mut Exposition, zfs: &OpenZfs) {
-    for family in FAMILIES {
-        let rows: Vec<(&Row, i128)> =
-            family.rows.iter().filter_map(|row| Some((row, zfs.number(row)?))).collect();
+    for family in FAMILIES.iter() {
+        let known = |(from, row): &(From, &'static Field)| Some((*row, zfs.number(*from, row)?));
+        let rows: Vec<(&Field, i128)> = family.rows.iter().filter_map(known).collect();
         if rows.is_empty() {
             continue;
         }
         let name = family.name.replacen("ogive_", "openzfs_", 1);
-        let samples = exposition.family(&name, family.kind, family.help);
+        let samples = exposition.family(&name, family.kind(), family.help);
         for (row, number) in rows {
-            sample(samples, row.labels, row.scale, number);
+            sample(samples, &[], row, number);
         }
     }
     for (part, fields, kstat) in
@@ -109,13 +108,9 @@ fn tell_field(
     if known.is_empty() {
         return;
     }
-    let kind = match field.kind {
-        RowKind::Counter => Kind::Counter,
-        RowKind::Gauge => Kind::Gauge,
-    };
     // What a mount's own row is like, stands behind a semicolon.
     let help = field.doc.split(';').next().unwrap_or(field.doc);
-    let samples = exposition.family(&name_of(part, field), kind, help);
+    let samples = exposition.family(&name_of(part, field), kind_of(field), help);
     for (labels, number) in known {
         samples.sample(labels, number);
     }
@@ -129,8 +124,8 @@ fn name_of(part: &str, field: &Field) -> String {
 }
 
 impl OpenZfs {
-    fn number(&self, row: &Row) -> Option<i128> {
-        let kstat = match row.from {
+    fn number(&self, from: From, row: &Field) -> Option<i128> {
+        let kstat = match from {
             From::Arcstats => &self.arcstats,
             From::Zfetchstats => self.zfetchstats.as_ref()?,
             From::Ogivestats => return None,
