@@ -1,80 +1,38 @@
 //! Counters of a cache, out of arcstats and ogivestats, and the series made of two looks at them.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use hashbrown::HashMap;
 use ogive_kstat::Kstat;
+use ogive_stats::{Field, Kind};
 
 use super::Step;
 use super::percentiles::{self, Within};
 
-/// Series that are rates a second: the sum of these counters.
-const RATES: [(&str, &[&str]); 33] = [
-    ("demand_data_hits", &["demand_data_hits", "demand_data_iohits"]),
-    ("demand_data_misses", &["demand_data_misses"]),
-    ("demand_metadata_hits", &["demand_metadata_hits", "demand_metadata_iohits"]),
-    ("demand_metadata_misses", &["demand_metadata_misses"]),
-    (
-        "prefetch_hits",
-        &[
-            "prefetch_data_hits",
-            "prefetch_data_iohits",
-            "prefetch_metadata_hits",
-            "prefetch_metadata_iohits",
-        ],
-    ),
-    ("prefetch_misses", &["prefetch_data_misses", "prefetch_metadata_misses"]),
-    ("mru_hits", &["mru_hits"]),
-    ("mfu_hits", &["mfu_hits"]),
-    ("mru_ghost_hits", &["mru_ghost_hits"]),
-    ("mfu_ghost_hits", &["mfu_ghost_hits"]),
-    ("evict_bytes", &["evict_bytes"]),
-    ("deleted", &["deleted"]),
-    ("reclaim_bytes", &["reclaim_bytes"]),
-    ("reclaim_calls", &["reclaim_calls"]),
-    ("prunes", &["arc_prune"]),
-    ("prune_examined", &["prune_examined"]),
-    ("prune_freed", &["prune_freed_objects"]),
-    ("evict_skips", &["evict_skip"]),
-    ("mutex_misses", &["mutex_miss"]),
-    ("origin_reads", &["origin_reads"]),
-    ("origin_bytes", &["origin_bytes"]),
-    ("read_requests", &["read_requests"]),
-    ("read_bytes", &["read_bytes"]),
-    ("written_bytes", &["written_bytes"]),
-    ("joined_waits", &["joined_waits"]),
-    ("second_chances", &["second_chances"]),
-    ("rule_changes", &["rule_changes"]),
-    ("load_errors", &["load_errors"]),
-    ("l2_hits", &["l2_hits"]),
-    ("l2_misses", &["l2_misses"]),
-    ("l2_read_bytes", &["l2_read_bytes"]),
-    ("l2_write_bytes", &["l2_write_bytes"]),
-    ("l2_errors", &["l2_io_error", "l2_cksum_bad", "l2_writes_error"]),
-];
+/// Every charted statistic, once for each file that has it.
+fn charted() -> impl Iterator<Item = (&'static str, &'static Field)> {
+    let files = [ogive_stats::ARCSTATS, ogive_stats::OGIVESTATS];
+    files.into_iter().flatten().filter_map(|field| Some((field.series?, field)))
+}
+
+/// Series that are rates a second: each the sum of these counters.
+static RATES: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    let mut rates: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (series, field) in charted().filter(|(_, field)| field.kind == Kind::Counter) {
+        match rates.iter_mut().find(|(known, _)| *known == series) {
+            Some((_, names)) => names.push(field.name),
+            None => rates.push((series, vec![field.name])),
+        }
+    }
+    rates
+});
 
 /// Series that are the counter itself.
-const LEVELS: [(&str, &str); 19] = [
-    ("size", "size"),
-    ("target", "c"),
-    ("target_max", "c_max"),
-    ("target_min", "c_min"),
-    ("mru_bytes", "mru_size"),
-    ("mfu_bytes", "mfu_size"),
-    ("anon_bytes", "anon_size"),
-    ("uncached_bytes", "uncached_size"),
-    ("mru_ghost_bytes", "mru_ghost_size"),
-    ("mfu_ghost_bytes", "mfu_ghost_size"),
-    ("header_bytes", "hdr_size"),
-    ("window_bytes", "window_size"),
-    ("metadata_bytes", "arc_meta_used"),
-    ("rule_data", "rule_data"),
-    ("rule_metadata", "rule_metadata"),
-    ("inodes", "inodes"),
-    ("source_gone", "source_gone"),
-    ("l2_bytes", "l2_asize"),
-    ("l2_uncompressed_bytes", "l2_size"),
-];
+fn levels() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let levels = charted().filter(|(_, field)| field.kind == Kind::Gauge);
+    levels.map(|(series, field)| (series, field.name))
+}
 
 /// The counter that a series is a rate of, if it is of one alone or nearly so: what is only beside it
 /// in the sum are hits that had to wait.
@@ -86,7 +44,7 @@ pub fn counter_of(series: &str) -> Option<&'static str> {
 
 /// The row that a series is the level of.
 pub fn level_of(series: &str) -> Option<&'static str> {
-    LEVELS.iter().find(|(name, _)| *name == series).map(|(_, row)| *row)
+    levels().find(|(name, _)| *name == series).map(|(_, row)| row)
 }
 
 /// The counters at one moment.
@@ -138,7 +96,7 @@ impl Counters {
 
     /// Puts the series of the time between two looks.
     pub(super) fn tell(&self, before: &Self, source: &str, step: &mut Step) {
-        for (series, name) in LEVELS {
+        for (series, name) in levels() {
             if let Some(value) = self.get(name) {
                 step.put(source, series, value);
             }
@@ -149,7 +107,7 @@ impl Counters {
             // Another mount at the same place, or OpenZFS loaded anew.
             return;
         }
-        for (series, names) in RATES {
+        for (series, names) in RATES.iter() {
             if let Some(counted) = self.since(before, names) {
                 step.put(source, series, counted / seconds);
             }
