@@ -393,3 +393,30 @@ const TABLE: &[Column] = &[
     column("$/h", 6, Scale::Dollars, Formula::Spending("origin_microdollars"),
         "Dollars an hour that requests to the bucket cost"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_is_made_of_rows() {
+        let is_row = |name: &str| match name.strip_prefix("zfetch_") {
+            Some(name) => ogive_stats::ZFETCHSTATS.iter().any(|row| row.name == name),
+            None => {
+                let files = [ogive_stats::ARCSTATS, ogive_stats::OGIVESTATS];
+                files.into_iter().flatten().any(|row| row.name == name)
+            }
+        };
+        for column in COLUMNS {
+            let names: Vec<&str> = match column.formula {
+                Formula::Rate(names) | Formula::Level(names) => names.to_vec(),
+                Formula::RateShare(part, whole) | Formula::LevelShare(part, whole) => {
+                    [part, whole].concat()
+                }
+                Formula::Spending(name) | Formula::Not(name) => vec![name],
+                Formula::Time | Formula::Target(_) | Formula::TargetShare(_) => Vec::new(),
+            };
+            assert!(names.into_iter().all(is_row), "{}", column.name);
+        }
+    }
+}
