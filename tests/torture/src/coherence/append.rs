@@ -41,8 +41,6 @@ pub const PROMISES: &[Promise] = &[
     },
 ];
 
-/// `RWF_NOAPPEND` of `linux/fs.h`, since Linux 6.9.
-const NO_APPEND: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x20);
 const PAGE: usize = 4096;
 /// What each of several appends.
 const RECORDS: u8 = 60;
