@@ -1,14 +1,15 @@
-//! What is written: an SSD wears, and most of what a cache evicts is never asked for again.
+//! Admission: which evicted records are written. An SSD wears, and most evicted records are never
+//! asked for again.
 //!
 //! Rules, in this order (OpenZFS: `l2arc_noprefetch`, `l2arc_mfuonly`; bcache: `sequential_cutoff`;
 //! CacheLib: dynamic random admission):
 //!
-//! 1. What is there already is not written again.
-//! 2. What was prefetched and never used is not.
-//! 3. Part of a long sequential run is not, unless it was used again.
-//! 4. What was on the MFU list is: it was used again, or came back after eviction.
-//! 5. The rest is by chance, with the share of the budget that is left.
-//! 6. Nothing is beyond the budget.
+//! 1. A record that is there already is not written again.
+//! 2. A record that was prefetched and never used is not written.
+//! 3. Neither is a part of a long sequential run, unless it was used again.
+//! 4. A record of the MFU list is written: it was used again, or came back after eviction.
+//! 5. The rest is written by chance, with the share of the budget that is left.
+//! 6. Nothing is written beyond the budget.
 
 use crate::format::WearAccount;
 use parking_lot::Mutex;
@@ -22,12 +23,12 @@ const BURST_MIN_BYTES: f64 = (16 << 20) as f64;
 /// A budget with more than this share left admits everything.
 const EASY_SHARE: f64 = 0.5;
 
-/// What a record was to the first level.
+/// A record as the first level used it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
     /// It was on the MFU list.
     pub frequent: bool,
-    /// A prefetch brought it, and nobody has asked for it.
+    /// A prefetch brought it, and no demand has asked for it.
     pub unused_prefetch: bool,
     /// It was read as part of a long sequential run.
     pub sequential: bool,
@@ -43,7 +44,7 @@ pub enum Admission {
     All,
 }
 
-/// What a rule said.
+/// The verdict of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Yes,
@@ -81,7 +82,7 @@ struct Wear {
     /// Bytes that are free of charge: the first fill.
     free_bytes: f64,
     bucket: Bucket,
-    /// What was written before is known; until then nothing may be.
+    /// Earlier writes are known now; until then nothing may be written.
     is_known: bool,
 }
 
@@ -123,7 +124,7 @@ impl Gate {
         let rate = limits.bytes_per_second.map(|rate| Bucket::new(rate as f64, BURST, now));
         let wear = limits.drive_writes_per_day.map(|writes| {
             let per_second = writes * device_bytes as f64 / 86_400.0;
-            // What was saved in an hour may be written at once.
+            // An hour's unused allowance may be written at once.
             let bucket = Bucket::new(per_second, Duration::from_secs(3600), now);
             Wear { free_bytes: device_bytes as f64, bucket, is_known: false }
         });
@@ -155,7 +156,7 @@ impl Gate {
         let mut wear = wear.lock();
         wear.is_known = true;
         let free = (wear.free_bytes - sent_bytes as f64).max(0.0);
-        // What was free of charge since then was not taken from the allowance.
+        // Bytes that were free of charge since then did not count against the allowance.
         let charged =
             (since as f64 - (wear.free_bytes - (sent_bytes - since) as f64).max(0.0)).max(0.0);
         wear.free_bytes = free;
@@ -180,8 +181,8 @@ impl Gate {
         WearAccount { sent_bytes, clock_seconds, allowance_bytes }
     }
 
-    /// Whether to take a record, with `pending_bytes` waiting to be written. What is written for it
-    /// is charged by [`Gate::charge`].
+    /// Whether to take a record, with `pending_bytes` waiting to be written. [`Gate::charge`]
+    /// charges the bytes that are written for it.
     pub(crate) fn judge(&self, offered: Offered, pending_bytes: u64, now: Instant) -> Verdict {
         if self.admission == Admission::Careful && offered.unused_prefetch {
             return Verdict::UnusedPrefetch;
@@ -237,7 +238,7 @@ impl Gate {
     }
 
     fn draw(&self, chance: f64) -> bool {
-        // xorshift64 (Marsaglia, 2003): nobody gains anything by foreseeing it.
+        // xorshift64 (Marsaglia, 2003): predicting it gains nothing.
         let mut random = self.random.lock();
         let mut x = *random;
         x ^= x << 13;
@@ -344,7 +345,8 @@ mod tests {
         }
         // The first fill, and the least burst, once.
         assert!(written >= capacity && written <= capacity + 20 * MIB, "{written}");
-        // What was left for an hour is allowed again then, and a clock put back gives nothing.
+        // An allowance that was left for an hour is given again, and a clock that is set back gives
+        // nothing.
         for (seconds, most) in [(-3600, MIB), (0, MIB), (3600, 12 * MIB)] {
             let gate = Gate::new(Admission::All, limits, capacity, now);
             let mut earlier = account.unwrap();

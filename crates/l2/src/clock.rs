@@ -1,8 +1,7 @@
 //! The time by which devices are judged.
 //!
-//! How long a device took, and whether its pause is over, decides what becomes of a record. Whoever
-//! tests that plays the time; whoever tests something else has it stand still. So nothing that is
-//! tested hangs on how fast the machine is just then.
+//! A record's fate depends on how long a device took, and on whether its pause is over. Tests of
+//! that play the time; other tests stop it. So no test depends on how fast the machine is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

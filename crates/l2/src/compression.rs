@@ -6,7 +6,7 @@ use std::fmt;
 /// A record is stored compressed only if that saves one byte in so many, as in OpenZFS.
 const WORTH_SHARE: usize = 8;
 
-/// What to try on records that are written.
+/// The compression to try on records that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// Nothing.
@@ -98,7 +98,7 @@ impl Compressor {
         Self { way: Way::Off, buffer: Vec::new() }
     }
 
-    /// The bytes as they are to be stored.
+    /// The bytes as they will be stored.
     pub fn compress<'a>(&'a mut self, plain: &'a [u8]) -> (Stored, &'a [u8]) {
         let room = match &self.way {
             Way::Off => return (Stored::Plain, plain),

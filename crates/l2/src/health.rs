@@ -2,8 +2,8 @@
 //!
 //! Errors and reads that take too long are counted over a minute. Too many, and the device is
 //! bypassed: nothing is read from it or offered to it for a while, twice as long each time. Then a
-//! few are tried again; success makes everything as before. What is said of that in the log is said
-//! once a minute at most, however often it changes. What time it is, whoever asks says.
+//! few are tried again; success makes everything as before. The log reports a change once a minute
+//! at most. The caller gives the time.
 
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
@@ -16,12 +16,12 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Longest time without a try.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// What happened to a device.
+/// A change in a device's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bypass {
     /// How long it is left alone.
     pub(crate) pause: Duration,
-    /// Whether that is to be said in the log.
+    /// Whether to report that in the log.
     pub(crate) is_news: bool,
 }
 
@@ -52,8 +52,8 @@ impl Health {
         Self { bypassed: AtomicBool::new(false), state: Mutex::new(state), pause_first }
     }
 
-    /// Whether the device is to be left alone now. When the pause is over it is not, and one
-    /// failure more brings the next. The time is asked for only where it matters.
+    /// Whether the device is bypassed now. When the pause is over it is not, and one failure more
+    /// brings the next. The time is asked for only where it matters.
     pub(crate) fn is_bypassed(&self, now: impl FnOnce() -> Instant) -> bool {
         self.bypassed.load(Ordering::Relaxed) && now() < self.state.lock().until
     }
@@ -82,8 +82,8 @@ impl Health {
         Some(Bypass { pause: state.pause, is_news })
     }
 
-    /// Something went well. How long the device was bypassed, if it is asked again from now on and
-    /// that is to be said.
+    /// Something went well. How long the device was bypassed, if it is used again from now on and
+    /// the log has to report that.
     pub(crate) fn succeeded(&self, now: impl FnOnce() -> Instant) -> Option<Duration> {
         if !self.bypassed.load(Ordering::Relaxed) {
             return None;

@@ -1,9 +1,9 @@
 //! A sealed second level of a cache, on an SSD that needs no trust.
 //!
-//! Records that leave memory are compressed, sealed and written to a log of large segments on a
-//! file or block device; a miss in memory reads them from there. The level survives restarts,
-//! clean or not, and whatever happens to its device — torn, stale, swapped, stolen, gone — makes
-//! misses, never wrong bytes. It knows nothing of files or of the first level.
+//! Records that leave memory are compressed, sealed and written to a log of large segments, on a
+//! file or block device. A miss in memory reads them from there. The level survives restarts, clean
+//! or not. A device that is torn, stale, swapped, stolen or gone makes misses, never wrong bytes.
+//! It knows nothing of files or of the first level.
 //!
 //! | module | idea |
 //! |---|---|

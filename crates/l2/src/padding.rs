@@ -1,8 +1,8 @@
-//! Lengths that tell less: records are made longer before they are sealed.
+//! Padding: records are made longer before they are sealed, so that lengths reveal less.
 //!
-//! How well a record compresses tells something of what is in it, and whoever has the device sees
-//! the length. With padding, lengths on the device are of few kinds: multiples of a step, or powers
-//! of two. What the record is really long stands behind it, sealed with it:
+//! How well a record compresses reveals something of its contents, and the length is visible on the
+//! device. With padding there are few lengths on the device: multiples of a step, or powers of two.
+//! The real lengths stand behind the record, sealed with it:
 //!
 //! ```text
 //! compressed bytes │ zeroes │ length of the compressed bytes, 4 │ length of the record, 4
@@ -20,7 +20,7 @@ use std::fmt;
 /// Bytes at the end of a padded record.
 const LENGTHS_BYTES: usize = 8;
 
-/// To what the lengths of records are made longer.
+/// The lengths that records are padded to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
     /// They are as they are.
@@ -85,14 +85,14 @@ impl Padding {
     }
 }
 
-/// A record as it is to be sealed.
+/// A record, ready to be sealed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Padded<'a> {
     pub(crate) stored: Stored,
     pub(crate) bytes: &'a [u8],
-    /// Length of the record, as the device tells it.
+    /// Length of the record, as the device shows it.
     pub(crate) plain_bytes: usize,
-    /// Of the bytes, those that were added; 0 if it is as it is.
+    /// Bytes of padding; 0 without.
     pub(crate) padding_bytes: usize,
 }
 
@@ -108,7 +108,7 @@ impl Padder {
         Self { padding, buffer: Vec::new() }
     }
 
-    /// A record, and what it was compressed to, as they are to be sealed.
+    /// A record and its compressed bytes, ready to be sealed.
     pub(crate) fn pad<'a>(
         &'a mut self,
         plain: &'a [u8],
@@ -137,8 +137,8 @@ impl Padder {
     }
 }
 
-/// What is left of a padded record that was unsealed when the padding is taken off: the bytes that
-/// were compressed, and the length of the record; `None` if it was not made here.
+/// Takes the padding off an unsealed record: its compressed bytes, and the length of the record.
+/// `None` if the lengths are impossible.
 pub(crate) fn unpad(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let (bytes, plain) = bytes.split_last_chunk::<4>()?;
     let (bytes, compressed) = bytes.split_last_chunk::<4>()?;

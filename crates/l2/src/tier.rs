@@ -1,9 +1,9 @@
 //! The second level: devices, and the threads that read them.
 //!
-//! Devices come and go while it is in use ([`Tier::add`], [`Tier::remove`]). The list of them is
-//! behind a lock that is held to look for one or to change the list, never while anything is read,
-//! written, opened or waited for: whoever uses a device holds it itself. So one that is taken away
-//! is asked for nothing from that moment on, and closed when the last who uses it has ended.
+//! Devices come and go while it is in use ([`Tier::add`], [`Tier::remove`]). A lock guards the list
+//! of devices. It is held to find one or to change the list, and never during a read, a write, an
+//! open or a wait. A user of a device holds the device itself. So a device that is taken away gets
+//! no more requests, and is closed by its last user.
 //!
 //! # Locks
 //! The list's is a leaf, and so are all of the devices' ([`crate::store`]).
@@ -84,11 +84,11 @@ struct Members {
     is_closed: bool,
 }
 
-/// A device and who reads it.
+/// A device and its readers.
 struct Member {
     store: Arc<Store>,
     readers: Readers,
-    /// Somebody has the device open.
+    /// The device is open.
     in_use: Alive,
 }
 
@@ -104,16 +104,16 @@ pub struct DeviceInUse {
     pub engine: &'static str,
     /// Bytes that its log has room for.
     pub room_bytes: u64,
-    /// What it holds.
+    /// Its contents.
     pub usage: Usage,
 }
 
-/// What became of a device that was taken out of use.
+/// The state of a device that was taken out of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// All of it is written, and nobody has it open any more.
+    /// All of it is written, and it is closed.
     Closed,
-    /// It is asked for nothing more, but somebody still waits for it. It is closed when it answers.
+    /// It gets no more requests, but a caller still waits for it. It is closed when it answers.
     Hangs,
 }
 
@@ -125,8 +125,8 @@ impl std::fmt::Debug for Tier {
 }
 
 impl Tier {
-    /// Opens devices, formatting them where that is asked for. What is on them is found in the
-    /// background; until then it misses.
+    /// Opens devices, formatting them where that is asked for. Their records are found in the
+    /// background, and miss until then.
     ///
     /// # Errors
     /// The position of the device that cannot be used, and why; none is in use then.
@@ -190,7 +190,7 @@ impl Tier {
         Some(if left == 0 { Removed::Closed } else { Removed::Hangs })
     }
 
-    /// What is in use now.
+    /// The devices in use now.
     pub fn devices(&self) -> Vec<DeviceInUse> {
         let in_use = |member: &Arc<Member>| {
             let store = &member.store;
@@ -210,8 +210,8 @@ impl Tier {
         self.members.read().list.clone()
     }
 
-    /// Thirty-two random bytes that all devices keep, sealed as they are: for names that nobody can
-    /// foresee and that mean the same to whoever uses these devices next.
+    /// Thirty-two random bytes that all devices keep, sealed as they are. They make names that
+    /// cannot be predicted, and that mean the same to the next mount of these devices.
     pub fn version_secret(&self) -> &[u8; 32] {
         &self.versions
     }
@@ -222,7 +222,7 @@ impl Tier {
     }
 
     /// The device of a name: by rendezvous hashing (Thaler and Ravishankar, 1998), weighted by size
-    /// (Schindelhauer and Schomaker, 2005), so that another device takes its share from all and
+    /// (Schindelhauer and Schomaker, 2005). So a new device takes its share from all others, and
     /// changes nothing else.
     fn member(&self, name: &[u8]) -> Option<Arc<Member>> {
         let members = self.members.read();
@@ -235,15 +235,15 @@ impl Tier {
         chosen.max_by(|one, other| affinity(one).total_cmp(&affinity(other))).cloned()
     }
 
-    /// The bytes of a record, if they are to be had. Waits for a device at most for the patience
-    /// that was agreed on; without a promising slot in the index it does not wait at all.
+    /// The bytes of a record, if they can be read. Waits for a device for the configured patience
+    /// at most. Without a slot in the index it does not wait at all.
     pub fn read(&self, name: &[u8]) -> Option<Vec<u8>> {
         self.read_by(name, |readers, store, key, slot| readers.read(store, key, slot))
     }
 
-    /// The same for a thread whose work this is, named [`READER_NAME`](crate::READER_NAME) so that
-    /// people see whose CPU time it is: the device is waited for and the record unsealed here, and
-    /// two hand-overs between threads are saved. Where the system cannot bound a wait for the
+    /// The same for a thread that exists for this, named [`READER_NAME`](crate::READER_NAME) so
+    /// that its CPU time can be attributed. It waits for the device and unseals the record itself,
+    /// which saves two hand-overs between threads. Where the system cannot bound a wait for the
     /// device this is [`Tier::read`].
     pub fn read_here(&self, name: &[u8]) -> Option<Vec<u8>> {
         self.read_by(name, |readers, store, key, slot| readers.read_here(store, &key, slot))
@@ -285,8 +285,9 @@ impl Tier {
         read(readers, store, key, slot)
     }
 
-    /// Whether a record of this name is worth asking for: the index knows it, or one that looks the
-    /// same to it, and its device is not left alone at the moment; or it is on its way there.
+    /// Whether a record of this name is worth asking for. Either the index knows it, or one that
+    /// looks the same to it, and its device is not bypassed. Or the record is on its way to the
+    /// device.
     pub fn may_have(&self, name: &[u8]) -> bool {
         self.member(name).is_some_and(|member| {
             let store = &member.store;
@@ -302,7 +303,7 @@ impl Tier {
         self.member(name).is_some_and(|member| member.store.admit(name, bytes, offered))
     }
 
-    /// Notes a miss of the first level that nobody asks this one about.
+    /// Notes a miss of the first level that does not ask this one.
     pub fn note_miss(&self) {
         add(&self.counters.l2_misses, 1);
     }
@@ -322,14 +323,14 @@ impl Tier {
         self.counters.counts()
     }
 
-    /// What each device holds.
+    /// The contents of each device.
     pub fn usage(&self) -> Vec<Usage> {
         self.list().iter().map(|member| member.store.usage()).collect()
     }
 
-    /// Gives back about `want_bytes` of the memory that the indexes take, as far as they have it,
-    /// and says how much it was and how many records are unknown now that were known. They stay on
-    /// their devices and are found again at the next opening. For a minute no index grows.
+    /// Gives back about `want_bytes` of the indexes' memory, as far as they have it. Returns how
+    /// much it was, and how many records are unknown now. They stay on their devices and are found
+    /// again at the next opening. For a minute no index grows.
     pub fn shrink_index(&self, want_bytes: u64) -> Shrunk {
         let members = self.list();
         let all: u64 = members.iter().map(|member| member.store.index_bytes()).sum();
@@ -361,9 +362,9 @@ impl Tier {
         false
     }
 
-    /// Waits until the devices' threads have taken all that was offered so far and rest: whole
-    /// chunks of it are on the devices, and what fills no chunk stays in memory. A minute at most,
-    /// for tests: whoever does so after each step finds the same writes every time. Returns whether
+    /// Waits until the devices' threads have taken all offered records and rest. Whole chunks of
+    /// them are on the devices then; a part of a chunk stays in memory. A minute at most, for
+    /// tests: a test that does so after each step finds the same writes every time. Returns whether
     /// that is so.
     pub fn keep_step(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! Keys of a device (`docs/l2-format.md`).
 //!
-//! The *master key* is somebody's: it opens the superblock, and in it the *keyring*, from which
+//! The *master key* is the owner's. It opens the superblock, and in it the *keyring*, from which
 //! everything else comes ([`HolderKeys`], [`Keyring`]). So a change of the master key changes the
 //! superblock and nothing else.
 //!
@@ -17,10 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The keys of a segment, for all who read in it.
+/// The keys of a segment, shared by all its readers.
 pub(crate) type SharedKey = Arc<SegmentKey>;
 
-/// What the master key opens: the superblock.
+/// The keys that come of the master key, for the superblock.
 pub(crate) struct HolderKeys {
     check: [u8; 16],
     superblock: hmac::Key,
@@ -37,7 +37,7 @@ pub(crate) struct DeviceKeys {
     device: [u8; 16],
     cipher: Cipher,
     names: Zeroizing<[u8; 32]>,
-    /// What a restored copy of a running machine would draw, one after the other.
+    /// The random bytes that a restored copy of a running machine would draw, one after the other.
     #[cfg(test)]
     pub(crate) restored: Option<std::sync::atomic::AtomicU8>,
 }
@@ -61,7 +61,7 @@ impl HolderKeys {
         }
     }
 
-    /// Sixteen bytes that tell whether a key is the device's.
+    /// Sixteen bytes that show whether a key is the device's.
     pub(crate) fn check(&self) -> [u8; 16] {
         self.check
     }
@@ -76,7 +76,7 @@ impl HolderKeys {
         first_half(hmac::sign(&self.superblock, covered).as_ref())
     }
 
-    /// Whether the bytes of a superblock are as somebody wrote them who has the key.
+    /// Whether the bytes of a superblock were written with the key.
     pub(crate) fn vouch_for(&self, bytes: &[u8]) -> bool {
         Superblock::mac_of(bytes)
             .is_some_and(|(covered, mac)| verify_slices_are_equal(&self.mac(covered), &mac).is_ok())
@@ -130,7 +130,7 @@ impl Keyring {
         &self.0[..32]
     }
 
-    /// What versions of files are made unforeseeable with: the same on all devices of a tier.
+    /// The secret that makes versions of files unpredictable: the same on all devices of a tier.
     pub(crate) fn versions(&self) -> &[u8; 32] {
         self.0.last_chunk().expect("a keyring is longer")
     }

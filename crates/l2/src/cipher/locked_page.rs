@@ -1,7 +1,7 @@
 //! Memory for secrets: a page that is not swapped out, is left out of core dumps, and is wiped.
 //!
-//! Locking takes from what a process may lock (`ulimit -l`); where that is used up, the secret is
-//! kept all the same, and a warning says once that it may be swapped out.
+//! Locked pages count against a limit of the process (`ulimit -l`). When the limit is reached, the
+//! secret is kept without a lock, and a warning says once that it may be swapped out.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -49,8 +49,8 @@ impl<const LENGTH: usize> LockedPage<LENGTH> {
     fn protect(&mut self) -> rustix::io::Result<()> {
         use rustix::mm::{Advice, madvise, mlock};
         let start = (&raw mut *self.page).cast();
-        // SAFETY: the page belongs to us alone, as a whole, until it is dropped; the advice changes
-        // what is dumped of it, not what it holds.
+        // SAFETY: the whole page belongs to this value alone until it is dropped. The advice
+        // changes core dumps, not its contents.
         unsafe { madvise(start, PAGE_BYTES, Advice::LinuxDontDump)? };
         // SAFETY: as above; locking changes only whether it may be swapped out.
         unsafe { mlock(start, PAGE_BYTES) }
@@ -61,7 +61,7 @@ impl<const LENGTH: usize> LockedPage<LENGTH> {
     fn release(&mut self) {
         use rustix::mm::{Advice, madvise, munlock};
         let start = (&raw mut *self.page).cast();
-        // SAFETY: the page is still ours, and holds nothing any more. Whoever gets the memory next
+        // SAFETY: the page is still ours, and holds nothing any more. The next owner of the memory
         // finds it as any other.
         let _ = unsafe { madvise(start, PAGE_BYTES, Advice::LinuxDoDump) };
         if self.is_locked {

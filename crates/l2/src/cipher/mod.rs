@@ -1,8 +1,8 @@
 //! Seals: what makes stolen bytes unreadable and changed bytes unusable.
 //!
-//! A seal takes a nonce, additional data and bytes. That no nonce is used twice under a key is the
-//! caller's business (`store`); that a wrong tag never lets a byte out is this module's:
-//! what a failed opening left in the destination is wiped before anybody can look.
+//! A seal takes a nonce, additional data and bytes. The caller (`store`) makes sure that no nonce
+//! is used twice under a key. This module makes sure that a wrong tag never lets a byte out. A
+//! failed opening wipes its destination before it returns.
 
 mod checksum;
 mod keys;

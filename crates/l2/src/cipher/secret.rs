@@ -34,8 +34,8 @@ pub enum SecretError {
 #[derive(Clone)]
 pub struct MasterKey(Arc<LockedPage<MASTER_KEY_BYTES>>);
 
-/// What a person typed, until all devices have been opened with it: clones share it, and all of
-/// them have forgotten it when one is told to. Never shown.
+/// A passphrase that a person typed, until all devices have been opened with it. Clones share it,
+/// so one of them can wipe it for all. Never shown.
 #[derive(Clone)]
 pub struct Passphrase(Arc<Mutex<Zeroizing<Vec<u8>>>>);
 
@@ -115,7 +115,7 @@ impl MasterKey {
         Ok(Self(Arc::new(key)))
     }
 
-    /// The bytes, for whoever keeps them in a file.
+    /// The bytes, to be kept in a file.
     pub fn expose(&self) -> &[u8; MASTER_KEY_BYTES] {
         &self.0
     }

@@ -1,10 +1,10 @@
 //! The keys of one segment, and the nonces under them.
 //!
-//! Each segment has a key of its own, which 32 random bytes name. That is not enough: a machine
-//! that was saved while it was running and is restored twice has the segment open twice, and the
-//! same random bytes may come to both. So a nonce is made of what is sealed: a number that is given
-//! out once in a segment, and a keyed hash of the message (a synthetic IV, as of RFC 8452). Two
-//! messages under one number have two nonces, and one message twice is sealed to the same bytes.
+//! Each segment has a key of its own, which 32 random bytes name. That is not enough. A machine may
+//! be saved while it runs, and restored twice. Then two copies have the segment open, and may draw
+//! the same random bytes. So a nonce depends on the message. It is a number that is used once in a
+//! segment, and a keyed hash of the message (a synthetic IV, as in RFC 8452). Two messages under
+//! one number have two nonces, and one message twice is sealed to the same bytes.
 //!
 //! Lengths that a recovery follows have a code of their own, which is cheap to check.
 
@@ -13,10 +13,10 @@ use aws_lc_rs::hkdf;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// What AWS-LC keeps of an AES key in memory that is not ours, in bytes.
+/// Memory that AWS-LC allocates for an AES key, in bytes.
 const CONTEXT_BYTES: usize = 584;
 
-/// What a keyed hash is of; the first byte of the message.
+/// The purpose of a keyed hash; the first byte of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -26,7 +26,7 @@ pub enum Purpose {
     Trailer = b't',
     /// A record's header.
     Record = b'r',
-    /// What makes a nonce.
+    /// A nonce.
     Nonce = b'n',
 }
 

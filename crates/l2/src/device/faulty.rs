@@ -1,10 +1,10 @@
 //! A device for tests that does everything a medium may do to its users.
 //!
 //! It keeps what was flushed and, separately, every write since. A power cut applies any subset of
-//! the sectors of those writes in any order: sectors of 512 bytes are what a write is torn into.
+//! the sectors of those writes, in any order. Writes are torn into sectors of 512 bytes.
 //!
-//! What it does hangs on its seed and on what is asked of it, never on how fast anybody is. Its
-//! time is played ([`FaultyDevice::clock`]), and what hangs hangs until it is told not to.
+//! Its faults depend on its seed and on the requests, never on timing. Its time is played
+//! ([`FaultyDevice::clock`]). A request that hangs goes on when the fault is taken away.
 
 use super::Device;
 use super::memory::range;
@@ -13,10 +13,10 @@ use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What tears.
+/// The unit into which writes are torn.
 const SECTOR_BYTES: usize = 512;
 
-/// What goes wrong, with its probability in thousandths.
+/// Faults, with their probability in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// A read fails with EIO.
@@ -44,15 +44,15 @@ pub struct FaultyDevice {
 
 #[derive(Debug)]
 struct State {
-    /// What a reader sees.
+    /// The contents that a reader sees.
     live: Vec<u8>,
-    /// What survives for certain.
+    /// The contents that certainly survive.
     durable: Vec<u8>,
     /// Writes since the last flush.
     pending: Vec<Write>,
     /// Writes that are still to come before the power goes.
     cut_in: Option<u64>,
-    /// What was durable and what was pending when it went.
+    /// The durable contents and the pending writes when the power went.
     at_cut: Option<(Vec<u8>, Vec<Write>)>,
     faults: Faults,
     /// Reads and writes that hang.
@@ -117,7 +117,7 @@ impl FaultyDevice {
         Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::played() }
     }
 
-    /// The clock by which reads and writes take their time, for whoever shall notice.
+    /// The clock by which reads and writes take their time.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -133,8 +133,8 @@ impl FaultyDevice {
         self.state.lock().hanging
     }
 
-    /// Has the power go after so many writes more. Whoever writes does not learn of it: what
-    /// [`FaultyDevice::power_cut`] leaves is what there was then.
+    /// Has the power go after so many writes more. The writer does not notice:
+    /// [`FaultyDevice::power_cut`] leaves the contents of that moment.
     pub fn cut_after(&self, writes: u64) {
         let mut state = self.state.lock();
         (state.cut_in, state.at_cut) = (Some(writes), None);
@@ -142,8 +142,9 @@ impl FaultyDevice {
     }
 
     /// Contents after a power cut, at the moment that [`FaultyDevice::cut_after`] says or, if that
-    /// was not reached, now: what was flushed, and of what was written since any sectors, the later
-    /// write of a sector not always winning. `kept` is the chance of a sector in thousandths.
+    /// was not reached, now. They are the flushed bytes, and any sectors of the writes since. The
+    /// later write of a sector does not always win. `kept` is the chance of a sector in
+    /// thousandths.
     pub fn power_cut(&self, kept: u32) -> Vec<u8> {
         let mut state = self.state.lock();
         state.cut_in = None;
@@ -168,7 +169,7 @@ impl FaultyDevice {
         image
     }
 
-    /// What a reader would see.
+    /// The contents that a reader would see.
     pub fn contents(&self) -> Vec<u8> {
         self.state.lock().live.clone()
     }
@@ -246,7 +247,7 @@ impl Device for FaultyDevice {
     fn flush(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         for (start, bytes) in std::mem::take(&mut state.pending) {
-            // What was truncated away meanwhile is not written any more.
+            // Bytes beyond the new end are not written any more.
             if let Some(there) = state.durable.get_mut(start..start + bytes.len()) {
                 there.copy_from_slice(&bytes);
             }

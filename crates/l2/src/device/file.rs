@@ -1,6 +1,6 @@
 //! A file or a block device, with O_DIRECT where the system gives it.
 //!
-//! The page cache above would hold sealed bytes, of use to nobody, in memory that the first level
+//! The page cache would hold sealed bytes, which no program can use, in memory that the first level
 //! could have had.
 
 use super::{AlignedBuffer, Device};
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 /// Alignment that every device accepts.
 const PAGE_BYTES: usize = 4096;
 
-/// What to open a path for.
+/// The purpose of opening a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// To read and write, alone; a missing file is made.
     Create,
     /// To read and write, alone.
     Write,
-    /// To read, while nobody writes.
+    /// To read, while no process writes.
     ReadAlone,
-    /// To look, while somebody else may be writing.
+    /// To look, while another process may be writing.
     Read,
 }
 
@@ -36,7 +36,7 @@ pub enum OpenError {
     System {
         /// The path.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         error: io::Error,
     },
     /// It is neither a file nor a block device.
@@ -66,13 +66,13 @@ pub struct FileDevice {
 }
 
 /// A file that was made and came to nothing, because its size or its key was refused, goes again.
-/// Nobody else can have put something into it: it is locked until it is closed.
+/// No other process can have written to it: it is locked until it is closed.
 impl Drop for FileDevice {
     fn drop(&mut self) {
         let Some(path) = &self.made else { return };
         let (Ok(own), Ok(there)) = (self.file.metadata(), path.symlink_metadata()) else { return };
         if own.len() == 0 && (own.dev(), own.ino()) == (there.dev(), there.ino()) {
-            // What cannot be removed is an empty file, and does no harm.
+            // If it cannot be removed, an empty file stays, which does no harm.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -99,7 +99,7 @@ impl FileDevice {
         let writes = matches!(mode, OpenMode::Create | OpenMode::Write);
         flags |= if writes { OFlags::RDWR } else { OFlags::RDONLY };
         flags.set(OFlags::CREATE, mode == OpenMode::Create && !is_block);
-        // Of a block device it asks that nobody has it mounted or open in this way.
+        // A block device must not be mounted, or be open in this way elsewhere.
         flags.set(OFlags::EXCL, is_block && mode != OpenMode::Read);
         let open = |flags| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
         let busy = || OpenError::Busy { path: path.into() };
@@ -142,7 +142,7 @@ impl FileDevice {
         self.is_direct
     }
 
-    /// The file, for whoever reads it in another way.
+    /// The file, to be read in another way.
     pub(super) fn file(&self) -> &File {
         &self.file
     }

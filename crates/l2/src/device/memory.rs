@@ -79,7 +79,7 @@ impl Device for MemoryDevice {
         Ok(())
     }
 
-    /// Memory has nobody wait.
+    /// Memory never waits.
     fn read_within(
         &self,
         offset: u64,

@@ -36,7 +36,7 @@ pub struct ReadRequest<'a> {
     pub offset: u64,
     /// Where the bytes go, all of them or none.
     pub buffer: &'a mut [u8],
-    /// What came of it.
+    /// The outcome.
     pub result: io::Result<()>,
 }
 
@@ -47,34 +47,34 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// Fills the buffer.
     ///
     /// # Errors
-    /// What the system says; `UnexpectedEof` if the device ends before.
+    /// The system's error; `UnexpectedEof` if the device ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
     /// Writes all bytes. They are safe after the next [`Device::flush`] and not before.
     ///
     /// # Errors
-    /// What the system says; part of the bytes may have been written.
+    /// The system's error; part of the bytes may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes everything written so far outlive a power cut.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn flush(&self) -> io::Result<()>;
 
     /// Length now, in bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn len_bytes(&self) -> io::Result<u64>;
 
     /// Gives it another length; a block device has the one it has.
     ///
     /// # Errors
-    /// What the system says; `StorageFull` if there is no room.
+    /// The system's error; `StorageFull` if there is no room.
     fn set_len_bytes(&self, len_bytes: u64) -> io::Result<()>;
 
-    /// Makes all of it read as zeroes without writing them, and tells an SSD that it is free.
+    /// Makes all of it read as zeroes without writing them, and discards it on an SSD.
     ///
     /// # Errors
     /// `Unsupported` where that cannot be had, and for files, whose room is to stay taken.
@@ -82,7 +82,7 @@ pub trait Device: Send + Sync + fmt::Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a part of it read as zeroes, and tells an SSD or a file system that it is free.
+    /// Makes a part of it read as zeroes, and discards it on an SSD or in a file system.
     ///
     /// # Errors
     /// `Unsupported` where that cannot be had.
@@ -91,7 +91,7 @@ pub trait Device: Send + Sync + fmt::Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What offsets, lengths and buffers are to be multiples of.
+    /// Offsets, lengths and buffers must be multiples of this.
     fn alignment_bytes(&self) -> usize {
         1
     }
@@ -108,8 +108,8 @@ pub trait Device: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Reads `len_bytes` at `offset` on the calling thread, for about `patience` at most, and shows
-    /// them to `take`; or the error, which is `TimedOut` if they took longer. While the device
+    /// Reads `len_bytes` at `offset` on the calling thread, for about `patience` at most. Passes
+    /// the bytes to `take`, or the error, which is `TimedOut` if they took longer. While the device
     /// works, `meanwhile` is done. Returns false, having done nothing, where a read that takes too
     /// long cannot be given up.
     fn read_within(

@@ -1,14 +1,14 @@
 //! Whether something else lives on a device.
 //!
-//! As `blkid(8)` does it, with the names of what is met most often; but any byte that is not zero
-//! in the first MiB, the last, or in samples from all over the rest counts as something, named or
-//! not: it is never overwritten unasked.
+//! It works as `blkid(8)`, with the names of the most common contents. But any byte that is not
+//! zero counts as contents, named or not, and is never overwritten unasked. The first MiB, the last
+//! one and samples from the rest are looked at.
 
 use super::{AlignedBuffer, Device, ReadRequest};
 use std::io;
 
-/// How much is looked at: superblocks of all common file systems, tables and volumes are within,
-/// and at the end the copies of some and the only ones of others (RAID 0.90 and 1.0, ZFS).
+/// How much is looked at. The superblocks of all common file systems, tables and volumes are
+/// within. Some have copies at the end, others have their only one there (RAID 0.90 and 1.0, ZFS).
 const LOOK_BYTES: usize = 1 << 20;
 /// Samples of the rest, and their size.
 const SAMPLES: u64 = 1024;
@@ -34,8 +34,8 @@ const KNOWN: [(usize, &[u8], &str); 16] = [
     (510, &[0x55, 0xaa], "a partition table or boot sector"),
 ];
 
-/// What is on a device, in words; `None` if all that was looked at is zero or it has no bytes at
-/// all.
+/// The contents of a device, in words; `None` if all that was looked at is zero or it has no bytes
+/// at all.
 ///
 /// # Errors
 /// If it cannot be read.

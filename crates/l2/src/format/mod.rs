@@ -1,8 +1,8 @@
-//! What is on a device, byte for byte (`docs/l2-format.md`).
+//! The format of a device, byte for byte (`docs/l2-format.md`).
 //!
 //! Structures are plain bytes with little-endian fields; their sizes are asserted. Nothing here
-//! checks a seal: parsing says only that the bytes have the shape, so every number it returns is
-//! bounded and none is believed.
+//! checks a seal. Parsing says only that the bytes have the right shape. So every number that it
+//! returns is bounded, and none is believed.
 
 mod record;
 mod segment;

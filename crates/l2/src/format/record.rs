@@ -75,8 +75,8 @@ pub struct RecordHeader {
     pub stored: Stored,
     /// Bits of [`provenance`].
     pub provenance: u8,
-    /// What is stored was made longer, and ends with the lengths that it stands for; those below
-    /// are of few kinds.
+    /// The stored bytes are padded, and end with the real lengths; the lengths below are padded
+    /// ones.
     pub is_padded: bool,
     /// Keyed hash of its name.
     pub key: [u8; 16],
@@ -89,7 +89,7 @@ pub struct RecordHeader {
     /// Length on the device, in bytes, without this header.
     pub stored_bytes: u32,
     /// Code of the fields above and of where it stands: before it has been checked, a recovery
-    /// follows no length here. Who asks for a record by name checks its seal.
+    /// follows no length here. A reader that asks for a record by name checks its seal.
     pub code: [u8; 4],
     /// Seal of the stored bytes.
     pub tag: [u8; 16],
@@ -122,7 +122,7 @@ impl RecordHeader {
         data
     }
 
-    /// What the code covers: the header before it, and where it stands.
+    /// The bytes that the code covers: the header before it, and its place.
     pub fn covered(&self, location: Location) -> [u8; CODE_AT + LOCATION_BYTES] {
         let mut data = [0; CODE_AT + LOCATION_BYTES];
         data[..CODE_AT].copy_from_slice(&self.to_bytes()[..CODE_AT]);
@@ -146,7 +146,7 @@ impl RecordHeader {
             code: layout.code,
             tag: layout.tag,
         };
-        // Bytes that nothing binds would be bytes that anybody may change.
+        // Bytes without a code could be changed unnoticed.
         let possible = layout.magic == MAGIC
             && layout.padding <= 1
             && layout.zero == 0

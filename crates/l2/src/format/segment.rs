@@ -81,7 +81,7 @@ pub struct SegmentHeader {
     pub tag: [u8; 16],
 }
 
-/// What was written to a device, and what may be: kept in the header of each segment.
+/// The account of a device's writes, and of its allowance: kept in the header of each segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WearAccount {
     /// Bytes that were sent to the device since it was formatted.
@@ -110,7 +110,7 @@ impl SegmentHeader {
         })
     }
 
-    /// What the code covers.
+    /// The bytes that the code covers.
     pub fn covered(&self) -> [u8; HEADER_TAG_AT] {
         let mut data = [0; HEADER_TAG_AT];
         data.copy_from_slice(&self.to_bytes()[..HEADER_TAG_AT]);
@@ -182,7 +182,7 @@ impl SegmentTrailer {
         data
     }
 
-    /// What the code covers.
+    /// The bytes that the code covers.
     pub fn covered(&self) -> [u8; TRAILER_CODE_AT] {
         let mut data = [0; TRAILER_CODE_AT];
         data.copy_from_slice(&self.to_bytes()[..TRAILER_CODE_AT]);
@@ -195,7 +195,8 @@ impl SegmentTrailer {
         u64::from(self.data_bytes) + summary + SEGMENT_BLOCK_BYTES as u64
     }
 
-    /// Reads a trailer of a segment of `segment_bytes`; the summary it tells of fits in there.
+    /// Reads a trailer of a segment of `segment_bytes`. The summary that it describes fits in
+    /// there.
     pub fn parse(bytes: &[u8], segment_bytes: u64) -> Option<Self> {
         let (layout, _) = TrailerLayout::read_from_prefix(bytes).ok()?;
         let trailer = Self {

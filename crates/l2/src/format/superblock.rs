@@ -1,7 +1,7 @@
 //! The superblock: what a device is, and by which key.
 //!
-//! Who holds the key of a device holds the key of a *keyring*, two secrets that never change while
-//! the device is not formatted. So the key can be changed, and what is on the device stays.
+//! The key of a device opens its *keyring*: two secrets that stay until the device is formatted. So
+//! the key can be changed, and the records stay.
 
 use super::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::cipher::Cipher;
@@ -14,7 +14,8 @@ const MAGIC: [u8; 8] = *b"OGIVEL2\n";
 const VERSION: u32 = 2;
 /// Length of the keyring: the volume key and the secret of versions.
 pub const KEYRING_BYTES: usize = 64;
-/// Bytes that the keyring's seal covers besides, the message authentication code, the checksum.
+/// Where the keyring is, and the lengths that the message authentication code and the checksum
+/// cover.
 const KEYRING_AT: usize = 120;
 const MAC_COVERS: usize = 200;
 const CHECKSUM_COVERS: usize = 216;
@@ -95,7 +96,7 @@ fn sealed_with(number: u32) -> String {
     }
 }
 
-/// What a device is.
+/// The description of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// How records are sealed.
@@ -112,9 +113,9 @@ pub struct Superblock {
     pub kdf: Option<KdfParameters>,
     /// Salt of the derivations that concern the whole device.
     pub salt: [u8; 32],
-    /// Tells a wrong key.
+    /// Shows whether a key is wrong.
     pub key_check: [u8; 16],
-    /// What all other keys are derived from, sealed.
+    /// The secrets that all other keys are derived from, sealed.
     pub keyring: [u8; KEYRING_BYTES],
     /// Seal of the keyring.
     pub keyring_tag: [u8; 16],
@@ -186,7 +187,7 @@ impl Superblock {
         {
             return Err(FormatError::Damaged);
         }
-        // It is whole, and somebody may still have an ogive that reads it: never formatted unasked.
+        // It is whole, and another version of ogive may read it: never formatted unasked.
         let number = layout.cipher.get();
         let cipher = Cipher::from_number(number).ok_or(FormatError::Cipher(number))?;
         Ok(Self {
@@ -203,7 +204,7 @@ impl Superblock {
         })
     }
 
-    /// What the keyring's seal covers besides: which device it is of, and how it is sealed.
+    /// The other bytes that the keyring's seal covers: the device, and its cipher.
     pub fn keyring_covers(&self) -> [u8; 20] {
         let mut covered = [0; 20];
         covered[..16].copy_from_slice(&self.device);
@@ -211,7 +212,7 @@ impl Superblock {
         covered
     }
 
-    /// What the code of a copy covers, and the code. `bytes` have been parsed.
+    /// The bytes that the code of a copy covers, and the code. `bytes` have been parsed.
     pub fn mac_of(bytes: &[u8]) -> Option<(&[u8], [u8; 16])> {
         let code = bytes.get(MAC_COVERS..CHECKSUM_COVERS)?.try_into().ok()?;
         Some((&bytes[..MAC_COVERS], code))

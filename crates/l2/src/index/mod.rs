@@ -1,24 +1,24 @@
-//! Which records are where: eight bytes each.
+//! The index: the place of each record on the device, in eight bytes.
 //!
 //! A cuckoo table of 64-byte buckets with eight slots, two buckets a key (partial-key cuckoo
 //! hashing: Fan, Andersen and Kaminsky, "MemC3", NSDI '13; Pagh and Rodler, "Cuckoo Hashing",
-//! 2004). A slot is one word, [`Slot`]; nothing in it identifies the key for certain, the record
-//! on the device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
+//! 2004). A slot is one word, [`Slot`]. It does not identify the key for certain; the record on the
+//! device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
 //!
-//! It is cut into parts by hash, each a table of its own (`table`), so that growing and giving
-//! memory back are done piece by piece and take little memory themselves.
+//! It is cut into parts by hash, each a table of its own (`table`). So it grows and gives memory
+//! back piece by piece, and takes little memory for that.
 //!
 //! # Giving memory back
-//! [`Index::shrink`] halves parts until enough is free. Of the slots of two buckets those stay that
-//! were of use, and of the others the youngest: what goes is the index of the coldest segments.
-//! The records stay on the device, unknown until the next opening.
+//! [`Index::shrink`] halves parts until enough is free. When two buckets become one, the slots that
+//! had hits stay, and then the youngest. So it forgets the coldest segments first. Their records
+//! stay on the device, unknown until the next opening.
 //!
 //! # Concurrency
 //! Readers load each way once. One thread inserts; it writes the new place of a slot before it
-//! clears the old one. Anybody may note a reference or remove a slot, by compare-and-swap. The lock
-//! around a part's table is taken for writing only to swap in another one that is complete, and
-//! readers of different parts share no cache line. Whoever inserts and whoever changes a part's
-//! size take turns by a mutex of the part, which no reader knows.
+//! clears the old one. Any thread may note a reference or remove a slot, by compare-and-swap. The
+//! lock around a part's table is taken for writing only to swap in another, complete one. Readers
+//! of different parts share no cache line. A part has a mutex for the thread that inserts and for
+//! the one that changes its size; readers do not take it.
 
 mod slot;
 mod table;
@@ -47,14 +47,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of a record's key, which is uniform.
+    /// A part of a record's key, which is uniform.
     pub fn of(key: &[u8; 16]) -> Self {
         let number = u128::from_le_bytes(*key);
         Self { tag: number as u64 & ((1 << TAG_BITS) - 1), spread: (number >> 64) as u64 }
     }
 }
 
-/// What became of an insertion.
+/// The outcome of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It has a place of its own.
@@ -79,11 +79,11 @@ pub struct Index {
 struct Part {
     table: RwLock<Table>,
     records: AtomicU64,
-    /// Held by whoever inserts or changes the size. Before the table's lock.
+    /// Held to insert, or to change the size. Before the table's lock.
     change: Mutex<()>,
 }
 
-/// What was given back.
+/// The memory that was given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shrunk {
     /// Memory that is free now.
@@ -145,7 +145,7 @@ impl Index {
         let Some((cell, slot)) = table.find(place) else { return };
         let touched = slot.referenced();
         if touched != slot {
-            // If somebody else changed it meanwhile, one reference is not counted.
+            // If another thread has changed it, one reference is not counted.
             let _ = cell.compare_exchange(
                 slot.bits(),
                 touched.bits(),
@@ -213,9 +213,9 @@ impl Index {
             && self.size_bytes() + table.size_bytes() <= self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Gives back about `want_bytes` of memory, if it has so much to give, and does not grow
-    /// beyond what it has then, until [`Index::allow_growth`]. `head` is the address at which
-    /// the log is being written, by which ages are told.
+    /// Gives back about `want_bytes` of memory, if it has so much to give, and does not grow beyond
+    /// what it has then, until [`Index::allow_growth`]. `head` is the address at which the log is
+    /// being written; ages follow from it.
     pub fn shrink(&self, want_bytes: u64, head: u64) -> Shrunk {
         let mut shrunk = Shrunk::default();
         let mut any = true;
@@ -251,8 +251,8 @@ impl Index {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// Readers go on with the old table until now; what they changed since the new one was begun,
-    /// references and removals, may be lost, which is harmless.
+    /// Readers use the old table until now. Their references and removals since the new one was
+    /// begun may be lost, which is harmless.
     fn replace(&self, part: &Part, table: Table) {
         let (records, new_bytes) = (table.count(), table.size_bytes());
         let old = std::mem::replace(&mut *part.table.write(), table);
@@ -265,7 +265,7 @@ impl Index {
 
 impl Part {
     fn forget(&self, records: u64) {
-        // Beside a change of size the count may be off by what was changed meanwhile.
+        // During a change of size the count may be off by the slots that other threads change.
         let less = |count: u64| Some(count.saturating_sub(records));
         let _ = self.records.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }

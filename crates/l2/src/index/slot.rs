@@ -68,8 +68,8 @@ impl Slot {
     }
 }
 
-/// Lengths that seven bits can tell: single units at first, then steps of about 1/16, so that one
-/// read always gets the whole record and 3 % too much on average.
+/// Lengths that seven bits can express: single units at first, then steps of about 1/16. So one
+/// read always gets the whole record, and 3 % too much on average.
 #[derive(Clone, Debug)]
 pub struct LengthClasses([u16; CLASSES]);
 
@@ -79,8 +79,8 @@ impl LengthClasses {
     pub fn new(units_max: u64) -> Self {
         let units_max = units_max.clamp(CLASSES as u64, u64::from(u16::MAX)) as f64;
         let mut units = [0; CLASSES];
-        // The ratio that leads from here to the longest in the steps that are left; where it is
-        // less than a unit, a unit is the step.
+        // The ratio that leads from here to the longest in the steps that are left. A step is at
+        // least one unit.
         let mut reached = 0_f64;
         for (class, length) in units.iter_mut().enumerate() {
             let left = (CLASSES - class) as f64;

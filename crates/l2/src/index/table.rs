@@ -4,8 +4,8 @@
 //! arithmetic between blocks and by exclusive or within one, and each from the other, so that:
 //!
 //! - growing doubles every bucket by one more bit of the tag, which both buckets of a slot share;
-//! - shrinking takes such a bit back, and when there is none left puts neighbours of a block
-//!   together, until one bucket of each block is left.
+//! - shrinking takes such a bit back. When none is left, it merges neighbours of a block, until one
+//!   bucket of each block is left.
 //!
 //! Neither needs the keys, of which a slot has not kept enough.
 
@@ -19,7 +19,7 @@ pub(super) const WAYS: usize = 8;
 pub(super) const BUCKET_BYTES: u64 = size_of::<Bucket>() as u64;
 /// Slots that are looked at to make room for one: chains of two moves.
 const STEPS_MAX: usize = 96;
-/// Doublings, each of which takes a bit of the tag: twelve are left to tell keys apart.
+/// Doublings, each of which takes a bit of the tag: twelve are left to distinguish keys.
 const GROWTH_MAX: u32 = 8;
 /// Buckets of a block, as a power of two: what a table can be shrunk by.
 const BLOCK_BITS_MAX: u32 = 4;
@@ -209,8 +209,8 @@ impl Table {
         (larger.growth <= GROWTH_MAX).then(|| self.reshaped(larger, 0))
     }
 
-    /// A table half as large with the slots that are worth most: that were of use, then the young;
-    /// the log is being written at `head`. `None` if it is as small as can be.
+    /// A table half as large with the slots that are worth most: those that had hits, then the
+    /// young. The log is being written at `head`. `None` if it is as small as can be.
     pub(super) fn halved(&self, head: u64) -> Option<Self> {
         let smaller = match self.shape {
             shape if shape.growth > 0 => Shape { growth: shape.growth - 1, ..shape },

@@ -1,11 +1,10 @@
 //! Threads that read, unseal and decompress: `l2_read` in `top -H`.
 //!
-//! Whoever has threads of that name reads on them ([`Readers::read_here`]), and waits for the
-//! device alone. Everybody else has them read: a miss of the first level that the
-//! index knows an answer to is queued here, and its thread waits. Both wait for a bounded time, so
-//! that no device can hang a reader. A thread of the pool takes as many reads at once as its device
-//! can do at once. Threads are started when there is work and wait on a condition variable when
-//! there is none.
+//! A caller that has threads of that name reads on them ([`Readers::read_here`]), and waits for the
+//! device alone. For other callers the pool reads: a miss of the first level that the index knows
+//! is queued here, and its thread waits. Both wait for a bounded time, so that no device can hang a
+//! reader. A thread of the pool takes as many reads at once as its device can do at once. Threads
+//! are started when there is work and wait on a condition variable when there is none.
 //!
 //! Starting, waking and ending threads is `ogive_threads`' work. Here jobs are reads, and one that
 //! cannot be run is a miss.
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-/// What threads are called that read a second level.
+/// The name of threads that read a second level.
 pub const READER_NAME: &str = "l2_read";
 
 /// Reads that wait for a thread; with more, a read is a miss.
@@ -66,7 +65,7 @@ impl Queue for Jobs {
     }
 }
 
-/// What a thread reuses from batch to batch.
+/// Memory that a thread reuses from batch to batch.
 #[derive(Default)]
 struct Scratch {
     buffers: Vec<AlignedBuffer>,
@@ -114,7 +113,7 @@ impl Readers {
             has_room
         });
         if pushed == Pushed::NoThread {
-            // Nobody would come for them: those who wait are told at once.
+            // No thread would come for them: the waiters get a miss at once.
             drop(self.threads.take_back());
         }
         pushed == Pushed::Queued
@@ -129,7 +128,7 @@ impl Readers {
     }
 }
 
-/// What a thread does with its batch.
+/// The work of a thread on its batch.
 fn read(counters: &Counters, scratch: &mut Scratch, mut batch: Vec<Job>) {
     let store = batch[0].store.clone();
     let plans: Vec<Option<Plan>> = batch.iter().map(|job| store.plan(job.slot)).collect();
@@ -158,7 +157,7 @@ fn read(counters: &Counters, scratch: &mut Scratch, mut batch: Vec<Job>) {
             }
             None => None,
         };
-        // Whoever asked may have lost patience.
+        // The caller may have given up.
         let _ = job.reply.send(bytes);
     }
 }

@@ -1,7 +1,7 @@
 //! A read on the calling thread, which is one of those that read the second level.
 //!
 //! It costs no hand-over: the thread waits in the kernel for the device, for a bounded time, and
-//! then unseals. What a thread needs for that it keeps.
+//! then unseals. It keeps the memory that it needs for that.
 
 use super::{Readers, finish};
 use crate::counters::{Stopwatch, add};

@@ -1,5 +1,5 @@
-//! A machine that is saved while it runs and restored twice: both copies have the device, the keys
-//! and the state of the generator that random bytes come from.
+//! A machine that is saved while it runs, and restored twice. Both copies have the device, the keys
+//! and the state of the random generator.
 
 use super::*;
 use crate::cipher::MasterKey;

@@ -1,8 +1,8 @@
-//! Telling an SSD, or a file system, which segments hold nothing of use.
+//! Discarding segments that hold nothing of use, on an SSD or in a file system.
 //!
-//! A segment is of no use if a mount would find nothing in it: it was never written, what is there
-//! is another installation's, or each of its records was written again in a younger segment. The
-//! youngest segment stays in any case, for the account of what was written is in its header.
+//! A segment is of no use if a mount would find nothing in it. It was never written, or by another
+//! installation, or each of its records was written again in a younger segment. The youngest
+//! segment always stays, because its header has the account of all writes.
 
 use super::open::{DeviceError, OpenOptions, open_to_look};
 use super::recover::{read_summary, recover, walk};
@@ -14,11 +14,11 @@ use crate::format::UNIT_BYTES;
 use crate::index::Place;
 use std::sync::Arc;
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discarded {
-    /// Segments that were told to be free.
+    /// Segments that were discarded.
     pub segments: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -26,11 +26,11 @@ pub struct Discarded {
     pub kept: u64,
 }
 
-/// Tells a device that its segments of no use are free: they read as zeroes then, and what a file
-/// took for them is the file system's again. Nothing else on it changes.
+/// Discards a device's segments of no use. They read as zeroes then, and the file system gets back
+/// a file's space for them. Nothing else on the device changes.
 ///
 /// # Errors
-/// If the device cannot be opened with this key, or knows no way to be told.
+/// If the device cannot be opened with this key, or cannot discard.
 pub fn discard(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Discarded, DeviceError> {
     let opened = open_to_look(&**device, options)?;
     let (segments, segment_bytes) = (opened.superblock.segments, opened.superblock.segment_bytes);

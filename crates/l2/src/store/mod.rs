@@ -1,14 +1,14 @@
 //! One device: a log of segments that is written round and round.
 //!
 //! # Threads
-//! One thread writes (`l2_write`): it recovers the index first and then takes offers from a bounded
-//! queue. Readers of the pool ([`crate::readers`]) look records up and unseal them. Nobody waits
-//! for the writer but whoever closes the device.
+//! One thread writes (`l2_write`): it recovers the index first, and then takes records from a
+//! bounded queue. Readers of the pool ([`crate::readers`]) look records up and unseal them. Only
+//! closing the device waits for the writer.
 //!
 //! # What makes it safe
-//! A record is believed only if its seal is right for the place it was read from, the sequence that
-//! the table of segments expects there and the key that is wanted. Everything else may be wrong:
-//! the index, the device, the writer's idea of what it has written.
+//! A record is believed only if its seal is right. The seal covers the place it was read from, the
+//! sequence that the table of segments expects there, and the key that is wanted. Everything else
+//! may be wrong: the index, the device, the writer's account of its writes.
 //!
 //! # Nonces
 //! The writer alone gives out sequences and numbers, each once ([`writer`]); the key is one of this
@@ -66,7 +66,7 @@ const INDEX_GROWTH_PAUSE: Duration = Duration::from_secs(60);
 /// How a device is used.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// What to try on records.
+    /// The compression to try on records.
     pub compression: Compression,
     /// To what the lengths of records are made longer.
     pub padding: Padding,
@@ -82,8 +82,8 @@ pub struct StoreOptions {
     pub index_bytes_max: u64,
     /// How long a device that fails is left alone at first.
     pub bypass_pause: Duration,
-    /// A read that takes longer counts as a failure of the device, though what it read is used: a
-    /// device so slow is of no more use than one that fails.
+    /// A read that takes longer counts as a failure of the device, though its bytes are used. So
+    /// slow a device is of no more use than one that fails.
     pub slow: Duration,
     /// How long a record waits in memory for others to be written with.
     pub linger: Duration,
@@ -123,7 +123,7 @@ pub(crate) struct Store {
     queue: Queue,
     health: Health,
     gate: Gate,
-    /// Where the log is being written, in units: tells the index the ages of slots.
+    /// Where the log is being written, in units: the index takes the ages of slots from it.
     head: AtomicU64,
     /// When the index last gave memory back.
     shrunk: Mutex<Option<Instant>>,
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// What a device holds at one moment.
+/// The contents of a device at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
@@ -150,9 +150,9 @@ pub struct Usage {
     pub plain_bytes: u64,
     /// Bytes on the device (`l2_asize`).
     pub stored_bytes: u64,
-    /// Of those, from the MFU list.
+    /// The part of those from the MFU list.
     pub frequent_bytes: u64,
-    /// Of those, prefetched.
+    /// The part of those that was prefetched.
     pub prefetched_bytes: u64,
     /// Records the index knows.
     pub records: u64,
@@ -175,8 +175,8 @@ pub struct Usage {
 }
 
 impl Store {
-    /// Begins to use a device, and its recovery in the background. `in_use` is dropped when nobody
-    /// has the device open any more.
+    /// Begins to use a device, and its recovery in the background. `in_use` is dropped when the
+    /// device is closed everywhere.
     pub(crate) fn start(
         device: Arc<dyn Device>,
         opened: Opened,
@@ -192,7 +192,7 @@ impl Store {
         Ok(store)
     }
 
-    /// A device that nobody has begun to use: without a writer, nothing is written to it.
+    /// A device that is not in use yet: without a writer, nothing is written to it.
     fn new(
         device: Arc<dyn Device>,
         opened: Opened,
@@ -241,8 +241,9 @@ impl Store {
         self.superblock.cipher
     }
 
-    /// Number by which a device is chosen for a record, that with the greatest: by its size, so
-    /// that one four times as large takes four times as much, and all turn over at one pace.
+    /// The weight of a device for a record; the device with the greatest gets it. It follows from
+    /// the size: a device four times as large takes four times as much, so all turn over at one
+    /// pace.
     pub(crate) fn affinity(&self, name: u64) -> f64 {
         let hash = twox_hash::XxHash3_64::oneshot_with_seed(name, &self.superblock.device);
         // Of 52 bits, with which it is neither 0 nor 1.
@@ -263,9 +264,8 @@ impl Store {
         self.queue.in_flight(key)
     }
 
-    /// Takes a record that leaves the first level, or refuses it: for its size, because it is there
-    /// already, by the admission, while the device is bypassed, or because the queue is full. Never
-    /// waits.
+    /// Takes a record that leaves the first level, or refuses it. Reasons are its size, a copy on
+    /// the device, the admission, a bypassed device, or a full queue. Never waits.
     pub(crate) fn admit(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
         let length = (*bytes).as_ref().len() as u64;
         let counters = &self.counters;
@@ -314,12 +314,12 @@ impl Store {
         true
     }
 
-    /// What time it is.
+    /// The time now.
     pub(crate) fn now(&self) -> Instant {
         self.options.clock.now()
     }
 
-    /// Whether the device is to be left alone now.
+    /// Whether the device is bypassed now.
     pub(crate) fn is_bypassed(&self) -> bool {
         self.health.is_bypassed(|| self.now())
     }
@@ -406,7 +406,7 @@ impl Store {
         self.index.size_bytes()
     }
 
-    /// Lets the index grow again when nobody has asked it for memory for a while.
+    /// Lets the index grow again when no memory was asked of it for a while.
     fn allow_index_growth(&self) {
         let mut shrunk = self.shrunk.lock();
         if shrunk.is_some_and(|at| self.now() - at > INDEX_GROWTH_PAUSE) {

@@ -1,9 +1,9 @@
 //! Making a device ours, finding it ours, and changing its size.
 //!
-//! Whoever can write to a device can write any superblock. So before the code of a copy has been
-//! checked under the key, only these things of it are used: the format's version, which can only be
-//! refused; how the key comes from a passphrase, within bounds; and whether it is sealed at all,
-//! which has to be as was asked for and is never concluded from the device.
+//! An attacker who can write to a device can write any superblock. So only three fields are used
+//! before the code of a copy has been checked under the key. One is the format's version, which can
+//! only be refused. One is how the key comes from a passphrase, within bounds. One is whether it is
+//! sealed at all, which must be as the owner asked for.
 
 use crate::cipher::{Cipher, DeviceKeys, HolderKeys, Keyring, MasterKey, Passphrase, SecretError};
 use crate::device::{AlignedBuffer, Device, foreign_contents};
@@ -21,17 +21,17 @@ pub enum DeviceError {
     /// The system failed to read, write or resize it.
     #[error("cannot {action}: {error}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It cannot be made as large as it is to be.
+    /// It cannot be made as large as was asked for.
     #[error("cannot give it its size, {size_bytes} bytes: {error}")]
     Size {
-        /// What was asked for.
+        /// The value that was asked for.
         size_bytes: u64,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// Something else is on it.
@@ -40,17 +40,17 @@ pub enum DeviceError {
     /// It was made by another version.
     #[error("{0}; to make it anew, run `ogive l2 format --force` on it")]
     Format(FormatError),
-    /// Nothing on it is sealed, and nobody said that it need not be.
+    /// Nothing on it is sealed, and the owner did not allow that.
     #[error(
-        "nothing on it is sealed (cipher off), and what is sealed was asked for; if somebody has \
-         formatted it anew, run `ogive l2 format --force` on it; if it is meant to be so, give \
+        "nothing on it is sealed (cipher off), but a sealed device was asked for; if it was formatted \
+         by mistake, run `ogive l2 format --force` on it; if it is meant to be unsealed, give \
          --cipher off"
     )]
     Unsealed,
-    /// Its superblock is not as it was written by those who have the key.
+    /// Its superblock was changed without the key.
     #[error(
-        "its superblock was changed by somebody who has not its key; to make it anew, run `ogive \
-         l2 format --force` on it"
+        "its superblock was changed without its key; to make it anew, run `ogive l2 format --force` \
+         on it"
     )]
     Changed,
     /// It asks for more work than a derivation may be.
@@ -77,9 +77,9 @@ pub enum DeviceError {
          --force` on it"
     )]
     WrongCipher {
-        /// What it has.
+        /// The cipher that it has.
         found: Cipher,
-        /// What was asked for.
+        /// The value that was asked for.
         wanted: Cipher,
     },
     /// A passphrase was given for a device with a key, or the other way round.
@@ -94,7 +94,7 @@ pub enum DeviceError {
          format --force` on it"
     )]
     Twin,
-    /// Whoever would use it is at its end.
+    /// The mount that would use it is ending.
     #[error("the mount is being unmounted")]
     Ended,
     /// No log fits on it.
@@ -194,8 +194,8 @@ impl Opened {
         Self { superblock, keys, is_new, holder, keyring }
     }
 
-    /// Has the device make versions with the secret of others, so that they are used together. What
-    /// was kept on it under its own is not found any more.
+    /// Has the device make versions with the secret of others, so that they are used together.
+    /// Records that were kept under its own are not found any more.
     pub(crate) fn adopt_versions(
         &mut self,
         device: &dyn Device,
@@ -244,7 +244,7 @@ fn read_copies(device: &dyn Device) -> io::Result<Result<Vec<Copied>, FormatErro
     Ok(if copies.is_empty() { Err(reason) } else { Ok(copies) })
 }
 
-/// What the youngest copy of the superblock says, for people to look at: nobody vouches for it.
+/// The youngest copy of the superblock, for people to look at: no key has vouched for it.
 ///
 /// # Errors
 /// [`FormatError::Foreign`] if neither copy has our magic.
@@ -332,9 +332,9 @@ pub(crate) fn open_to_look(
     Ok(opened)
 }
 
-/// Gives a device another key. What is on it stays, for the keyring stays: whoever had the old key
-/// and a copy of the old superblock still has what opens it. A cut of the power leaves
-/// one copy of the superblock under each key, so that both open it.
+/// Gives a device another key. Its records stay, because the keyring stays. So the old key with a
+/// copy of the old superblock still opens it. A cut of the power leaves one copy of the superblock
+/// under each key, so that both open it.
 ///
 /// # Errors
 /// See [`DeviceError`]; with `key` being none, or the device without seals, too.
@@ -375,8 +375,8 @@ pub fn format_device(
     make(device, options).map(|opened| opened.superblock)
 }
 
-/// The same with all that is drawn made from a seed, which is then as good as the key: for tests,
-/// whose records have the same places in the index every time.
+/// The same with random bytes from a seed, which is then as good as the key. It is for tests, whose
+/// records have the same places in the index every time.
 ///
 /// # Errors
 /// See [`DeviceError`].
@@ -389,7 +389,7 @@ pub fn format_device_from(
     make_of(device, options, Drawn::from_seed(seed)).map(|opened| opened.superblock)
 }
 
-/// What is drawn when a device is formatted.
+/// The random bytes of a newly formatted device.
 struct Drawn {
     salt: [u8; 32],
     device: [u8; 16],
@@ -479,8 +479,8 @@ fn write_superblock(
     Ok(())
 }
 
-/// Gives a device that is ours the size that is wanted, keeping all segments that stay on it; one
-/// that was truncated gets its length back.
+/// Gives our device the size that was asked for, and keeps all segments that fit. A truncated one
+/// gets its length back.
 fn resize(
     device: &Arc<dyn Device>,
     mut opened: Opened,
@@ -519,7 +519,7 @@ fn resize(
     Ok(opened)
 }
 
-/// The master key of a device that was or is to be formatted so.
+/// The master key of a device with these parameters.
 fn master_key(
     options: &OpenOptions,
     cipher: Cipher,

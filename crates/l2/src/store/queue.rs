@@ -1,7 +1,7 @@
-//! What waits to be written, and what is being written: readable all the while.
+//! The queue of records that wait to be written, or are being written. They stay readable.
 //!
-//! Bytes are counted from the push until the device has them, so that the bound holds for
-//! everything that the second level keeps of what the first has evicted.
+//! Bytes count from the push until the device has them. So the bound holds for all evicted records
+//! that the second level keeps in memory.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +19,7 @@ pub(crate) struct WaitingRecord {
     pub(crate) provenance: u8,
 }
 
-/// What the writer finds when it looks.
+/// The queue's answer to the writer.
 pub(crate) enum Popped {
     /// A record to write.
     Record(WaitingRecord),
@@ -34,7 +34,7 @@ pub(crate) struct Queue {
     wake: Condvar,
     /// The writer rests, or has ended.
     told: Condvar,
-    /// Records in flight: nobody takes the lock to find none.
+    /// Records in flight: with none, no reader takes the lock.
     count: AtomicUsize,
     /// Bytes of them.
     bytes: AtomicU64,

@@ -1,4 +1,4 @@
-//! From a slot to bytes that can be believed.
+//! Reading a record: from a slot of the index to bytes that can be believed.
 
 use super::Store;
 use crate::cipher::{Purpose, SharedKey};
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
     Bad,
 }
 
-/// What one thread needs to open records.
+/// The memory that one thread needs to open records.
 #[derive(Default)]
 pub(crate) struct Unsealer {
     decompressor: Decompressor,
@@ -66,8 +66,8 @@ impl Plan {
 }
 
 impl Unsealer {
-    /// Takes the memory that the next record is likely to need: to be called while a device works,
-    /// since fresh memory costs about as much as unsealing into it.
+    /// Takes the memory that the next record will probably need. Call it while a device works:
+    /// fresh memory costs about as much as unsealing into it.
     pub(crate) fn prepare(&mut self) {
         if self.spare.len() != self.last_bytes {
             self.spare = vec![0; self.last_bytes];
@@ -87,7 +87,7 @@ impl Unsealer {
 }
 
 impl Store {
-    /// What the index says of a key.
+    /// The slot of a key in the index.
     pub(crate) fn look(&self, key: &[u8; 16]) -> Option<Slot> {
         self.index.find(Place::of(key))
     }
@@ -142,7 +142,7 @@ impl Store {
         let fault = || if plan.vouches_for(&header) { Fault::Bad } else { Fault::Stale };
         let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
         let sealed = record.get(RECORD_HEADER_BYTES..end).ok_or(Fault::Bad)?;
-        // Of a padded record it is known only when it is open.
+        // The length of a padded record is known only when it is open.
         let known = if header.is_padded { 0 } else { header.plain_bytes as usize };
         let mut plain = unsealer.destination(known);
         let additional = header.additional_data(plan.location);

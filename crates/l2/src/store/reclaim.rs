@@ -1,5 +1,5 @@
-//! Taking a segment back: what was of use since it was written is carried over, the rest is
-//! forgotten.
+//! Reclaiming a segment: records that had hits since they were written are carried over, the rest
+//! is forgotten.
 
 use super::Store;
 use super::read::Unsealer;
@@ -11,8 +11,8 @@ use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES,
 use crate::index::Place;
 use crate::padding::unpad;
 
-/// Share of a segment that may be carried over, one in so many, if the account of what was written
-/// allows it: rewriting is never more than what is promised beyond what was admitted.
+/// Share of a segment that may be carried over, one in so many, if the account of writes allows it.
+/// So rewriting stays within its promised share of admitted bytes.
 const CARRIED_SHARE: u64 = 10;
 
 /// A record that goes on into the next segment, unsealed and still compressed.
@@ -45,7 +45,7 @@ impl Writer<'_> {
         let base = start_of(store, number) / UNIT_BYTES;
         let units = store.superblock.segment_bytes / UNIT_BYTES;
         let Some(summary) = read_summary(store, number) else {
-            // Nobody knows what was there.
+            // The contents are unknown.
             store.index.remove_range(base..base + units);
             return Vec::new();
         };

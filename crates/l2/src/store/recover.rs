@@ -1,13 +1,14 @@
-//! Finding out what is on a device: headers and trailers first, then the summaries, oldest first.
+//! Recovery of the index from a device: headers and trailers first, then the summaries, oldest
+//! first.
 //!
 //! A segment without a summary was open when the power went, or the process. It is read through,
 //! and every record whose seal is right is kept.
 //!
 //! # What a hostile device can make of it
 //! Nothing that takes long. No length is followed before its code has been checked under the
-//! segment's key. Of the segments without a trailer the youngest are read through, as many as
-//! crashes leave behind ([`WALKS_MAX`]), and a walk ends when as many bytes as the segment has did
-//! not keep what their headers promised.
+//! segment's key. Only the youngest segments without a trailer are read through, as many as crashes
+//! leave behind ([`WALKS_MAX`]). A walk ends when too many bytes, as many as a segment has, were
+//! not what their headers promised.
 
 use super::segments::Segment;
 use super::writer::{publish, start_of};
@@ -70,8 +71,8 @@ pub(super) fn recover(store: &Store) -> u64 {
     last
 }
 
-/// Goes on with the account that the youngest segment was begun with. What was sent since is what
-/// it holds; if nobody knows that, it is full.
+/// Goes on with the account that the youngest segment was begun with. Since then the bytes in it
+/// were sent; if they are unknown, it counts as full.
 fn settle_account(store: &Store, youngest: Option<&Found>) {
     let account = youngest.map(|found| {
         let full = store.superblock.segment_bytes;

@@ -1,10 +1,11 @@
-//! The table of segments: what is expected where.
+//! The table of segments: the sequence, key and contents that are expected of each.
 
 use super::Usage;
 use crate::cipher::{SegmentKey, SharedKey};
 use parking_lot::RwLock;
 
-/// What is known of a segment. Without a sequence there is nothing in it that could be believed.
+/// A segment, as far as it is known. Without a sequence there is nothing in it that could be
+/// believed.
 #[derive(Clone, Default)]
 pub(super) struct Segment {
     pub(super) sequence: u64,
@@ -12,7 +13,7 @@ pub(super) struct Segment {
     pub(super) contents: Contents,
 }
 
-/// What a segment holds.
+/// The contents of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contents {
     pub(super) records: u64,

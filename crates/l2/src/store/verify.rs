@@ -10,13 +10,13 @@ use crate::device::{AlignedBuffer, Device};
 use crate::format::UNIT_BYTES;
 use std::sync::Arc;
 
-/// What reading a device through came to.
+/// The result of reading a device through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verification {
     /// Segments in use.
     pub segments: u64,
-    /// Of those, segments without a summary: they were open when the last user ended.
+    /// Segments among them without a summary: they were open when the last user ended.
     pub open_segments: u64,
     /// Records that are whole.
     pub records: u64,
@@ -24,7 +24,7 @@ pub struct Verification {
     pub plain_bytes: u64,
     /// Their bytes on the device.
     pub stored_bytes: u64,
-    /// Of those, padding.
+    /// The padding in those.
     pub padding_bytes: u64,
     /// Records whose seal is wrong or that cannot be read. Reading them through a mount is a miss.
     pub bad_records: u64,

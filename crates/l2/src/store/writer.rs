@@ -1,8 +1,8 @@
 //! The thread that writes, and the segment it has open.
 //!
-//! Records are sealed into a buffer that is written whenever a MiB has come together, or when
-//! nothing more came for a second; only then the index learns of them. Until then they are found
-//! in the queue. A segment ends with its summary, and the next is the oldest of the log.
+//! Records are sealed into a buffer. It is written when it has a MiB, or when nothing more came for
+//! a second. Only then the index gets the records. Until then they are found in the queue. A
+//! segment ends with its summary, and the next is the oldest of the log.
 
 use super::recover::recover;
 use super::segments::Segment;
@@ -25,17 +25,17 @@ use std::time::Instant;
 
 /// Bytes that are written at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// What is written is a multiple of this, whatever the device says today.
+/// Writes are multiples of this, whatever the device says today.
 const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
 
-/// A write of a chunk may take so many times what a read may before it counts as a failure: nobody
-/// waits for it.
+/// A write of a chunk may take so many times the patience of a read before it counts as a failure.
+/// No reader waits for it.
 const SLOW_WRITE_FACTOR: u32 = 4;
 
 /// Starts the thread, which begins with the recovery.
 pub(super) fn spawn(store: Arc<Store>) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("l2_write".into()).spawn(move || {
-        // Whoever closes must not wait for a thread that has gone.
+        // Closing must not wait for a thread that has gone.
         struct End(Arc<Store>);
         impl Drop for End {
             fn drop(&mut self) {
@@ -55,7 +55,7 @@ pub(super) fn spawn(store: Arc<Store>) -> std::io::Result<JoinHandle<()>> {
     })
 }
 
-/// The writer's state; nobody else sees it.
+/// The writer's state; no other thread sees it.
 pub(super) struct Writer<'a> {
     pub(super) store: &'a Store,
     compressor: Compressor,
@@ -67,7 +67,7 @@ pub(super) struct Writer<'a> {
     account: Account,
 }
 
-/// What was written, and for how much of what was wanted there.
+/// The account of bytes written and of bytes admitted.
 #[derive(Default)]
 struct Account {
     /// Records that were admitted, as stored.
@@ -81,7 +81,7 @@ impl Account {
     /// is promised: the next segment's header and padding are still to come.
     const SENT_MAX: u64 = 1140;
 
-    /// What may still be carried over.
+    /// Bytes that may still be carried over.
     fn spare_bytes(&self) -> u64 {
         (self.admitted_bytes / 1000 * Self::SENT_MAX).saturating_sub(self.sent_bytes)
     }
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
     fn append(&mut self, ready: &Ready<'_>) -> bool {
         let units = record_units(ready.bytes.len());
         if self.store.is_bypassed() {
-            // What lies in the buffer was promised to nobody.
+            // No caller was promised the bytes in the buffer.
             self.abandon();
             return false;
         }
@@ -272,7 +272,7 @@ impl<'a> Writer<'a> {
         open.published = open.summary.len();
     }
 
-    /// Gives up the open segment after a failure. What is on the device of it stays readable; its
+    /// Gives up the open segment after a failure. Its records on the device stay readable; its
     /// sequence and numbers are never used again.
     fn abandon(&mut self) {
         if let Some(open) = self.open.take() {

@@ -1,10 +1,10 @@
 //! One read that may be given up.
 //!
-//! A lane is a ring and a buffer of its own, registered with the kernel where it lets us, so that
-//! its pages are not looked up again for each read. Whoever reads waits in the kernel until the
-//! read has ended or its time is up. In the second case the kernel may still write to the buffer:
-//! the lane is *under way* until the completion was seen, and nobody reads from it or through it
-//! before. A lane that is dropped under way leaves its buffer to the kernel for ever.
+//! A lane is a ring with a buffer of its own. The buffer is registered with the kernel where that
+//! is allowed, so its pages are not looked up again for each read. The reader waits in the kernel
+//! until the read has ended or its time is up. In the second case the kernel may still write to the
+//! buffer. Then the lane is *under way*, and is not used before its completion was seen. A lane
+//! that is dropped under way leaves its buffer to the kernel for ever.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ pub(super) struct Lane {
 
 impl Lane {
     /// # Errors
-    /// What the kernel says; `Unsupported` if it cannot wait for a bounded time (before Linux
+    /// The kernel's error; `Unsupported` if it cannot wait for a bounded time (before Linux
     /// 5.11).
     pub(super) fn new() -> io::Result<Self> {
         let ring = IoUring::new(1)?;
@@ -46,14 +46,14 @@ impl Lane {
         }
         if self.registered_bytes > 0 {
             self.registered_bytes = 0;
-            // If it fails, the kernel has pages that nobody looks at any more, till the ring ends.
+            // If it fails, the kernel keeps unused pages until the ring ends.
             let _ = self.ring.submitter().unregister_buffers();
         }
         let room = self.buffer.first(len_bytes);
         let vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: len_bytes };
         // SAFETY: the memory is the buffer's. It is freed only when the buffer grows, after it was
-        // unregistered, or with the lane, after the ring; and the kernel has references of its own
-        // to registered pages, so that even then it writes to no memory of others.
+        // unregistered, or with the lane, after the ring. The kernel has references of its own to
+        // registered pages. So even then it writes to no memory of others.
         let registered = unsafe { self.ring.submitter().register_buffers(&[vector]) };
         if registered.is_ok() {
             self.registered_bytes = len_bytes;
@@ -64,7 +64,7 @@ impl Lane {
     /// device works.
     ///
     /// # Errors
-    /// What the system says; `TimedOut` when the time is up, `UnexpectedEof` if the file ends.
+    /// The system's error; `TimedOut` when the time is up, `UnexpectedEof` if the file ends.
     pub(super) fn read(
         &mut self,
         file: BorrowedFd<'_>,
@@ -86,14 +86,14 @@ impl Lane {
             opcode::Read::new(file, address, length).offset(offset).build()
         };
         // SAFETY: the kernel writes to `buffer` from the submission to the completion. All that
-        // time the lane is under way: nobody has a reference to the buffer, which is neither
-        // resized nor freed. The buffer has the length, and the entry says no more.
+        // time the lane is under way: there is no reference to the buffer, which is neither resized
+        // nor freed. The buffer has the length, and the entry says no more.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| io::ErrorKind::QuotaExceeded)?;
         self.under_way = true;
         let submitted = self.ring.submit();
         meanwhile();
-        // What was not taken yet is submitted by waiting.
+        // Waiting submits the entries that were not taken yet.
         submitted
             .map(drop)
             .or_else(|error| if is_passing(&error) { Ok(()) } else { Err(error) })?;
@@ -133,7 +133,7 @@ impl Lane {
     }
 }
 
-/// The time is up, a signal, or what is to be taken before anything else.
+/// The time is up, a signal came, or completions must be taken first.
 fn is_passing(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY))
@@ -194,7 +194,7 @@ mod tests {
         assert!(!lane.has_ended());
         let again = lane.read(reader.as_fd(), 0, 4, LONG, &mut || ()).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::ResourceBusy);
-        // What was asked for comes at last, and then the lane is as good as new.
+        // The read ends at last, and then the lane is as good as new.
         writer.write_all(b"late").unwrap();
         let deadline = Instant::now() + LONG;
         while !lane.has_ended() {

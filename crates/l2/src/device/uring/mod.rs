@@ -2,10 +2,10 @@
 //!
 //! A ring is taken from a pool for the length of one [`Device::read_many`], which returns only when
 //! every read that the kernel took has ended. So the buffers, borrowed for the call, outlive the
-//! reads into them, and that is the whole of what the unsafe block below relies on.
+//! reads into them. The unsafe block below relies on that alone.
 //!
-//! [`Device::read_within`] takes a lane from another pool, with a buffer of its own. Lanes
-//! whose read was given up wait aside until it has ended after all.
+//! [`Device::read_within`] takes a lane from another pool, with a buffer of its own. Lanes whose
+//! read was given up wait aside until that read ends.
 
 #![allow(unsafe_code)]
 
@@ -68,7 +68,7 @@ impl UringDevice {
     /// A lane that nothing is under way in. `None` if too many reads were given up already.
     ///
     /// # Errors
-    /// What the kernel says if there is none and none can be made.
+    /// The kernel's error if there is none and none can be made.
     fn lane(&self) -> io::Result<Option<Lane>> {
         if let Some(lane) = self.lanes.lock().pop() {
             return Ok(Some(lane));
@@ -107,10 +107,10 @@ impl UringDevice {
                 .user_data(number as u64);
             read.result = Err(io::ErrorKind::Interrupted.into());
             // SAFETY: the kernel may write to `read.buffer` from the submission until the
-            // completion. The buffer is borrowed mutably for the whole call, nobody looks at it
-            // meanwhile, and this function does not return before the completion of every entry
-            // that the kernel has accepted was seen; entries it has not accepted are dropped with
-            // the ring. The length is the buffer's or less.
+            // completion. The buffer is borrowed mutably for the whole call, so no other code looks
+            // at it. This function returns only after the completion of every entry that the kernel
+            // has accepted. Entries it has not accepted are dropped with the ring. The length is
+            // the buffer's or less.
             let pushed = unsafe { ring.submission().push(&entry) };
             if pushed.is_err() {
                 return Err(io::ErrorKind::QuotaExceeded.into());
@@ -144,8 +144,8 @@ impl UringDevice {
         Ok(())
     }
 
-    /// What a completion means. A short read is finished in the common way, which tells the end
-    /// of the device from an interruption.
+    /// The meaning of a completion. A short read is finished in the common way, which distinguishes
+    /// the end of the device from an interruption.
     fn judge(&self, read: &mut ReadRequest<'_>, result: i32) -> io::Result<()> {
         match usize::try_from(result) {
             Ok(length) if length == read.buffer.len() => Ok(()),
