@@ -2,7 +2,7 @@
 //! percent of this.
 //!
 //! It is exact while the keys fit into a bounded table. Beyond that, the keys below a hash
-//! threshold stand for all, and the threshold is halved whenever they are too many (Flajolet, "On
+//! threshold stand for all. The threshold is halved whenever they are too many (Flajolet, "On
 //! Adaptive Sampling", 1990). With 4 million kept keys the error is about 0.05%.
 
 use std::hash::BuildHasher as _;

@@ -1,4 +1,4 @@
-//! What a cache would do with a trace: replay, miss-ratio curves, sizes.
+//! Simulation of caches on traces: replay, miss-ratio curves, sizes.
 //!
 //! - [`trace`] reads traces in the formats people have, as a stream of [`Request`]s.
 //! - [`policy`] are the policies, reference ones and ogive's own: [`PolicyName`] names them. ARC

@@ -10,17 +10,17 @@ use ogive_text::escape;
 /// A named line through points of size in bytes (or entries) and hit ratio from 0 to 1.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What the legend says.
+    /// Its name in the legend.
     pub name: String,
     /// Points, sizes rising.
     pub points: Vec<(u64, f64)>,
 }
 
-/// What a size is called on the axis.
+/// The label of a size on the axis.
 pub type SizeText<'a> = &'a dyn Fn(u64) -> String;
 
 const MARKS: [char; 14] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', 'a', 'b', 'c', 'd', 'e'];
-/// Colours that are told apart by most people (Okabe and Ito), and as many more.
+/// Colours that most people can distinguish (Okabe and Ito), and as many more.
 const COLOURS: [&str; 13] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f3c8d",
     "#11a579", "#3969ac", "#f2b701", "#e73f74", "#80ba5a",

@@ -4,9 +4,8 @@
 //! read, one cache at a time on as many threads as asked for. So a cache's tables stay in the
 //! processor's caches, and memory is bounded by chunks and caches.
 //!
-//! What must be known before takes a pass of its own: the footprint for sizes in percent, the
-//! future for MIN. Standard input can be read only once, so it is put aside in a temporary file for
-//! that.
+//! Some figures need a pass of their own before: the footprint for sizes in percent, and the future
+//! for MIN. Standard input can be read only once, so it is put aside in a temporary file for that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,7 +57,7 @@ pub enum CurvePlan {
     Sampled(usize),
 }
 
-/// What to replay.
+/// A plan of a replay.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Trace files, `-` for standard input.
@@ -88,14 +87,14 @@ pub struct Progress {
     pub requests: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub struct Replay {
     /// Each policy at each size, in the order asked for.
     pub rows: Vec<Simulation>,
     /// The curve, if asked for.
     pub curve: Option<Curve>,
-    /// What was read.
+    /// The counts of requests that were read.
     pub counts: ReadCounts,
     /// The format of each trace.
     pub formats: Vec<Format>,

@@ -15,12 +15,12 @@ pub struct Simulation {
     tally: Tally,
 }
 
-/// What a simulation has counted.
+/// The counts of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests.
     pub requests: u64,
-    /// Of those, hits.
+    /// The hits among them.
     pub hits: u64,
     /// Weight of all requests, in bytes.
     pub bytes: u64,
@@ -28,7 +28,7 @@ pub struct Tally {
     pub hit_bytes: u64,
     /// Requests for what weighs more than the cache; misses, and never brought in.
     pub oversize: u64,
-    /// What the policy counts.
+    /// The policy's counts.
     pub counts: Counts,
     /// Processor time of the policy, in nanoseconds.
     pub cpu_ns: u64,
@@ -86,7 +86,7 @@ impl Simulation {
         self.tally.cpu_ns += thread_cpu().saturating_sub(before).as_nanos() as u64;
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally { counts: self.policy.counts(), ..self.tally }

@@ -1,9 +1,9 @@
 //! How large should the cache be, and would a second level help?
 //!
-//! From a trace: the shipping engine at some sizes, and with a device below it, replayed. From
-//! arcstats alone: only what ghosts tell. A ghost hit is a miss that a cache larger by the ghosts
-//! would have had, so the counters give one point of the curve beside the present one, and
-//! nothing about smaller caches or ones larger than that.
+//! From a trace: the shipping engine at some sizes, and with a device below it, replayed. Arcstats
+//! alone give only the figures of ghosts. A cache larger by the ghosts would have had each ghost
+//! hit. So the counters give one more point of the curve, and nothing about smaller or still larger
+//! caches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::trace::{ReadOptions, Traces};
 const CHUNK: usize = 1 << 16;
 /// A size is called enough when it gives this share of what any size gives.
 const ENOUGH: f64 = 0.95;
-/// A second level that nobody sized is so many times the memory.
+/// A second level without a given size is so many times the memory.
 const DEVICE_FACTOR: u64 = 8;
 
-/// What to work out from a trace.
+/// The questions to a trace.
 #[derive(Clone, Debug)]
 pub struct SizingPlan {
     /// Trace files.
@@ -47,7 +47,7 @@ pub struct MemoryPoint {
     pub hit_ratio: f64,
 }
 
-/// What a trace answers.
+/// The answers of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceAnswer {
     /// Requests of the trace.
@@ -174,7 +174,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// What arcstats answer.
+/// The answers of arcstats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArcstatsAnswer {
     /// Seconds the counters cover, if the source says.
@@ -183,15 +183,15 @@ pub struct ArcstatsAnswer {
     pub between_readings: bool,
     /// Accesses.
     pub accesses: u64,
-    /// Of those, hits, also on what was being read already.
+    /// The hits among them, also on loads in flight.
     pub hits: u64,
-    /// Of the misses, those that a ghost remembered.
+    /// The misses that a ghost remembered.
     pub ghost_hits: u64,
     /// Size of the cache now, in bytes.
     pub size_bytes: u64,
     /// Bytes that the ghosts now stand for.
     pub ghost_bytes: u64,
-    /// Of the misses, those an L2 had; `None` where there is no L2.
+    /// The misses that an L2 had; `None` where there is no L2.
     pub l2_hits: Option<u64>,
     /// Size of the L2 now, in bytes.
     pub l2_bytes: u64,
@@ -242,7 +242,7 @@ pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnsw
 }
 
 impl ArcstatsAnswer {
-    /// What can be said, and what cannot, one sentence each.
+    /// Statements that the figures allow, and those that they do not, one sentence each.
     #[must_use]
     pub fn sentences(&self, size_text: &dyn Fn(u64) -> String) -> Vec<String> {
         let misses = self.accesses - self.hits;

@@ -1,5 +1,5 @@
-//! Requests put aside in a file without a name, to be read again: for traces from standard
-//! input, and to look into the future for MIN.
+//! Requests that are spooled to an unnamed file, to be read again. Traces from standard input need
+//! that, and so does MIN's look into the future.
 //!
 //! The future is worked out backwards, a chunk at a time: a table says by key which request used
 //! it last, seen from the end. Memory is one chunk and that table; the file takes 16 bytes a

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 
 use crate::policy::{Lists, Request};
 
-/// What was evicted since it was looked at last.
+/// Entries that were evicted since the last look.
 type Evicted = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Memory and an SSD.
@@ -22,9 +22,9 @@ pub(crate) struct Tiered {
     device_bytes: u64,
     /// Requests.
     pub(crate) requests: u64,
-    /// Of those, found in memory.
+    /// The requests among them that memory had.
     pub(crate) hits: u64,
-    /// Of the rest, found on the device.
+    /// The rest that the device had.
     pub(crate) device_hits: u64,
 }
 

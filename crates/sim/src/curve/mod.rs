@@ -27,7 +27,7 @@ use self::stack_distances::Distances;
 use crate::policy::Request;
 use crate::sampling::{rate, sample_hash};
 
-/// Keys of the sample if nobody says.
+/// Keys of the sample by default.
 pub const SAMPLE_KEYS_DEFAULT: usize = 64 << 10;
 /// Into how many groups the sample falls.
 const GROUPS: usize = 16;
@@ -47,7 +47,7 @@ pub struct Point {
     pub error: f64,
 }
 
-/// A request of a sample that somebody else has taken.
+/// A request of a sample that was taken elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// The hash of its key, whose bits are as good as random.
@@ -124,10 +124,9 @@ impl Curve {
         }
     }
 
-    /// Adds requests of which somebody else has taken a sample, `all` of them being so many: each
-    /// key was chosen by its hash, which is told instead of the key, because it begins with `shift`
-    /// zero bits. So the rate of this sample is theirs or less. On a curve that keeps every key
-    /// only those that were chosen are known.
+    /// Adds requests that were sampled elsewhere, out of `all`. A key was sampled if its hash
+    /// begins with `shift` zero bits; the hash stands for the key. So the rate of this sample is
+    /// theirs or less. On a curve that keeps every key only those that were chosen are known.
     pub fn add_chosen(&mut self, chosen: &[Chosen], all: u64) {
         self.requests += all;
         let mut bytes = 0_u128;
@@ -143,7 +142,7 @@ impl Curve {
                 self.groups[0].count(&request, distance, 1.0);
             }
         }
-        // What was passed over is taken to be as long.
+        // Requests that were passed over count as equally long.
         let all_bytes = bytes * u128::from(all) / (chosen.len() as u128).max(1);
         self.bytes = self.bytes.saturating_add(u64::try_from(all_bytes).unwrap_or(u64::MAX));
     }
@@ -238,8 +237,8 @@ impl Group {
     }
 }
 
-/// Hits as a share of what a group should have seen. What it has seen less counts as hits of the
-/// smallest distance: it is the most popular keys that a sample has too few or too many of.
+/// Hits as a share of what a group should have seen. Missing requests count as hits of the smallest
+/// distance, because a sample has too few or too many of the most popular keys.
 fn adjusted(hits: f64, seen: f64, expected: f64) -> f64 {
     if expected > 0.0 { (hits + expected - seen) / expected } else { 0.0 }
 }

@@ -1,6 +1,6 @@
-//! LRU stack distances in O(log n): how much weight was asked for since a key was asked for last
-//! (Mattson et al., "Evaluation Techniques for Storage Hierarchies", 1970; with a tree over
-//! time as in Bennett and Kruskal, "LRU Stack Processing", 1975).
+//! LRU stack distances in O(log n): the weight that was asked for since a key was asked for last
+//! (Mattson et al., "Evaluation Techniques for Storage Hierarchies", 1970). A tree over time finds
+//! it (Bennett and Kruskal, "LRU Stack Processing", 1975).
 //!
 //! Each key stands at the time of its last access, in a Fenwick tree that sums weights from a
 //! time on. When times run out, the keys are moved together in their order.

@@ -1,5 +1,5 @@
-//! Those that are ogive's own code: ARC as printed, the duel of four rules, and the engine that
-//! ships.
+//! The policies of ogive's own code: ARC as printed, the duel of four rules, and the shipping
+//! engine.
 
 use ogive_arc::policy::duel::Duel;
 use ogive_arc::policy::{self, Outcome};

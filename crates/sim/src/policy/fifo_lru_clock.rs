@@ -1,14 +1,15 @@
-//! FIFO, LRU and CLOCK: one list, told apart by what a hit does and whom eviction spares.
+//! FIFO, LRU and CLOCK: one list. They differ in the effect of a hit and in the entries that
+//! eviction spares.
 //!
 //! - FIFO: a hit does nothing; the oldest goes.
 //! - LRU: a hit makes an entry the youngest; the oldest goes.
-//! - CLOCK (Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets an
-//!   entry's bit; the oldest goes, but with its bit set it loses the bit and starts anew.
+//! - CLOCK (Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets an entry's
+//!   bit. The oldest goes; if its bit is set, it loses the bit and starts anew.
 
 use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
 
-/// What a hit does.
+/// The effect of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     Fifo,

@@ -85,7 +85,7 @@ impl Frequency {
                 });
             }
             Counts::Sketch { words, .. } => {
-                // What halving rounds down was added, too: each addition to four counters.
+                // Halving rounds down, and each addition counted in four counters.
                 let odd: u64 = words.iter().map(|word| u64::from((word & ONES).count_ones())).sum();
                 self.additions = self.additions.saturating_sub(odd / ROWS as u64);
                 words.iter_mut().for_each(|word| *word = (*word >> 1) & !(ONES << 3));

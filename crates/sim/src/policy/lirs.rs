@@ -3,10 +3,10 @@
 //!
 //! 99% of the cache are for blocks of low inter-reference recency (LIR), 1% for the others (HIR).
 //! Stack S holds all LIR blocks, and the HIR blocks, resident or not, that were seen since the LIR
-//! block at its bottom. Queue Q holds the resident HIR blocks. What leaves is the oldest of Q. A
-//! HIR block that is asked for while it is in S takes the place of the LIR block at the bottom.
-//! Blocks in S that are not resident are bounded to twice the cache, as the authors advise: the
-//! oldest is forgotten.
+//! block at its bottom. Queue Q holds the resident HIR blocks. The oldest of Q leaves first. A HIR
+//! block that is asked for while it is in S takes the place of the LIR block at the bottom. Blocks
+//! in S that are not resident are bounded to twice the cache, as the authors advise: the oldest is
+//! forgotten.
 //!
 //! Where the paper leaves a choice, it is made as in Caffeine's simulator, which has the same
 //! counts. While the cache fills, a HIR block comes into Q alone. A HIR block on top of S that is

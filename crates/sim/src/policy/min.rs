@@ -1,9 +1,9 @@
 //! MIN (Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer", 1966): evicts
 //! what is asked for again last. It needs the future: [`Request::next_use`] must be set.
 //!
-//! Every key that is asked for comes in; nothing goes past the cache. With equal weights no
-//! policy that brings everything in has more hits; with unequal weights the optimum is NP-hard
-//! and MIN is a good lower bound of it, not the optimum.
+//! Every key that is asked for comes in; nothing goes past the cache. With equal weights no policy
+//! that brings everything in has more hits. With unequal weights the optimum is NP-hard, and MIN is
+//! a good lower bound of it.
 
 use std::collections::BinaryHeap;
 use std::hash::BuildHasher as _;

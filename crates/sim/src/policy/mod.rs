@@ -28,8 +28,8 @@ pub struct Request {
     pub key: u64,
     /// Its weight in bytes, at least 1.
     pub bytes: u64,
-    /// Number of the request that asks for the key next, `u64::MAX` if none does or nobody
-    /// has looked.
+    /// Number of the request that asks for the key next, `u64::MAX` if there is none or it is
+    /// unknown.
     pub next_use: u64,
 }
 
@@ -41,7 +41,7 @@ impl Request {
     }
 }
 
-/// What a policy counts beside hits.
+/// A policy's counts besides hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Entries evicted.
@@ -52,11 +52,11 @@ pub struct Counts {
 
 /// A cache of keys without values, for one thread.
 pub trait Policy: Send + fmt::Debug {
-    /// Asks for a key that weighs at most as much as the cache; brings it in if it is not
-    /// there. Whether it was.
+    /// Asks for a key that weighs at most as much as the cache; brings it in if it is not there.
+    /// Returns whether it was.
     fn access(&mut self, request: &Request) -> bool;
 
-    /// What was counted.
+    /// The counts.
     fn counts(&self) -> Counts;
 
     /// Weight of what is in the cache; never more than its capacity.
@@ -100,7 +100,7 @@ pub enum PolicyName {
     Min,
     /// The engine that ships, with so many sublists (0: as many as it chooses).
     Engine(usize),
-    /// The same, told to go by ARC alone.
+    /// The same, with ARC alone.
     EngineArc(usize),
 }
 

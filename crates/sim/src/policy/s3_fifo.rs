@@ -1,11 +1,11 @@
 //! S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP '23). It has three
-//! parts: a small FIFO of a tenth of the cache, which filters what is asked for once; a main FIFO,
-//! whose entries get as many more rounds as they had hits (three at most); and the keys that left
-//! the small one.
+//! parts. A small FIFO of a tenth of the cache filters keys that are asked for once. In the main
+//! FIFO, entries get as many more rounds as they had hits, three at most. The third part is the
+//! keys that left the small one.
 //!
 //! There are two flavours, because its authors changed it. As printed, every new key comes into the
-//! small queue. Since libCacheSim 0.3.2, a cache that has not evicted yet puts what the small queue
-//! has no room for into the main one, so that a loop finds the main queue full.
+//! small queue. Since libCacheSim 0.3.2, a cache that has not evicted yet puts keys into the main
+//! queue when the small one is full. So a loop finds the main queue full.
 
 use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};

@@ -1,7 +1,7 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy",
-//! ACM TOS 2017). Newcomers stay in a small LRU window. What leaves it comes to the main cache only
-//! if it was seen more often than the main cache's oldest entry. The main cache is a segmented LRU
-//! with 80% protected.
+//! ACM TOS 2017). Newcomers stay in a small LRU window. An entry that leaves it comes to the main
+//! cache only if it was seen more often than the main cache's oldest entry. The main cache is a
+//! segmented LRU with 80% protected.
 //!
 //! The window starts at 1%. If asked for, it follows the hit ratio by hill climbing (Einziger,
 //! Eytan, Friedman and Manes, "Adaptive Software Cache Management", Middleware '18). Steps are of
@@ -9,8 +9,8 @@
 //! by 5 points.
 //!
 //! With exact counts every cell is that of Caffeine's simulator. With a sketch the rule is the same
-//! and the hash another. Then, as in Caffeine, a candidate that was seen often and lost is admitted
-//! once in 128 times, so that nobody can lock others out by their hash.
+//! and the hash another. Then, as in Caffeine, a frequent candidate that lost is admitted once in
+//! 128 times. So no user can lock others out by their hash.
 
 use super::frequency_sketch::Frequency;
 use super::linked_lists::{Id, Lists};
@@ -68,7 +68,7 @@ struct Climber {
     ratio_before: f64,
     step_bytes: f64,
     grows: bool,
-    /// What the window should have beside its whole bytes.
+    /// The fraction of a byte that the window should have besides its whole bytes.
     fraction: f64,
 }
 
@@ -111,7 +111,7 @@ impl Climber {
 }
 
 impl WTinyLfu {
-    /// `entry_bytes`: what an entry is expected to weigh, from which follow the size of the sketch
+    /// `entry_bytes` is the expected weight of an entry. The size of the sketch follows from it,
     /// and how often counts are halved and the climber looks.
     pub(crate) fn new(capacity_bytes: u64, entry_bytes: u64, flavour: Flavour) -> Self {
         let entries = (capacity_bytes / entry_bytes.max(1)).max(1);

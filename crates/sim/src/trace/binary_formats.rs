@@ -18,9 +18,9 @@ impl<const N: usize> Decode for BigEndian<N> {
     }
 }
 
-/// libCacheSim's oracleGeneral: little-endian records of 24 bytes: time in seconds (u32), key
-/// (u64), size (u32), number of the request that uses the key next or -1 (i64). The last is left
-/// aside: MIN works it out itself, over all traces given.
+/// libCacheSim's oracleGeneral: little-endian records of 24 bytes. They have the time in seconds
+/// (u32), the key (u64), the size (u32), and the number of the request that uses the key next or -1
+/// (i64). The last one is ignored: MIN finds it itself, over all traces.
 pub(super) struct OracleGeneral;
 
 /// Length of its record.
@@ -47,10 +47,10 @@ pub(super) fn little_u64(bytes: &[u8], at: usize) -> u64 {
     bytes[at..at + 8].iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
-/// VMware's vSCSI traces, as CloudPhysics published them: little-endian records of 32 bytes in
-/// version 1 (`sn len nSG` u32, `cmd ver` u16, `lbn ts` u64) and of 40 in version 2 (`cmd ver`
-/// u16, `sn len nSG` u32, `lbn ts rt` u64). The upper byte of `ver` is the version; `len` is in
-/// bytes, `lbn` in sectors of 512. Commands that neither read nor write are passed over.
+/// VMware's vSCSI traces, as CloudPhysics published them, in little-endian records. Version 1 has
+/// 32 bytes (`sn len nSG` u32, `cmd ver` u16, `lbn ts` u64). Version 2 has 40 (`cmd ver` u16, `sn
+/// len nSG` u32, `lbn ts rt` u64). The upper byte of `ver` is the version; `len` is in bytes, `lbn`
+/// in sectors of 512. Commands that neither read nor write are passed over.
 #[derive(Default)]
 pub(super) struct Vscsi {
     version: Option<u8>,
@@ -123,7 +123,7 @@ impl Decode for Vscsi {
     }
 }
 
-/// What a mount of ogive recorded ([`ogive_kstat::trace`]).
+/// A recording of a mount of ogive ([`ogive_kstat::trace`]).
 #[derive(Default)]
 pub(super) struct Recorded {
     header: Option<Header>,

@@ -104,7 +104,7 @@ fn sectors_of(space: u64, sector: u64, sectors: u64, is_write: bool) -> Result<S
     Ok(Step::range(space, in_bytes(sector)?, in_bytes(sectors)?, is_write))
 }
 
-/// What this program prints, at which block requests are queued with the driver:
+/// The output of this program, at the point where block requests are queued with the driver:
 ///
 /// ```text
 /// bpftrace -e 'tracepoint:block:block_rq_issue
@@ -171,8 +171,8 @@ impl DecodeLine for FioLog {
 }
 
 /// `/proc/spl/kstat/zfs/POOL/reads` (OpenZFS, `module/zfs/spa_stats.c`, `spa_read_history_show`):
-/// `UID start objset object level blkid aflags origin pid process`. A block is a key; its size
-/// is not told.
+/// `UID start objset object level blkid aflags origin pid process`. A block is a key, without a
+/// size.
 pub(super) struct ZfsReads;
 
 /// `ARC_FLAG_PREFETCH` (OpenZFS, `include/sys/arc.h`).

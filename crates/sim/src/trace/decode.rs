@@ -1,4 +1,4 @@
-//! What decoders make of a trace, one step at a time.
+//! The decoders of traces: a trait, the steps that they return, and their common parsers.
 
 use super::error::Fault;
 use super::input::Input;
@@ -24,7 +24,7 @@ pub(crate) struct Access {
     pub(crate) is_prefetch: bool,
 }
 
-/// What is accessed.
+/// The object of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A key, with its size if the trace knows it.
@@ -57,7 +57,7 @@ pub(crate) trait Decode: Send {
 
 /// A format of lines.
 pub(crate) trait DecodeLine: Send {
-    /// What a line says, or what is wrong with it.
+    /// The step of a line, or its fault.
     fn line(&mut self, line: &str) -> Result<Step, String>;
 }
 

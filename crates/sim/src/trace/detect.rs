@@ -1,13 +1,13 @@
-//! Telling the format of a trace by its name or its beginning.
+//! Detection of a trace's format by its name or its beginning.
 //!
-//! A format *fits* if its own reader reads every line, or record, of what is looked at, and if what
-//! it reads is no nonsense: columns of numbers mean anything, so a column of times must not fall, a
-//! key must keep its size, and so on ([`Columns`]). Where it is, the format is *possible*. A trace
-//! is recognised if one format fits, and none besides is possible. Otherwise its user is asked, for
-//! a trace that is read as another format gives an answer that looks like one.
+//! A format *fits* if its own reader reads every line, or record, of the beginning, and if the
+//! values make sense. Columns of numbers can mean anything: a column of times must not fall, a key
+//! must keep its size, and so on ([`Columns`]). If the values make no sense, the format is only
+//! *possible*. A trace is recognised if one format fits, and no other is possible. Otherwise its
+//! user is asked, because a trace in the wrong format gives a wrong answer that looks right.
 //!
-//! What was recognised is read as strictly later: a line that is unlike those before is an error,
-//! and not the beginning of another format.
+//! The rest of the trace is read as strictly: a different line is an error, and not the beginning
+//! of another format.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,14 +21,14 @@ use super::key_formats::{Shape, key_columns};
 pub(super) const LOOKED_AT_BYTES: usize = 64 << 10;
 /// Devices that a recording of a disk array may be of; keys are more.
 const DEVICES_MAX: usize = 64;
-/// Lines that a format must have fitted for what is wrong with the next to be told.
+/// Lines that a format must have fitted before the fault of the next one is reported.
 const LINES_BEFORE_MISFIT: usize = 2;
 
-/// What a beginning was recognised as.
+/// The format of a recognised beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recognised {
     pub(super) format: Format,
-    /// What its lines look like, where that could be otherwise.
+    /// The shape of its lines, for formats with several.
     pub(super) shape: Option<Shape>,
 }
 
@@ -43,7 +43,7 @@ enum Fit {
     No,
 }
 
-/// The format of a trace with this name and this beginning, or why it cannot be told.
+/// The format of a trace with this name and this beginning, or why it is not recognised.
 pub(super) fn recognise(path: &Path, beginning: &[u8]) -> Result<Recognised, String> {
     let is_ours = beginning.starts_with(&ogive_kstat::trace::MAGIC);
     let named = if is_ours { Some(Format::Ogive) } else { Format::by_name(path) };
@@ -57,8 +57,7 @@ pub(super) fn recognise(path: &Path, beginning: &[u8]) -> Result<Recognised, Str
     }
 }
 
-/// The lines that are there to their end. Of a trace that is shorter than what is looked at, the
-/// last one may have none.
+/// The lines that are there to their end. The last line of a short trace may have none.
 fn whole_lines(beginning: &[u8]) -> &[u8] {
     if beginning.len() < LOOKED_AT_BYTES {
         return beginning;
@@ -153,7 +152,7 @@ impl<'a> Columns<'a> {
         Self { rows, keys: lines.map_while(key_columns).collect() }
     }
 
-    /// What the keys look like.
+    /// The shape of the keys.
     fn shape(&self) -> Option<Shape> {
         let are_numbers = self.keys.iter().all(|(key, _)| key.parse::<u64>().is_ok());
         (!self.keys.is_empty()).then_some(Shape { are_numbers })
@@ -229,8 +228,8 @@ fn keep_size<'a>(accesses: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     other * 2 <= again
 }
 
-/// Whether keys look like several columns that something else than a blank or a comma parts: as
-/// many in each line, one of which has nothing but numbers.
+/// Whether keys look like several columns with another separator than a blank or a comma. Each line
+/// has as many, and one of them has only numbers.
 fn is_parted<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> bool {
     [';', '|', ':'].into_iter().any(|mark| {
         let count = |key: &str| key.matches(mark).count();
@@ -246,7 +245,7 @@ fn is_parted<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> bool {
     })
 }
 
-/// Bare big-endian keys have nothing to be told by.
+/// Bare big-endian keys cannot be recognised.
 fn of_binary(bytes: &[u8]) -> Result<Recognised, String> {
     let all = [(Format::Vscsi, is_vscsi(bytes)), (Format::OracleGeneral, is_oracle_general(bytes))];
     let fitting: Vec<Format> = all.iter().filter(|(_, fits)| *fits).map(|(f, _)| *f).collect();

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, always with the place.
+//! Faults of a trace, always with the place.
 
 use std::fmt;
 use std::io;
@@ -22,7 +22,7 @@ pub struct TraceError {
     pub name: String,
     /// Where in it.
     pub place: Place,
-    /// What is wrong, and what to do if anything can be done.
+    /// The fault, and a remedy if there is one.
     pub reason: String,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What stops a decoder.
+/// The reason why a decoder stops.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// This record is bad; the next may be good.

@@ -40,7 +40,7 @@ pub enum Format {
     BpfTrace,
     /// OpenZFS's read history.
     ZfsReads,
-    /// What a mount of ogive recorded.
+    /// A recording of a mount of ogive.
     Ogive,
 }
 
@@ -106,7 +106,7 @@ impl Format {
         !matches!(self, Self::Be32 | Self::Be64 | Self::Vscsi | Self::OracleGeneral | Self::Ogive)
     }
 
-    /// By the part of the name before what tells the compression.
+    /// By the part of the name before the suffix of the compression.
     pub(super) fn by_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
         let mut parts: Vec<&str> = name.split('.').skip(1).collect();

@@ -1,6 +1,6 @@
 //! The bytes of a trace: a file or standard input, decompressed, in lines or fixed records.
 //!
-//! Compression is told by content (gzip, xz, zstd), whatever the name says. The buffer is
+//! Compression is recognised by content (gzip, xz, zstd), whatever the name says. The buffer is
 //! bounded: by the longest line, or by what a caller looks ahead.
 
 use std::fs::File;

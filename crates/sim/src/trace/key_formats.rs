@@ -36,16 +36,16 @@ impl DecodeLine for Lirs {
     }
 }
 
-/// A key a line, any text, and perhaps its size in bytes, after blanks or a comma: in all lines or
-/// in none, for what has no size would weigh 1 among bytes.
+/// A key a line, any text, and perhaps its size in bytes, after blanks or a comma. All lines have a
+/// size or none, because a key without a size would weigh 1 among bytes.
 #[derive(Default)]
 pub(super) struct Keys {
     width: Width,
-    /// What every key looks like, if the format was not named but recognised.
+    /// The shape of every key, if the format was recognised.
     shape: Option<Shape>,
 }
 
-/// What keys look like by which they were recognised.
+/// The shape by which keys were recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) are_numbers: bool,

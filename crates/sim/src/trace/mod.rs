@@ -27,7 +27,7 @@ use self::error::Fault;
 use self::input::Input;
 use crate::policy::Request;
 
-/// Block size of range formats if nobody says, in bytes.
+/// Default block size of range formats, in bytes.
 pub const BLOCK_BYTES_DEFAULT: u64 = 4096;
 /// Most blocks that one record may stand for: 64 GiB in blocks of 4 KiB.
 const RUN_BLOCKS_MAX: u64 = 1 << 24;
@@ -35,7 +35,7 @@ const RUN_BLOCKS_MAX: u64 = 1 << 24;
 /// How traces are read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The format; `None` to tell it by content and name.
+    /// The format; `None` to detect it by content and name.
     pub format: Option<Format>,
     /// Size of a block in bytes: what ranges are cut into, and what a key of a format without
     /// sizes weighs. `None` means 4096 for ranges and 1 for keys.
@@ -52,7 +52,7 @@ pub struct ReadOptions {
     pub requests_max: Option<u64>,
 }
 
-/// What was read, and what was not.
+/// Counts of requests that were read, and that were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Requests, after ranges are cut into blocks.
@@ -91,7 +91,7 @@ impl TraceReader {
     /// Opens a file, or standard input for `-`. Compressed bytes read are added to `progress`.
     ///
     /// # Errors
-    /// [`TraceError`] if it cannot be read or its format cannot be told.
+    /// [`TraceError`] if it cannot be read or its format is not recognised.
     pub fn open(
         path: &Path,
         options: &ReadOptions,
@@ -107,7 +107,7 @@ impl TraceReader {
         Self::with_input(path, input, options)
     }
 
-    /// Reads from anything; `name` helps to tell the format.
+    /// Reads from anything; `name` helps to detect the format.
     ///
     /// # Errors
     /// As [`TraceReader::open`].
@@ -149,7 +149,7 @@ impl TraceReader {
         self.format
     }
 
-    /// What was read so far.
+    /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> ReadCounts {
         self.counts
@@ -281,7 +281,7 @@ impl Traces {
         }
     }
 
-    /// What was read so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
         let now = self.reader.as_ref().map(TraceReader::counts).unwrap_or_default();
