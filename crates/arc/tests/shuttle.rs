@@ -151,7 +151,7 @@ fn an_abandoned_claim_passes_to_a_waiter() {
 }
 
 #[test]
-fn continuations_of_a_load_run_once_and_hold_what_it_brought() {
+fn continuations_of_a_load_run_once_and_hold_its_value() {
     explore(|policy| {
         let cache: Cache<u64, u64> = Cache::builder(10).policy(policy).sublists(1).build();
         let ran = Arc::new(AtomicU64::new(0));

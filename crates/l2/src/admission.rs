@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_to_be_written_counts_as_written() {
+    fn waiting_records_count_as_written() {
         let now = Instant::now();
         let limits = WriteLimits { bytes_per_second: Some(8 * MIB), drive_writes_per_day: None };
         let gate = Gate::new(Admission::All, limits, 1 << 30, now);

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pays_is_compressed_and_comes_back() {
+    fn a_record_that_compresses_well_comes_back() {
         let text: Vec<u8> = (0..100_000u32).flat_map(|i| (i / 64).to_le_bytes()).collect();
         for (compression, expected) in [
             (Compression::Lz4, Stored::Lz4),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pay_is_stored_as_it_is() {
+    fn a_record_that_hardly_compresses_is_stored_as_it_is() {
         let mut random = fastrand::Rng::with_seed(1);
         let noise: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(9000).collect();
         for compression in [Compression::Lz4, Compression::Zstd(1)] {

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_fails_and_works_in_turn_is_told_of_once_a_minute() {
+    fn a_device_that_fails_and_works_in_turn_is_reported_once_a_minute() {
         let (start, mut bypasses, mut lines) = (Instant::now(), 0, Vec::new());
         let health = Health::new(Duration::ZERO, start);
         for second in 0..120 {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_padded_comes_back_and_its_length_is_of_few_kinds() {
+    fn padded_records_come_back_and_have_few_lengths() {
         let mut random = fastrand::Rng::with_seed(3);
         for padding in kinds() {
             let mut padder = Padder::new(padding);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_are_refused() {
+    fn impossible_lengths_are_refused() {
         for (compressed, plain) in [(0, 1), (1, 0), (2, 1), (93, 93), (1, u32::MAX), (u32::MAX, 9)]
         {
             let mut bytes = vec![0; 100];

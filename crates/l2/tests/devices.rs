@@ -27,7 +27,7 @@ fn open_file(path: &Path, engine: Engine) -> Tier {
 }
 
 #[test]
-fn every_engine_reads_what_every_other_wrote() {
+fn every_engine_reads_the_records_of_every_other() {
     let directory = directory();
     for writer in ENGINES {
         let path = directory.path().join(format!("{writer:?}"));
@@ -122,7 +122,7 @@ fn many_reads_at_once_fill_their_own_buffers_and_the_end_is_an_error() {
 }
 
 #[test]
-fn a_file_that_was_made_and_came_to_nothing_goes_again() {
+fn a_file_that_was_made_and_not_used_is_removed() {
     let directory = directory();
     for engine in ENGINES {
         let path = directory.path().join(format!("{engine:?}"));
@@ -162,7 +162,7 @@ fn a_device_has_one_user_and_others_may_look() {
 }
 
 #[test]
-fn verifying_counts_what_is_whole_and_what_is_not() {
+fn verifying_counts_whole_and_damaged_records() {
     let directory = directory();
     let path = directory.path().join("device");
     fill(&open_file(&path, Engine::Probe), 100, 20_000);
@@ -182,7 +182,7 @@ fn verifying_counts_what_is_whole_and_what_is_not() {
 
 /// Noise, an older copy and a shorter file, behind the back of a tier that is using it.
 #[test]
-fn whatever_happens_to_an_open_file_is_a_miss_on_every_engine() {
+fn any_damage_to_an_open_file_is_a_miss_on_every_engine() {
     use std::io::{Seek as _, SeekFrom, Write as _};
     let directory = directory();
     for engine in ENGINES {

@@ -40,7 +40,7 @@ fn forge(device: &MemoryDevice, place: u64, change: impl FnOnce(&mut Superblock)
 }
 
 #[test]
-fn what_is_not_sealed_is_never_used_where_a_seal_is_wanted() {
+fn an_unsealed_device_is_never_used_where_a_seal_is_wanted() {
     let device = memory();
     fill(&open_as(&device, usual()).unwrap(), 30, RECORD);
     // Somebody who can write to the device, and has no key.
@@ -62,7 +62,7 @@ fn what_is_not_sealed_is_never_used_where_a_seal_is_wanted() {
 }
 
 #[test]
-fn what_is_sealed_is_not_used_without_its_seals() {
+fn a_sealed_device_is_not_used_without_its_seals() {
     let device = memory();
     fill(&open_as(&device, usual()).unwrap(), 30, RECORD);
     let off = OpenOptions { format: FormatPolicy::IfEmpty, ..unsealed() };
@@ -180,7 +180,7 @@ fn a_cipher_that_is_not_known_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_derivation_that_costs_too_much_is_not_begun() {
+fn a_key_derivation_that_costs_too_much_is_not_begun() {
     let passphrase = |memory_kib, passes| {
         let parameters = KdfParameters { memory_kib, passes, lanes: 1 };
         let typed = zeroize::Zeroizing::new(b"correct horse".to_vec());
@@ -315,7 +315,7 @@ fn wipe_trailer(segment: &mut [u8]) {
 }
 
 #[test]
-fn headers_that_nobody_sealed_are_not_followed() {
+fn headers_without_a_seal_are_not_followed() {
     let device = full();
     each_segment(&device, |_, segment| {
         wipe_trailer(segment);
@@ -414,7 +414,7 @@ fn drive_writes_are_one_account_over_all_mounts() {
 }
 
 #[test]
-fn a_change_of_key_keeps_what_is_there_and_turns_the_old_key_away() {
+fn a_change_of_key_keeps_the_records_and_refuses_the_old_key() {
     let device = memory();
     let tier = open_as(&device, usual()).unwrap();
     fill(&tier, 30, RECORD);

@@ -44,7 +44,7 @@ fn lengths(device: &MemoryDevice) -> (BTreeSet<u32>, BTreeSet<u32>) {
 }
 
 #[test]
-fn padded_lengths_are_of_few_kinds_and_every_byte_comes_back() {
+fn padded_records_have_few_lengths_and_every_byte_comes_back() {
     for padding in [Padding::Step(4096), Padding::PowerOfTwo, Padding::Off] {
         let device = Arc::new(MemoryDevice::new(DEVICE_BYTES));
         let level = tier(&device, padding);
@@ -114,7 +114,7 @@ fn segment(number: usize) -> usize {
 }
 
 #[test]
-fn discarding_frees_what_holds_nothing_and_nothing_else() {
+fn discarding_frees_segments_of_no_use_and_nothing_else() {
     let device = Arc::new(MemoryDevice::new(DEVICE_BYTES));
     let level = tier(&device, Padding::Off);
     // Two segments or so, of seven.

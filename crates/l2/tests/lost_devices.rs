@@ -59,7 +59,7 @@ fn a_device_that_comes_takes_its_share_and_the_rest_stays_where_it_is() {
 }
 
 #[test]
-fn what_is_on_a_device_that_goes_is_a_miss_and_comes_back_with_it() {
+fn records_of_a_removed_device_miss_and_come_back_with_it() {
     let devices = [formatted(0, 8), formatted(1, 8)];
     let tier = open(&devices[0]);
     let id = add(&tier, &devices[1]);
@@ -81,7 +81,7 @@ fn what_is_on_a_device_that_goes_is_a_miss_and_comes_back_with_it() {
 }
 
 #[test]
-fn what_is_still_queued_is_written_before_a_device_goes() {
+fn queued_records_are_written_before_a_device_goes() {
     let devices = [formatted(0, 8), formatted(1, 8)];
     let tier = open(&devices[0]);
     let id = add(&tier, &devices[1]);
@@ -104,7 +104,7 @@ fn a_device_that_comes_makes_versions_with_the_secret_that_is_in_use() {
 }
 
 #[test]
-fn what_may_not_come_is_refused_and_changes_nothing() {
+fn a_refused_device_changes_nothing() {
     let first = memory(8);
     let tier = open(&first);
     fill(&tier, 20, LENGTH);
@@ -220,7 +220,7 @@ fn file(path: &Path) -> Arc<dyn Device> {
 }
 
 #[test]
-fn a_file_that_has_gone_is_free_for_others_at_once() {
+fn a_removed_file_is_free_for_others_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (directory.path().join("one"), directory.path().join("other"));
     let sized = OpenOptions { size_bytes: Some(DEVICE_BYTES), ..how(Cipher::Gcm) };

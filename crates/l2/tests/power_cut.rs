@@ -77,7 +77,7 @@ fn a_seed_cuts_at_the_same_moments_and_leaves_the_same() {
 }
 
 #[test]
-fn a_power_cut_loses_at_most_what_was_not_on_the_device() {
+fn a_power_cut_loses_at_most_the_records_not_yet_on_the_device() {
     let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 9));
     let tier = open(&device);
     fill(&tier, 200, 8 << 10);

@@ -23,7 +23,7 @@ fn open_by_its_clock(device: &Arc<FaultyDevice>, change: impl FnOnce(&mut TierOp
 }
 
 #[test]
-fn what_was_offered_is_found_at_once_and_after_it_was_written() {
+fn an_offered_record_is_found_at_once_and_after_it_was_written() {
     for cipher in Cipher::ALL {
         let device = memory();
         let tier = open_as(&device, how(cipher)).unwrap();
@@ -78,7 +78,7 @@ fn the_log_goes_round_and_the_oldest_goes() {
 }
 
 #[test]
-fn what_is_asked_for_outlives_its_segment() {
+fn a_record_with_hits_outlives_its_segment() {
     const LARGE: usize = 128 << 10;
     let device = Arc::new(MemoryDevice::new(64 << 20));
     let tier = open(&device);
@@ -206,7 +206,7 @@ fn a_wrong_key_is_refused_and_formats_nothing() {
 }
 
 #[test]
-fn what_is_not_ours_is_never_formatted_unasked() {
+fn foreign_contents_are_never_formatted_unasked() {
     for (place, bytes) in [(0x438, &[0x53, 0xef][..]), (0, b"XFSB"), (777, b"something")] {
         let device = memory();
         device.tamper(|all| all[place..place + bytes.len()].copy_from_slice(bytes));
@@ -233,7 +233,7 @@ fn names_and_contents_are_not_on_the_device() {
 }
 
 #[test]
-fn growing_and_shrinking_keep_what_stays() {
+fn growing_and_shrinking_keep_the_remaining_slots() {
     let device = memory();
     fill(&open(&device), 300, RECORD);
     let sized = |size_bytes| OpenOptions { size_bytes: Some(size_bytes), ..how(Cipher::Gcm) };
@@ -329,7 +329,7 @@ fn a_full_queue_drops_and_does_not_wait() {
 }
 
 #[test]
-fn what_nothing_comes_to_join_is_written_all_the_same() {
+fn a_lone_record_is_written_after_a_while() {
     let device = memory();
     let mut hasty = options();
     hasty.store.linger = Duration::from_millis(1);
@@ -342,7 +342,7 @@ fn what_nothing_comes_to_join_is_written_all_the_same() {
 }
 
 #[test]
-fn a_device_that_hangs_hangs_nobody() {
+fn a_device_that_hangs_makes_no_reader_hang() {
     let device = Arc::new(FaultyDevice::new(DEVICE_BYTES, 5));
     let tier = open_by_its_clock(&device, |options| {
         options.read_patience = Duration::from_millis(30);
@@ -436,7 +436,7 @@ fn the_index_gives_memory_back_and_takes_it_again() {
 }
 
 #[test]
-fn what_is_carried_over_keeps_writes_within_their_bound() {
+fn carried_over_records_keep_writes_within_their_bound() {
     // Half of each compresses. Headers and padding of the smallest are more than may be written
     // besides, and so nothing of them is carried over.
     for (length, may_be_carried) in [(6000, false), (16 << 10, true), (64 << 10, true)] {

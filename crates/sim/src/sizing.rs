@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn arcstats_say_what_ghosts_know_and_no_more() {
+    fn arcstats_give_the_figures_of_ghosts_and_no_more() {
         let now = arcstats(
             &[
                 ("hits", 900),

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_memory_is_too_small_for_is_read_from_the_device() {
+    fn a_loop_larger_than_memory_is_read_from_the_device() {
         let mut tiered = Tiered::new(100, 2000, 1);
         for round in 0..3 {
             (0..1000).for_each(|key| tiered.access(&Request::new(key, 1)));

@@ -45,7 +45,7 @@ fn key(number: u64) -> u64 {
 }
 
 #[test]
-fn a_trace_with_more_columns_than_its_format_is_asked_about_and_then_read_the_same() {
+fn a_trace_with_more_columns_than_its_format_needs_an_answer_and_is_then_read_the_same() {
     let plain = rows(|i| format!("{i} {} {}", key(i), 1000 + 7 * key(i)));
     assert_eq!(told(&plain), Ok((Format::TimeKeySize, 2000)));
     let expected = read_with(plain.as_bytes(), None).unwrap().1;
@@ -135,7 +135,7 @@ fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
 }
 
 #[test]
-fn columns_of_another_meaning_are_asked_about() {
+fn columns_of_another_meaning_need_an_answer() {
     let refused: [(&str, Row); 11] = [
         ("phases with a column more", |i| {
             format!("{} 7", if i == 9 { "*".into() } else { key(i).to_string() })
@@ -158,7 +158,7 @@ fn columns_of_another_meaning_are_asked_about() {
 }
 
 #[test]
-fn what_fits_up_to_a_line_is_told_with_that_line() {
+fn a_format_that_fits_up_to_a_line_is_named_with_that_line() {
     let text = rows(|i| if i == 9 { "9 4".to_owned() } else { format!("{i} {} 64", key(i)) });
     let said = asked(&text);
     assert!(said.contains("time-key-size fits up to line 10: the size is missing"), "{said}");
@@ -236,7 +236,7 @@ fn a_log_of_fio_that_begins_with_thousands_of_files_is_known_by_its_first_line()
 }
 
 #[test]
-fn binary_records_are_recognised_only_if_all_that_is_looked_at_are() {
+fn binary_records_are_recognised_only_if_the_whole_beginning_fits() {
     let oracle = |number: u64, next: i64| {
         let mut record = Vec::new();
         record.extend((number as u32).to_le_bytes());

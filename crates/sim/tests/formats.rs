@@ -40,7 +40,7 @@ fn recognised(name: &str, text: &str) -> (Format, Vec<u64>, usize) {
 }
 
 #[test]
-fn text_formats_are_told_by_their_content() {
+fn text_formats_are_recognised_by_their_content() {
     let lis = "10 3 0 0\n12 2 0 1\n";
     assert_eq!(recognised("x", lis), (Format::Lis, vec![1; 5], 4));
     assert_eq!(recognised("x", "5\n*\n6\n5\n"), (Format::Lirs, vec![1; 3], 2));
@@ -136,7 +136,7 @@ fn binary_formats() {
 }
 
 #[test]
-fn what_a_mount_recorded_is_read_and_its_losses_are_told() {
+fn a_recording_of_a_mount_is_read_and_its_losses_are_counted() {
     let event = |index, access| Event::Read {
         time_ns: 1,
         object: 9,
@@ -192,7 +192,7 @@ fn a_bad_record_is_named_by_its_line_or_skipped_and_counted() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn a_file_that_is_no_trace_is_refused() {
     for bytes in [&b""[..], b"\x00\x01\x02", b"hello world, this is no trace\n", &[0xff; 100]] {
         let error = read("x", bytes, &ReadOptions::default()).unwrap_err();
         assert_eq!(error.place, Place::Whole, "{error}");

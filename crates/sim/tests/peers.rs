@@ -99,7 +99,7 @@ fn w_tinylfu_with_a_sketch_is_caffeines_on_the_mean() {
 }
 
 #[test]
-fn s3_fifo_as_printed_misses_what_its_authors_first_library_missed() {
+fn s3_fifo_as_printed_misses_as_its_authors_first_library() {
     let ratios = rows(include_str!("s3_fifo_printed.csv"), |_| "s3-fifo-printed".to_owned());
     assert!(!ratios.is_empty());
     for (requests, rows) in ratios {

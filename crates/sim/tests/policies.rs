@@ -174,7 +174,7 @@ fn head_and_tail() -> Vec<Request> {
 
 /// Others chose one key in eight, and one in sixteen from the middle on, by a hash of theirs.
 #[test]
-fn a_curve_of_what_others_have_sampled_is_close_to_that_of_everything() {
+fn a_curve_of_requests_sampled_elsewhere_is_close_to_that_of_all() {
     let requests = head_and_tail();
     let hash = |key: u64| {
         let mixed = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -203,7 +203,7 @@ fn a_curve_of_what_others_have_sampled_is_close_to_that_of_everything() {
 }
 
 #[test]
-fn any_sample_of_others_makes_a_curve() {
+fn any_sample_taken_elsewhere_makes_a_curve() {
     for mut curve in [Curve::exact(), Curve::sampled(16)] {
         for shift in [0, 1, 63, 64, u32::MAX, 0] {
             for hash in [0, 1, u64::MAX] {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_was_put_back_is_empty_and_goes_on() {
+    fn a_ring_whose_count_was_set_back_is_empty_and_goes_on() {
         let ring = Ring::new();
         ring.shown.store(7, Relaxed);
         assert!(!ring.push(1, 1));

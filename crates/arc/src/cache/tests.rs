@@ -42,7 +42,7 @@ fn work(cache: &Cache<String, Value>, thread: u64, steps: u64) {
 }
 
 #[test]
-fn threads_that_do_everything_read_nothing_that_is_gone() {
+fn threads_that_do_everything_read_no_freed_value() {
     let steps = if cfg!(miri) { 40 } else { 20_000 };
     for (sublists, exact) in [(1, false), (2, true)] {
         let cache = Cache::<String, Value>::builder(8).sublists(sublists).exact(exact).build();
@@ -75,7 +75,7 @@ fn the_last_hold_of_a_cache_that_is_gone_frees_it_all() {
 }
 
 #[test]
-fn a_sublist_that_shrinks_keeps_what_it_has() {
+fn a_sublist_that_shrinks_keeps_its_entries() {
     // An interpreter takes longer than in proportion for a large table.
     let count = if cfg!(miri) { 120 } else { 400 };
     let cache: Cache<u64, u64> = Cache::builder(count).sublists(1).build();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_tells_every_entry_once_with_its_weight_and_its_list() {
+    fn a_walk_reports_every_entry_once_with_its_weight_and_its_list() {
         for sublists in [1, 8] {
             let (cache, mut weights) = filled(sublists, entries(1500));
             for key in 0..10 {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_may_use_the_cache() {
+    fn a_visitor_of_a_walk_may_use_the_cache() {
         let (cache, _) = filled(1, entries(600));
         cache.walk(|resident| assert!(cache.remove(&resident.key).is_some()));
         assert!(walked(&cache).is_empty());
@@ -127,7 +127,7 @@ mod tests {
 
     /// Ten entries of many that were: the slots have been given back.
     #[test]
-    fn a_walk_is_as_long_as_what_is_there() {
+    fn a_walk_is_as_long_as_the_entries_in_use() {
         let (cache, _) = filled(1, entries(100_000));
         cache.reclaim(u64::MAX);
         (0..10).for_each(|key| drop(cache.insert(key, 0, 1, Kind::Data, Access::Demand)));

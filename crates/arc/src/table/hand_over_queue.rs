@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_what_has_gone_never_outnumber_the_others_by_much() {
+    fn places_of_departed_entries_never_outnumber_the_others_by_much() {
         let handed = HandOverQueue::new();
         let place = |id| Place { sublist: 0, id, generation: 0, weight_bytes: 1 };
         // Of every hundred that come, one stays.

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_is_found_through_growth_removal_and_shrinking() {
+    fn entries_are_found_through_growth_removal_and_shrinking() {
         let index = Index::new();
         let mut model: HashMap<u32, u32> = HashMap::new();
         let mut state = 1_u32;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sure_that_there_is_nothing_while_it_is_moved() {
+    fn no_reader_is_sure_of_absence_while_an_entry_is_moved() {
         // Nine whose home is the first line: the last stands in the second, until one leaves.
         const LAST: u32 = 8;
         for round in 0..if cfg!(miri) { 30 } else { 1000 } {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_tells_of_every_move() {
+    fn the_version_changes_with_every_move() {
         let index = Index::new();
         let before = index.version();
         (0..50).for_each(|id| index.insert(7, id, id as usize));

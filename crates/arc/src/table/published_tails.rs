@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_as_old_will_do_with_many_sublists_only() {
+    fn a_nearly_as_old_entry_will_do_with_many_sublists_only() {
         for (sublists, exact, slack) in
             [(64, false, 100), (32, false, 50), (16, false, 25), (8, false, 0), (64, true, 0)]
         {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oldest_that_nobody_has_is_forgotten_by_whoever_looks_for_it() {
+    fn an_oldest_stamp_that_no_sublist_has_is_corrected_by_a_search_for_it() {
         let tails = Tails::new(64, false);
         tails.publish(2, 9, 50);
         tails.lists[2].oldest[5].store(7, Relaxed);

@@ -214,13 +214,13 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
-    fn what_a_sublist_gives_back_is_its_own_though_all_share_the_huge_pages() {
+    fn a_sublist_gives_back_its_own_slots_though_all_share_the_huge_pages() {
         give_back_one_after_the_other(false);
     }
 
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
-    fn what_is_given_back_is_given_to_the_last_page() {
+    fn memory_is_given_back_to_the_last_page() {
         if !crate::skipped::only_nightly("how many pages there are is the kernel's") {
             give_back_one_after_the_other(true);
         }

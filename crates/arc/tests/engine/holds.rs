@@ -136,7 +136,7 @@ fn a_demoted_entry_leaves_its_ghost() {
 }
 
 #[test]
-fn the_eviction_hook_hears_of_what_was_evicted_outside_all_locks() {
+fn the_eviction_hook_gets_evicted_entries_outside_all_locks() {
     type Heard = Vec<(u64, u64, u64, List, bool, Reason)>;
     let heard: Arc<Mutex<Heard>> = Arc::default();
     let this: Arc<Mutex<Option<Cache<u64, u64>>>> = Arc::default();

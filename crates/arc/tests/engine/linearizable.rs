@@ -108,7 +108,7 @@ fn history(seed: u64, steps: u64) -> Vec<Event> {
 }
 
 #[test]
-fn the_checker_refuses_what_cannot_be() {
+fn the_checker_refuses_impossible_histories() {
     let event = |action, called, returned| Event { key: 0, action, called, returned };
     let insert = event(Action::Insert(1), 0, 3);
     assert!(is_linearizable(&[insert, event(Action::Get(None), 1, 2)]));

@@ -15,7 +15,7 @@ mod skipped;
 
 mod duel;
 mod golden;
-mod handed;
+mod hand_over;
 mod holds;
 mod judgement;
 mod kinds_and_prefetch;

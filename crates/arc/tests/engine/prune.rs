@@ -42,7 +42,7 @@ fn pinned(idle: u64, in_use: u64) -> (Cache<u64, ()>, Arc<Inodes>) {
 }
 
 #[test]
-fn reclaim_asks_for_what_pinned_metadata_keep_from_it() {
+fn reclaim_asks_for_the_bytes_that_pinned_metadata_keep() {
     let (cache, inodes) = pinned(60, 20);
     let registration = cache.register_prune("inodes", Arc::clone(&inodes) as _);
     for key in 1000..1020 {
@@ -75,7 +75,7 @@ fn truly_pinned_metadata_are_asked_for_a_few_times_only() {
 }
 
 #[test]
-fn nothing_pinned_asks_nobody() {
+fn without_pinned_entries_no_owner_is_asked() {
     let (cache, inodes) = pinned(0, 0);
     let _registration = cache.register_prune("inodes", inodes);
     let held = cache.insert(1, (), 1000, Kind::Data, Access::Demand);

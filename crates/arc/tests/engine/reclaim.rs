@@ -49,7 +49,7 @@ fn ample_memory_asks_for_nothing() {
 }
 
 #[test]
-fn a_shortage_shrinks_by_what_is_lacking() {
+fn a_shortage_shrinks_by_the_bytes_that_are_lacking() {
     let mut governor = Governor::new(CONFIG);
     let decision = governor.decide(seconds(1), &available(60), &level(1000, 1024));
     assert_eq!(decision.shrink_to_bytes, Some(960 * MIB), "40 MiB less than the size");
@@ -297,7 +297,7 @@ fn the_thread_shrinks_after_a_look_that_panicked() {
 }
 
 #[test]
-fn the_thread_looks_in_proportion_to_what_comes_in() {
+fn the_thread_looks_in_proportion_to_arrivals() {
     let (system, cache, reclaimer) = played(Some(100 * MIB), seconds(5));
     for batch in 1..=5 {
         drop(put(&cache, batch * 1000..batch * 1000 + 100));
@@ -343,7 +343,7 @@ fn the_thread_ends_with_its_handle_and_does_not_keep_the_cache() {
 }
 
 #[test]
-fn reclaim_gives_back_what_is_asked_for_and_stops_at_the_floor() {
+fn reclaim_gives_back_the_bytes_asked_for_and_stops_at_the_floor() {
     let cache = Cache::builder(1000).min_bytes(300).sublists(4).build();
     for key in 0..100_u64 {
         drop(cache.insert(key, (), 10, Kind::Data, Access::Demand));
@@ -380,7 +380,7 @@ fn a_lowered_target_is_counted_from_the_size_not_from_the_capacity() {
 }
 
 #[test]
-fn nodes_of_what_was_reclaimed_are_given_back() {
+fn nodes_of_reclaimed_entries_are_given_back() {
     let cache = Cache::builder(1_000_000).sublists(1).build();
     for key in 0..100_000_u64 {
         drop(cache.insert(key, (), 1, Kind::Metadata, Access::Demand));

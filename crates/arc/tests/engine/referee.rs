@@ -37,7 +37,7 @@ fn seen(cache: &Cache<u64, ()>) -> (u64, u64) {
 }
 
 #[test]
-fn hits_in_a_row_are_shown_as_far_as_there_is_credit() {
+fn hits_in_a_row_are_shown_while_there_is_credit() {
     let cache = full(false);
     let (shown, spared) = seen(&cache);
     assert_eq!((shown, spared), (ENTRIES, 0), "every arrival is shown");
@@ -86,7 +86,7 @@ fn a_thread_that_only_hits_is_given_credit_by_the_arrivals_of_others() {
 }
 
 #[test]
-fn where_every_hit_counts_none_is_spared() {
+fn an_exact_cache_spares_no_hit() {
     let cache = full(true);
     hits(&cache, 20_000);
     assert_eq!(seen(&cache), (ENTRIES + 20_000, 0));

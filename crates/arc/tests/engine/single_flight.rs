@@ -26,7 +26,7 @@ fn wait_for_joined(cache: &Cache<u64, u64>, count: u64) {
 }
 
 #[test]
-fn many_askers_make_one_load() {
+fn many_callers_make_one_load() {
     let cache = cache();
     let loads = AtomicU64::new(0);
     let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
@@ -56,7 +56,7 @@ fn many_askers_make_one_load() {
 }
 
 #[test]
-fn an_error_goes_to_all_who_wait_and_the_next_loads_again() {
+fn an_error_goes_to_all_waiters_and_the_next_caller_loads_again() {
     let cache = cache();
     let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn an_error_of_another_type_makes_the_waiter_load() {
 }
 
 #[test]
-fn a_panic_goes_on_in_its_caller_and_wakes_who_waits() {
+fn a_panic_goes_on_in_its_caller_and_wakes_the_waiters() {
     let cache = cache();
     let (start, go) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -143,7 +143,7 @@ fn an_abandoned_claim_makes_one_waiter_the_loader() {
 }
 
 #[test]
-fn invalidated_while_loading_is_given_to_who_waits_and_to_nobody_else() {
+fn a_value_invalidated_while_loading_goes_to_its_waiters_alone() {
     let cache = cache();
     let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
     thread::scope(|scope| {
@@ -242,7 +242,7 @@ fn go_on(joined: Joined<u64, u64>) -> mpsc::Receiver<End> {
 }
 
 #[test]
-fn who_does_not_wait_goes_on_when_the_load_ends_however_it_ends() {
+fn a_continuation_runs_when_the_load_ends_in_any_way() {
     let cache = cache();
     let loading = claim(&cache, 1);
     let (early, other) = (go_on(join(&cache, 1)), go_on(join(&cache, 1)));
@@ -303,7 +303,7 @@ fn a_share_in_a_load_that_is_given_up_holds_nothing() {
 }
 
 #[test]
-fn who_goes_on_may_ask_for_the_key_again_and_the_cache_may_end_meanwhile() {
+fn a_continuation_may_ask_for_the_key_again_and_the_cache_may_end() {
     let cache = cache();
     let loading = claim(&cache, 1);
     let (send, receive) = mpsc::channel();

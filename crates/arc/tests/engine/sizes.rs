@@ -10,7 +10,7 @@ fn an_entry_takes_at_most_64_bytes_beside_its_key_and_value() {
 }
 
 #[test]
-fn a_hold_is_two_words_and_so_is_none() {
+fn a_hold_is_two_words_and_so_is_an_absent_one() {
     assert_eq!(size_of::<Hold<u64, ()>>(), 2 * size_of::<usize>());
     assert_eq!(size_of::<Option<Hold<String, String>>>(), 2 * size_of::<usize>());
 }
@@ -21,7 +21,7 @@ fn a_ghost_takes_at_most_16_bytes() {
 }
 
 #[test]
-fn what_the_cache_says_it_costs_is_what_its_entries_cost() {
+fn the_reported_overhead_is_that_of_the_entries() {
     let count = 1 << 16;
     let cache = Cache::builder(count).sublists(1).build();
     (0..count).for_each(|key| drop(cache.insert(key, (), 1, Kind::Data, Access::Demand)));

@@ -106,7 +106,7 @@ mod tests {
     use crate::device::MemoryDevice;
 
     #[test]
-    fn what_lies_anywhere_is_something() {
+    fn contents_anywhere_on_a_device_are_found() {
         const LENGTH: usize = 40 << 20;
         assert_eq!(foreign_contents(&MemoryDevice::new(LENGTH as u64)).unwrap(), None);
         assert_eq!(foreign_contents(&MemoryDevice::new(0)).unwrap(), None);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_named() {
+    fn known_contents_are_named() {
         for (place, signature, name) in KNOWN {
             let device = MemoryDevice::new(2 << 20);
             device.tamper(|bytes| {

@@ -62,7 +62,7 @@ fn the_least_referenced_give_way() {
 }
 
 #[test]
-fn shrinking_gives_memory_back_and_keeps_what_was_of_use_and_the_young() {
+fn shrinking_gives_memory_back_and_keeps_slots_with_hits_and_the_young() {
     const RECORDS: u64 = 200_000;
     const MORE: u64 = 40_000;
     let index = Index::new(RECORDS, u64::MAX);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_compression_is_told_by_content() {
+    fn every_compression_is_recognised_by_content() {
         let text = "1\n2\r\n\nlast".as_bytes();
         let expected = ["1", "2", "", "last"];
         assert_eq!(lines(text), expected);

@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_is_found_until_it_is_taken_out() {
+    fn a_ghost_is_found_until_it_is_taken_out() {
         work(100, 32, if cfg!(miri) { 300 } else { 20_000 });
         work(1001, 32, if cfg!(miri) { 300 } else { 20_000 });
     }
 
     #[test]
-    fn a_crowd_that_wants_the_same_home_is_kept_too() {
+    fn many_ghosts_with_the_same_home_are_kept() {
         work(200, 0, if cfg!(miri) { 150 } else { 10_000 });
         work(500, 28, if cfg!(miri) { 150 } else { 10_000 });
     }

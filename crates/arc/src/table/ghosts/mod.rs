@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first_whatever_was_taken_out_of_the_middle() {
+    fn the_oldest_goes_first_after_any_removals_from_the_middle() {
         let mut ghosts = Ghosts::new(Marks::Some);
         let count = if cfg!(miri) { 400 } else { 10_000_u64 };
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_be_settled_is_not_changed_by_another() {
+    fn a_settled_oldest_mark_is_not_changed_by_another_ghost() {
         for marks in [Marks::Some, Marks::Each] {
             let mut ghosts = Ghosts::new(marks);
             let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);

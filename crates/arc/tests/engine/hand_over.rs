@@ -21,7 +21,7 @@ fn read(cache: &Cache<u64, u64>, key: u64, weight_bytes: u64) -> bool {
 }
 
 #[test]
-fn what_was_handed_over_leaves_first_and_only_for_room() {
+fn handed_over_entries_leave_first_and_only_for_room() {
     for policy in [Policy::Arc, Policy::Duel] {
         let cache = cache(40, policy);
         for key in 0..4 {
@@ -44,7 +44,7 @@ fn what_was_handed_over_leaves_first_and_only_for_room() {
 }
 
 #[test]
-fn what_comes_back_is_not_handed_over_again() {
+fn an_entry_that_came_back_is_not_handed_over_again() {
     for policy in [Policy::Arc, Policy::Duel] {
         let cache = cache(100, policy);
         for key in 0..2 {
@@ -72,7 +72,7 @@ fn what_comes_back_is_not_handed_over_again() {
 }
 
 #[test]
-fn what_is_over_the_limit_leaves_at_once() {
+fn entries_over_the_limit_leave_at_once() {
     let cache = cache(1000, Policy::Duel);
     for key in 0..10 {
         assert!(read(&cache, key, 10));
@@ -92,7 +92,7 @@ fn what_is_over_the_limit_leaves_at_once() {
 }
 
 #[test]
-fn a_cache_that_shrinks_gives_what_was_handed_over_first() {
+fn a_shrinking_cache_evicts_handed_over_entries_first() {
     let cache = Cache::builder(100).min_bytes(0).sublists(4).build();
     for key in 0..10_u64 {
         drop(cache.insert(key, key, 10, Kind::Data, DEMAND));
