@@ -37,48 +37,42 @@ impl<K, V> Core<K, V> {
 
     /// Moves an entry that has been used to where the use puts it.
     fn used(&self, guard: &mut SublistGuard<'_, K, V>, id: u32, by_demand: bool, may_wait: bool) {
-        if let Some(used) = self.used_unseen(guard.word(id)) {
-            self.used_simply(guard, id, by_demand, used);
+        if let Some(used) = self.used_by_rule(guard.word(id)) {
+            self.move_used(guard, id, by_demand, used);
             return;
         }
         let ledger = if may_wait { Some(self.ledger()) } else { self.try_ledger() };
         match ledger {
-            Some(mut ledger) => self.used_beside(guard, &mut ledger.balance, id, by_demand),
+            Some(mut ledger) => self.move_used_by_stack(guard, &mut ledger.balance, id, by_demand),
             None => self.counters.count(Event::NotesLost),
         }
     }
 
     /// The same, for a caller that has the ledger.
-    pub(super) fn used_with(
+    pub(super) fn use_with_ledger(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
         id: u32,
     ) {
-        match self.used_unseen(guard.word(id)) {
-            Some(used) => self.used_simply(guard, id, false, used),
-            None => self.used_beside(guard, balance, id, false),
+        match self.used_by_rule(guard.word(id)) {
+            Some(used) => self.move_used(guard, id, false, used),
+            None => self.move_used_by_stack(guard, balance, id, false),
         }
         guard.flush(balance);
     }
 
     /// The move of a used entry with this word, if the rule needs no ledger for it. An entry that
     /// does not wait goes to the head of its list, or of MFU if its word says so.
-    fn used_unseen(&self, word: Word) -> Option<Used> {
+    fn used_by_rule(&self, word: Word) -> Option<Used> {
         if word.is(WAITING) {
-            rules::used_in_window_unseen(self.rule(word.kind()))
+            rules::used_in_window_by_rule(self.rule(word.kind()))
         } else {
             Some(Used::Mfu)
         }
     }
 
-    fn used_simply(
-        &self,
-        guard: &mut SublistGuard<'_, K, V>,
-        id: u32,
-        by_demand: bool,
-        used: Used,
-    ) {
+    fn move_used(&self, guard: &mut SublistGuard<'_, K, V>, id: u32, by_demand: bool, used: Used) {
         match used {
             Used::Stays => guard.count_use(id, by_demand),
             Used::Mfu if by_demand && guard.word(id).is(WAITING) => {
@@ -89,7 +83,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// LIRS, an entry of the window: to MFU if it is in the stack, else to the window's head.
-    fn used_beside(
+    fn move_used_by_stack(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
@@ -129,7 +123,7 @@ impl<K, V> Core<K, V> {
                 break;
             };
             let step = Step::Demote { kind, list };
-            if !self.take_here_or_there(guard, balance, step, &mut Leaving::default()) {
+            if !self.take_at_oldest(guard, balance, step, &mut Leaving::default()) {
                 return;
             }
         }

@@ -103,7 +103,7 @@ impl<K, V> Leaving<K, V> {
     }
 
     /// Counts, calls the hook and drops everything. Only with no lock held.
-    pub(crate) fn let_go(self, core: &Core<K, V>) {
+    pub(crate) fn finish(self, core: &Core<K, V>) {
         if self.evicted > 0 {
             core.counters.add(Event::Deleted, self.evicted);
             core.counters.add(Event::EvictBytes, self.evicted_bytes);
@@ -166,7 +166,7 @@ impl<K, V> Core<K, V> {
                 break;
             };
             start.get_or_insert_with(Instant::now);
-            if step.evicts() && self.let_go_of_handed() {
+            if step.evicts() && self.evict_handed_over() {
                 continue;
             }
             let picked = self.tails.oldest(list);
@@ -209,7 +209,7 @@ impl<K, V> Core<K, V> {
 
     /// Carries out one step of the balance where the oldest of its list is: in a locked sublist, or
     /// in another whose lock is free. Returns whether it did anything.
-    pub(super) fn take_here_or_there(
+    pub(super) fn take_at_oldest(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
@@ -289,8 +289,8 @@ impl<K, V> Core<K, V> {
             }
         }
         if let Some(rule) = balance.rule(at.kind)
-            && rule.gives_rounds()
-            && self.another_round(guard, (at, rule))
+            && rule.gives_second_chance()
+            && self.second_chance(guard, (at, rule))
         {
             guard.flush(balance);
             return true;
@@ -299,7 +299,7 @@ impl<K, V> Core<K, V> {
             Taken::Nothing => false,
             Taken::Parked => true,
             Taken::Used(id) => {
-                self.used_with(guard, balance, id);
+                self.use_with_ledger(guard, balance, id);
                 true
             }
             Taken::Entry(stored, gone) => {
@@ -315,7 +315,7 @@ impl<K, V> Core<K, V> {
 
     /// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. Returns
     /// whether the oldest of a list was such an entry.
-    fn another_round(
+    fn second_chance(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
         (at, rule): (LiveList, Rule),
@@ -324,12 +324,12 @@ impl<K, V> Core<K, V> {
             return false;
         };
         let on = if at.waits { On::Window } else { On::main(at.list) };
-        let Some(left) = rules::another_round(rule, on, guard.entry(id).uses()) else {
+        let Some(left) = rules::second_chance(rule, on, guard.entry(id).uses()) else {
             return false;
         };
         let event = if at.waits { Event::WindowAdmitted } else { Event::SecondChances };
         self.counters.count(event);
-        guard.another_round(id, left, self.arrivals());
+        guard.second_chance(id, left, self.arrivals());
         true
     }
 
@@ -401,7 +401,7 @@ impl<K, V> Core<K, V> {
         if taken == 0 {
             self.counters.count(Event::EvictSkip);
         }
-        leaving.let_go(self);
+        leaving.finish(self);
         taken > 0
     }
 
@@ -439,7 +439,7 @@ impl<K, V> Core<K, V> {
                 }
             }
         }
-        leaving.let_go(self);
+        leaving.finish(self);
         self.trim_if_over();
         drop(keeper);
     }

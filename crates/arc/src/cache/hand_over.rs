@@ -78,7 +78,7 @@ impl<K, V> Core<K, V> {
     /// would the ghosts. Then no key that comes back would be recognised.
     fn trim_handed(&self, next_bytes: u64) {
         let mut any = false;
-        while self.handed.is_over() && self.let_go_of_handed() {
+        while self.handed.is_over() && self.evict_handed_over() {
             any = true;
         }
         if any {
@@ -90,7 +90,7 @@ impl<K, V> Core<K, V> {
 
     /// Evicts the entry that was handed over first; a held one goes with its last release. Returns
     /// whether there was one.
-    pub(super) fn let_go_of_handed(&self) -> bool {
+    pub(super) fn evict_handed_over(&self) -> bool {
         while let Some(place) = self.handed.pop() {
             let mut leaving = Leaving::with_room(self, 1);
             let is_there = {
@@ -101,7 +101,7 @@ impl<K, V> Core<K, V> {
                 }
                 is_there
             };
-            leaving.let_go(self);
+            leaving.finish(self);
             if is_there {
                 return true;
             }

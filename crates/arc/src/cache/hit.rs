@@ -28,7 +28,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let (hold, word) = Hold::pin(core, sublist, id)?;
         // The key is read only after the pin: an entry that is not pinned may change.
         if hold.key() != key {
-            let_go(hold);
+            unpin_other_key(hold);
             return None;
         }
         Some(self.hit((sublist, id), hold, word, access))
@@ -87,7 +87,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             if word.is(WATCHED) {
                 stripe.count_event(Event::RefereeSpared);
             }
-            self.say_age(sublist, &hold, (word.kind(), now), thread);
+            self.note_age(sublist, &hold, (word.kind(), now), thread);
             hold
         } else {
             self.hit_noted((sublist, id), hold, word, access)
@@ -124,7 +124,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
     /// Says in an MFU entry in which age it was hit.
     #[inline(always)]
-    fn say_age(
+    fn note_age(
         &self,
         sublist: &Sublist<K, V>,
         hold: &Hold<K, V>,
@@ -164,7 +164,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
         if word.state() == MFU && !exact {
             let now = sublist.hit_rings.now(word.kind());
-            self.say_age(sublist, &hold, (word.kind(), now), threads::number());
+            self.note_age(sublist, &hold, (word.kind(), now), threads::number());
             return hold;
         }
         let raised = word.is(flags);
@@ -239,6 +239,6 @@ const fn hit_place(access: Access, kind: Kind, list: List) -> usize {
 /// Unpins an entry whose key is another with the same bits of the hash.
 #[cold]
 #[inline(never)]
-fn let_go<K, V>(hold: Hold<K, V>) {
+fn unpin_other_key<K, V>(hold: Hold<K, V>) {
     drop(hold);
 }

@@ -60,8 +60,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     ///
     /// However many ask for a key, one `load` runs at a time, with no lock held. The others wait
     /// for it and get its value, or a clone of its error. If that loader gave up without a result
-    /// ([`Claim`](crate::Claim) dropped), or had another error type, the next one loads. A `load`
-    /// must not ask for its own key: it would wait for itself.
+    /// ([`Claim`] dropped), or had another error type, the next one loads. A `load` must not ask
+    /// for its own key: it would wait for itself.
     ///
     /// # Errors
     /// [`LoadError::Failed`] with the loader's error; [`LoadError::Panicked`] if another caller's
@@ -170,7 +170,7 @@ impl<K: Eq + Hash + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
 ///
 /// Callers that ask for the key with [`Cache::get_or_load`] wait for this claim. It ends with
 /// [`Claim::fill`] or [`Claim::fail`]. A claim that is dropped is abandoned, and the next caller
-/// loads the key. If a panic drops it, the waiters get [`LoadError::Panicked`](crate::LoadError).
+/// loads the key. If a panic drops it, the waiters get [`LoadError::Panicked`].
 #[must_use = "those who want the key wait for this claim"]
 pub struct Claim<K, V> {
     /// Keeps the cache alive until the load has ended.

@@ -159,7 +159,7 @@ impl<K, V> Core<K, V> {
             after.flight = guard.locked.flights.remove(&id);
         }
         let hold = Hold::of(self, sublist.entry(id).expect("a ticket has an entry"));
-        leaving.let_go(self);
+        leaving.finish(self);
         after.run();
         hold
     }
@@ -206,7 +206,7 @@ impl<K, V> Core<K, V> {
                 return None;
             }
             let balance = &mut ledger.balance;
-            if taken == FEW || !self.take_here_or_there(guard, balance, step, leaving) {
+            if taken == FEW || !self.take_at_oldest(guard, balance, step, leaving) {
                 return None;
             }
             incoming.note(step);
@@ -234,7 +234,7 @@ impl<K, V> Core<K, V> {
             let (kind, bytes) = (ghost.kind, ghost.weight_bytes);
             let recent = !ghost.stale && ghost.mark.stamp >= self.horizon(guard, kind);
             if ticket.arrival.list == List::Mfu
-                && !balance.comes_back((kind, ghost.list), recent, ghost.mark.left_bytes)
+                && !balance.returns_to_mfu((kind, ghost.list), recent, ghost.mark.left_bytes)
             {
                 ticket.arrival.list = List::Mru;
                 self.counters.count(Event::GhostsTooLate);
@@ -323,6 +323,6 @@ impl<K, V> Core<K, V> {
         if let Some(flight) = flight {
             flight.land(landing);
         }
-        leaving.let_go(self);
+        leaving.finish(self);
     }
 }

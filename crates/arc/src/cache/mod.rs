@@ -310,7 +310,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
         core.count_ghost_hit(&ticket.arrival);
         let hold = core.put_locked(guard, ticket, value, weight_bytes);
-        leaving.let_go(core);
+        leaving.finish(core);
         hold
     }
 
@@ -348,7 +348,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         };
         drop(guard);
         core.counters.count(Event::Invalidations);
-        leaving.let_go(core);
+        leaving.finish(core);
         Some(value)
     }
 
@@ -366,7 +366,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             };
             core.demote_locked(&mut guard, id, &mut leaving);
         }
-        leaving.let_go(core);
+        leaving.finish(core);
         core.trim_if_over();
         true
     }
@@ -431,7 +431,7 @@ fn clear<K, V>(core: &Core<K, V>) {
         guard.forget_all_ghosts();
         guard.shrink();
         drop(guard);
-        leaving.let_go(core);
+        leaving.finish(core);
     }
 }
 

@@ -79,7 +79,7 @@ impl<K, V> SublistGuard<'_, K, V> {
 
     /// Gives the oldest of the window or of MFU another round at the head of MFU, with so many uses
     /// left. The caller has updated the balance for everything else.
-    pub(crate) fn another_round(&mut self, id: u32, uses: u8, arrivals: u64) {
+    pub(crate) fn second_chance(&mut self, id: u32, uses: u8, arrivals: u64) {
         self.admit(id, arrivals);
         self.entry(id).set_uses(uses, false);
     }

@@ -197,7 +197,7 @@ impl Balance {
 
     /// Whether a ghost that is asked for goes to MFU. `is_recent` says whether it was used since
     /// the oldest of main was. `left_at_bytes` is how many bytes had left the window when it left.
-    pub(crate) fn comes_back(
+    pub(crate) fn returns_to_mfu(
         &self,
         (kind, list): (Kind, List),
         is_recent: bool,
@@ -205,7 +205,7 @@ impl Balance {
     ) -> bool {
         let away_bytes = self.left_bytes(kind).saturating_sub(left_at_bytes);
         let ghost = Returning { list, away_bytes };
-        let answer = |lists: &OneKind<'_, _>| rules::comes_back(lists, ghost, || is_recent);
+        let answer = |lists: &OneKind<'_, _>| rules::returns_to_mfu(lists, ghost, || is_recent);
         self.ask(kind, &NoEnds, answer).unwrap_or(true)
     }
 

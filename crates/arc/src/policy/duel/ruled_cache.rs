@@ -208,7 +208,7 @@ impl<K: Eq> RuledCache<K> {
         let (mut to, mut was_mfu_ghost) = (None, false);
         if let Some(id) = ghost {
             was_mfu_ghost = self.directory.node(id).on == On::MfuGhosts;
-            to = self.comes_back(id).then_some(On::Mfu);
+            to = self.returns_to_mfu(id).then_some(On::Mfu);
             self.directory.unlink(id);
             self.directory.drop_key(id);
         }
@@ -231,15 +231,15 @@ impl<K: Eq> RuledCache<K> {
     }
 
     /// Whether a ghost that is asked for goes to MFU. ARC's `p` moves.
-    fn comes_back(&mut self, id: u32) -> bool {
+    fn returns_to_mfu(&mut self, id: u32) -> bool {
         let node = self.directory.node(id);
         let (list, weight_bytes) = (node.on.list(), node.weight_bytes);
         let ghost = Returning { list, away_bytes: self.left_bytes - node.left_at_bytes };
-        let comes_back = rules::comes_back(self, ghost, || self.is_recent(id));
+        let returns_to_mfu = rules::returns_to_mfu(self, ghost, || self.is_recent(id));
         if let Some(target) = rules::adapted_target(self, (list, weight_bytes)) {
             self.mru_target_bytes = target;
         }
-        comes_back
+        returns_to_mfu
     }
 
     /// Takes a few of the ghosts and of the window's entries that a change of rule has left.
@@ -280,7 +280,7 @@ impl<K: Eq> RuledCache<K> {
             let Some(from) = rules::victim(self, was_mfu_ghost) else { return };
             let Some(id) = self.directory.tail(from) else { return };
             let uses = self.directory.node(id).uses;
-            if let Some(left) = rules::another_round(self.rule, from, uses) {
+            if let Some(left) = rules::second_chance(self.rule, from, uses) {
                 self.directory.node_mut(id).uses = left;
                 self.put_first(id, On::Mfu, false);
                 continue;

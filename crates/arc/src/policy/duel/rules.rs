@@ -17,7 +17,7 @@
 //! A rule sees five lists of one kind through [`Lists`]. Two things have such lists. A shadow
 //! directory ([`RuledCache`](super::ruled_cache::RuledCache)) knows all of them exactly. The
 //! engine's lists are spread over its sublists (`balance/by_rules.rs`). So the engine first asks
-//! questions that need no lists: those of [`Rule`] and [`used_in_window_unseen`]. In a directory a
+//! questions that need no lists: those of [`Rule`] and [`used_in_window_by_rule`]. In a directory a
 //! held entry is on no list; in the engine it stays on its list until an eviction meets it. No rule
 //! has to know.
 //!
@@ -78,7 +78,7 @@ impl Rule {
     }
 
     /// Whether a victim that was used gets another round instead.
-    pub(crate) const fn gives_rounds(self) -> bool {
+    pub(crate) const fn gives_second_chance(self) -> bool {
         match self {
             Self::TwoQueues => true,
             Self::Lirs | Self::Lru | Self::Arc => false,
@@ -245,7 +245,7 @@ pub(crate) fn main_is_over(lists: &impl Lists, more_bytes: u64) -> bool {
 
 /// Whether a ghost that is asked for goes to MFU. `is_recent` says whether it was used since the
 /// oldest of main was.
-pub(crate) fn comes_back(
+pub(crate) fn returns_to_mfu(
     lists: &impl Lists,
     ghost: Returning,
     is_recent: impl FnOnce() -> bool,
@@ -267,16 +267,16 @@ pub(crate) fn waits(lists: &impl Lists, weight_bytes: u64) -> bool {
     main_is_over(lists, weight_bytes)
 }
 
-/// The move of an entry that is used in the window. `is_recent` as for [`comes_back`].
+/// The move of an entry that is used in the window. `is_recent` as for [`returns_to_mfu`].
 pub(crate) fn used_in_window(lists: &impl Lists, is_recent: impl FnOnce() -> bool) -> Used {
-    used_in_window_unseen(lists.rule()).unwrap_or_else(|| {
+    used_in_window_by_rule(lists.rule()).unwrap_or_else(|| {
         if !is_recent() && main_is_over(lists, 0) { Used::Window } else { Used::Mfu }
     })
 }
 
 /// The same, as far as a rule says it without a look at the lists. `None`: LIRS asks whether the
 /// entry is in its stack.
-pub(crate) const fn used_in_window_unseen(rule: Rule) -> Option<Used> {
+pub(crate) const fn used_in_window_by_rule(rule: Rule) -> Option<Used> {
     match rule {
         // Its uses decide when it leaves the window.
         Rule::TwoQueues => Some(Used::Stays),
@@ -320,9 +320,9 @@ fn arc_victim(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
 
 /// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. For a victim
 /// that gets another round at the head of MFU: how many uses it has left.
-pub(crate) fn another_round(rule: Rule, on: On, uses: u8) -> Option<u8> {
+pub(crate) fn second_chance(rule: Rule, on: On, uses: u8) -> Option<u8> {
     match on {
-        _ if !rule.gives_rounds() => None,
+        _ if !rule.gives_second_chance() => None,
         On::Window if uses >= USES_TO_ADMIT => Some(0),
         On::Mfu if uses > 0 => Some(uses - 1),
         _ => None,
