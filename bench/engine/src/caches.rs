@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-/// What is cached: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
+/// The cached values: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
 /// behind one pointer, with a count beside it where the cache has none of its own.
 pub type Page<const BYTES: usize> = [u8; BYTES];
 

@@ -1,9 +1,9 @@
-//! RocksDB's HyperClockCache, by the few functions of `hyperclock.cc`. A page is handed over as
-//! the pointer to its bytes: all pages of a cache are of one length, which the cache's deleter
-//! knows, so a hit reads them without a step between.
+//! RocksDB's HyperClockCache, by the few functions of `hyperclock.cc`. A page is passed as the
+//! pointer to its bytes. All pages of a cache have one length, which the cache's deleter knows. So
+//! a hit reads them without another step.
 //!
-//! The only unsafe code of this program. What it rests on: the C++ side keeps a page from
-//! `insert` until it calls `hyperclock_drop` with it, once, and not while a handle to it is out.
+//! The only unsafe code of this program. It relies on the C++ side. That keeps a page from `insert`
+//! until it calls `hyperclock_drop` with it, once, and not while there is a handle to it.
 
 #![allow(unsafe_code, reason = "another language's cache")]
 
@@ -68,7 +68,7 @@ impl HyperClock {
 
 impl Drop for HyperClock {
     fn drop(&mut self) {
-        // SAFETY: `new` made it, and nobody else frees it. No handle is out: they are of `get`.
+        // SAFETY: `new` made it, and no other code frees it. No handle is out: they are of `get`.
         unsafe { hyperclock_free(self.cache.as_ptr()) };
     }
 }
@@ -93,8 +93,8 @@ impl Candidate for HyperClock {
         let handle = unsafe { hyperclock_lookup(self.cache.as_ptr(), key, &raw mut page) };
         let Some(handle) = NonNull::new(handle) else { return false };
         let pin = Pin(self, handle);
-        // SAFETY: a page of so many bytes, as `insert` checked, which nobody writes, and which the
-        // cache keeps while `pin` lives.
+        // SAFETY: a page of so many bytes, as `insert` checked. No thread writes it, and the cache
+        // keeps it while `pin` lives.
         read(unsafe { std::slice::from_raw_parts(page, self.page_bytes) });
         drop(pin);
         true
@@ -108,8 +108,8 @@ impl Candidate for HyperClock {
 mod tests {
     use super::*;
 
-    /// What is found is what was put in under that key, however often it was evicted between, and
-    /// no more entries are held than there is room for.
+    /// A found value is the one that was put in under that key, however often it was evicted. No
+    /// more entries are held than there is room for.
     #[test]
     fn finds_what_was_put_in() {
         const ROOM: usize = 256;

@@ -1,14 +1,14 @@
-//! The engine beside other caches, in one run: interleaved repeats, medians with their spread,
-//! CPU time of the threads and not seconds of the wall, because the machine may be busy.
+//! The engine beside other caches, in one run: interleaved repeats, and medians with their spread.
+//! It measures CPU time of the threads, because the machine may be busy.
 //!
-//! `ogive-bench-engine names quick|full` prints the workloads of a plan;
-//! `ogive-bench-engine table quick|full WORKLOAD FILE` measures one, prints its table and appends
-//! its rows to the file, as JSON, one a line: a process for each, so that none begins with the
-//! memory of another, and so that a long plan comes in pieces. Ratios are to the first candidate,
-//! which is ours. `ogive-bench-engine once WORKLOAD
-//! CANDIDATE OPERATIONS` runs one thing once, for callgrind; `ogive-bench-engine rss CANDIDATE`
-//! puts a million 1-byte entries in and prints what that took; `ogive-bench-engine some WORKLOADS
-//! CANDIDATES THREADS`, names apart by `;`, prints a part of the quick tables.
+//! `ogive-bench-engine names quick|full` prints the workloads of a plan; `ogive-bench-engine table
+//! quick|full WORKLOAD FILE` measures one, prints its table and appends its rows to the file, as
+//! JSON, one a line. Each runs in a process of its own, so that none begins with the memory of
+//! another. So a long plan comes in pieces. Ratios are to the first candidate, which is ours.
+//! `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one thing once, for callgrind;
+//! `ogive-bench-engine rss CANDIDATE` puts a million 1-byte entries in and prints what that took;
+//! `ogive-bench-engine some WORKLOADS CANDIDATES THREADS`, names apart by `;`, prints a part of the
+//! quick tables.
 
 #![deny(unsafe_code)]
 
@@ -58,7 +58,7 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
         let mut samples = vec![Vec::new(); candidates.len()];
         for round in 0..plan.rounds {
             let keys = workload.round(threads, round, plan.operations);
-            // Another begins each round, so that nobody always comes first.
+            // Another begins each round, so that none always comes first.
             for turn in 0..candidates.len() {
                 let at = (round + turn) % candidates.len();
                 samples[at].push(measure::run(&*candidates[at], workload, &keys));

@@ -23,7 +23,7 @@ impl Plan {
     }
 }
 
-/// What one run took.
+/// The cost of one run.
 #[derive(Clone)]
 pub struct Sample {
     /// Operations a second of the wall, by all threads, from when the first began to when the last
@@ -140,8 +140,8 @@ fn resident_bytes() -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
-/// What each of a million entries of one byte takes, all in: bytes of resident memory when full,
-/// and after three times as many more have come.
+/// The memory of each of a million entries of one byte, everything included. It is resident memory
+/// when full, and after three times as many more have come.
 pub fn resident(name: &str) {
     const COUNT: u64 = 1_000_000;
     // Before it is made: some have all their room from the beginning.

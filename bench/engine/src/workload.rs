@@ -1,4 +1,4 @@
-//! What is asked for: keys drawn beforehand, so that drawing them is not measured.
+//! Workloads: keys that are drawn beforehand, so that drawing them is not measured.
 
 use crate::caches::{Candidate, candidates};
 
@@ -18,7 +18,7 @@ pub struct Workload {
     pub hot: u64,
     /// The keys of a thread.
     pub draw: fn(&mut Random, &Zipf) -> u64,
-    /// What zipf draws from.
+    /// The distribution of zipf.
     pub zipf: Zipf,
 }
 
@@ -126,8 +126,8 @@ pub fn all(full: bool) -> Vec<Workload> {
 }
 
 impl Workload {
-    /// As a server fills its cache: by what it is asked for. First every key there is to be, once
-    /// and in no order, as after a start; then twice as many requests of the workload's own kind.
+    /// As a server fills its cache: by what it is asked for. First every key once and in no order,
+    /// as after a start. Then twice as many requests of the workload's own kind.
     fn fill(&self, candidate: &dyn Candidate) {
         if !candidate.evicts() {
             return;
@@ -173,8 +173,8 @@ impl Workload {
 }
 
 /// Runs one candidate in one thread, `operations` times, for an instrument that counts
-/// instructions; with 0 all that is counted besides, and the difference of two counts is what the
-/// operations between them cost, with the cache as full as the first has left it.
+/// instructions. With 0 it counts everything else. The difference of two counts is the cost of the
+/// operations between them, with the cache as full as the first left it.
 pub fn once(name: &str, candidate: &str, operations: usize) {
     let workload = all(true).into_iter().find(|w| w.name == name).expect("a workload's name");
     let candidates = candidates(Some(candidate), workload.entries, workload.page_bytes);

@@ -1,5 +1,5 @@
-//! Replays traces through replacement policies and prints how good each one's judgement is:
-//! hits as a share of Belady's optimum, against ARC, against the best of the others.
+//! Replays traces through replacement policies and prints how good each one's judgement is. It
+//! gives hits as a share of Belady's optimum, against ARC, and against the best of the others.
 
 #[path = "../../../crates/arc/tests/common/mod.rs"]
 mod common;
@@ -127,8 +127,8 @@ fn synthetic_rows(results: &Mutex<table::Results>, policies: &[String]) -> Vec<R
     all
 }
 
-/// `ogive-judgement [POLICIES] [REQUESTS_MAX] [TRACE]`: a table over the golden rows of all
-/// traces with at most so many requests whose name has `TRACE` in it; with `synth` over the
+/// `ogive-judgement [POLICIES] [REQUESTS_MAX] [TRACE]`: a table over the golden rows of all traces
+/// with at most so many requests and with `TRACE` in their name. With `synth` it is over the
 /// synthetic traces.
 fn main() {
     let mut arguments = std::env::args().skip(1);

@@ -10,7 +10,7 @@ pub trait Replacement {
     /// A request: whether it was a hit.
     fn access(&mut self, number: u32) -> bool;
 
-    /// What a policy has to tell about itself at the end of a replay.
+    /// A policy's figures about itself at the end of a replay.
     fn tell(&self) -> String {
         String::new()
     }

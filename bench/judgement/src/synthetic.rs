@@ -1,4 +1,4 @@
-//! Traces made by rule, of the kinds a policy has to get right and nobody recorded here: they
+//! Synthetic traces, of kinds that a policy has to get right and that were not recorded here. They
 //! were not looked at while the policy was made.
 
 /// A pseudo-random sequence that is the same everywhere (splitmix64).

@@ -1,5 +1,5 @@
-//! The table: for each policy its mean share of Belady's optimum, its worst row against ARC,
-//! and in how many rows it is within one point of the best of the others.
+//! The table. For each policy it has the mean share of Belady's optimum, the worst row against ARC,
+//! and the number of rows within one point of the best of the others.
 
 use crate::Row;
 use std::collections::HashMap;

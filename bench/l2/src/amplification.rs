@@ -1,5 +1,5 @@
-//! What is written for what was admitted, while the log goes round and carries over what was of
-//! use.
+//! Write amplification: bytes written for bytes admitted, while the log goes round and carries over
+//! records with hits.
 
 use crate::measure::wait_for;
 use crate::{Failure, RECORD, tier};

@@ -1,4 +1,4 @@
-//! What the second level costs beside the bare device, the bare cipher and other caches.
+//! The cost of the second level beside the bare device, the bare cipher and other caches.
 //!
 //! Each comparison is interleaved in one run, several rounds, medians and spread; on a busy machine
 //! the ratios are what to look at.

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 const RECORDS: u64 = 4096;
 /// Reads of a round.
 const READS: usize = 2048;
-/// What a read of the bare device is of: a record and its header, as the second level reads it.
+/// The length of a read of the bare device: a record and its header, as the second level reads it.
 const BARE: usize = RECORD + 512;
 
-/// Somebody who can be asked for a record.
+/// A candidate that can be asked for a record.
 pub(crate) trait Ask: Sync {
     /// Whether it is there, and was read.
     fn ask(&self, number: u64) -> bool;
@@ -135,7 +135,7 @@ fn filled(device: Arc<dyn Device>) -> Result<Tier, Failure> {
     Ok(tier)
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Clone, Copy)]
 struct Round {
     mb_per_second: f64,

@@ -1,9 +1,9 @@
 //! Finding the index again: a million small records in memory, and 100 GiB on a disk.
 //!
 //! The large device is a sparse file. Its headers, summaries and trailers are made here by the byte
-//! tables of `docs/l2-format.md`, with the public parts of the crate and nothing else, so this is a
-//! second implementation of the format, too; the records themselves, which a recovery never reads,
-//! are holes.
+//! tables of `docs/l2-format.md`, with the public parts of the crate alone. So this is also a
+//! second implementation of the format. The records themselves, which a recovery never reads, are
+//! holes.
 
 use crate::measure::{Rounds, process_cpu_ns, show};
 use crate::{Failure, ROUNDS, tier};
@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 const LARGE_BYTES: u64 = 100 << 30;
-/// What a record of 128 KiB that compresses to half takes.
+/// The size of a record of 128 KiB that compresses to half.
 const STORED_BYTES: u32 = 64 << 10;
 const MASTER: [u8; 32] = [1; 32];
 

@@ -1,15 +1,15 @@
 //! Promise: threads that share out one trace among them have the hits that one thread has which
 //! makes their requests in the same order.
 //!
-//! Whose turn it is to take the next chunk of the trace is drawn by a seed, and nobody asks out of
-//! turn. So the order is that of the trace, and which hits each thread knows of is the same however
-//! the machine runs them. The bound is so many points below the pure policy; above it there is none.
+//! A seed draws the thread that takes the next chunk of the trace, and no thread asks out of turn.
+//! So the order is that of the trace, and which hits each thread knows of is the same however the
+//! machine runs them. The bound is so many points below the pure policy; above it there is none.
 //!
-//! The long run has the threads go at the same time, too. Then none runs ahead of a thread that was
-//! put off its processor by more than a few chunks, so that the order changes as much on a busy
-//! machine as on an idle one. Each request takes a number right before it is made, and the pure
-//! policy is asked in the order of these numbers: another order is another trace, whatever the
-//! policy (a loop that is a little too long for LIRS loses points by it).
+//! The long run has the threads go at the same time, too. Then no thread runs ahead of a
+//! descheduled one by more than a few chunks. So the order changes as much on a busy machine as on
+//! an idle one. Each request takes a number right before it is made, and the pure policy is asked
+//! in the order of these numbers. Another order is another trace under any policy: a loop that is a
+//! little too long for LIRS loses points by it.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
@@ -43,9 +43,9 @@ const REQUESTS_LONG: u64 = 200_000;
 /// So many points the mean over all rows may be below.
 const MEAN_MAX: f64 = 0.2;
 
-/// The same of threads that go at the same time. Short traces alone make the debug build's: there
-/// the referee of the duel, which hears of each thread's hits in its own time, has few requests to
-/// find the right rule in, and one row that it misjudges weighs much.
+/// The same of threads that go at the same time. The debug build has only short traces. There the
+/// referee gets each thread's hits late, and has few requests to find the right rule. One row that
+/// it misjudges weighs much.
 const MEAN_MAX_AT_ONCE: f64 = if cfg!(debug_assertions) { 1.0 } else { MEAN_MAX };
 
 /// Requests a thread takes at a time.
@@ -67,7 +67,7 @@ fn is_hit(cache: &Cache<u64, ()>, key: u64) -> bool {
     loaded.unwrap().1 != Source::Loaded
 }
 
-/// Whose turn each chunk is, and which is the next.
+/// The thread of each chunk, and the next chunk.
 struct Turns {
     of: Vec<usize>,
     next: Mutex<usize>,
@@ -183,8 +183,8 @@ fn alone(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| scope.spawn(test).join().unwrap());
 }
 
-/// Checks every row against `expected`, and the mean over all rows: of threads that take turns, and
-/// in the long run of threads that do not.
+/// Checks every row against `expected`, and the mean over all rows. The threads take turns; in the
+/// long run also threads that do not.
 fn check(policy: Policy, below_max: f64, expected: impl Fn(&Golden, &[u64]) -> u64) {
     let (is_first, seed) = (Cell::new(true), seed::seed());
     let in_turns = |row: &Golden, keys: &[u64], sublists| {

@@ -124,7 +124,7 @@ fn one_load_at_a_time_with_failures_and_panics() {
         };
         run_all(vec![ask(), ask(), ask(), ask()]);
         at_rest(&cache);
-        // Whoever comes later loads, or finds it.
+        // A later caller loads, or finds it.
         let load = || Ok::<_, ()>((9, 1));
         let (_, source) = cache.get_or_load(&7, Kind::Data, DEMAND, load).unwrap();
         assert_ne!(source, Source::Joined);
@@ -214,7 +214,7 @@ fn nothing_read_before_an_invalidation_is_found_after_it() {
                 for _ in 0..2 {
                     written.fetch_add(1, Ordering::SeqCst);
                     writer.invalidate(&7);
-                    // What was written is read back at once.
+                    // A written value is read back at once.
                     let (version, at_least) = read(&writer, &written);
                     assert!(version >= at_least, "{version} read, {at_least} written");
                 }

@@ -131,7 +131,7 @@ fn a_file_that_was_made_and_not_used_is_removed() {
         assert!(!path.exists(), "{engine:?}");
         make().set_len_bytes(4096).unwrap();
         assert!(path.exists(), "{engine:?}: it has a size");
-        // What was there before is somebody's, even if it is empty.
+        // A file that was there before has an owner, even if it is empty.
         std::fs::write(&path, "").unwrap();
         drop(make());
         assert!(path.exists(), "{engine:?}: it was not made here");
@@ -236,7 +236,7 @@ fn a_lost_file_is_begun_anew() {
     let tier = open_file(&path, Engine::Probe);
     fill(&tier, 50, 20_000);
     std::fs::remove_file(&path).unwrap();
-    // Whoever has it open goes on; the next one finds nothing.
+    // A process that has it open goes on; the next one finds nothing.
     assert_eq!(found(&tier, 50, 20_000), 50);
     drop(tier);
     let tier = open_file(&path, Engine::Probe);

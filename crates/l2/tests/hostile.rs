@@ -1,4 +1,5 @@
-//! Whoever holds the device chooses every byte of it: what he can make a tier do.
+//! An attacker who holds the device chooses every byte of it. The tests try what that can make a
+//! tier do.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -18,7 +19,7 @@ fn memory() -> Arc<MemoryDevice> {
     Arc::new(MemoryDevice::new(DEVICE_BYTES))
 }
 
-/// What the usual mount says: a key and nothing else.
+/// The options of a usual mount: a key and nothing else.
 fn usual() -> OpenOptions {
     OpenOptions { key: key(1), ..OpenOptions::default() }
 }
@@ -43,7 +44,7 @@ fn forge(device: &MemoryDevice, place: u64, change: impl FnOnce(&mut Superblock)
 fn an_unsealed_device_is_never_used_where_a_seal_is_wanted() {
     let device = memory();
     fill(&open_as(&device, usual()).unwrap(), 30, RECORD);
-    // Somebody who can write to the device, and has no key.
+    // An attacker can write to the device, and has no key.
     format_device(&dynamic(&device), &unsealed()).unwrap();
     let before = device.contents();
     for format in [FormatPolicy::IfEmpty, FormatPolicy::Never] {
@@ -127,7 +128,8 @@ fn every_byte_of_the_superblock_is_vouched_for() {
                 copy[216..220].copy_from_slice(&checksum.to_le_bytes());
             });
         }
-        // What has no shape any more is damaged, and begins anew; what has one is refused.
+        // A superblock without its shape is damaged, and the device begins anew; one with its shape
+        // is refused.
         let has_shape = read_superblock(&*device).unwrap();
         let opened = Tier::open(vec![(device.clone(), usual())], options());
         match has_shape {
@@ -197,7 +199,7 @@ fn a_key_derivation_that_costs_too_much_is_not_begun() {
     let refused = open_as(&device, cheap.clone()).unwrap_err();
     assert!(matches!(refused, DeviceError::Costly { memory_kib: 4_194_304, passes: 64 }));
     assert!(refused.to_string().contains("--l2-kdf-max 262145M"), "{refused}");
-    // The limit is on the product, and can be raised by whoever formatted it so.
+    // The limit is on the product, and the owner can raise it.
     let device = memory();
     let dear = OpenOptions { key: passphrase(1024, 3), kdf_work_max_kib: 3072, ..cheap };
     fill(&open_as(&device, dear.clone()).unwrap(), 5, RECORD);

@@ -1,4 +1,4 @@
-//! What lengths on a device tell, with padding and without.
+//! Lengths on a device, with padding and without.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -36,7 +36,7 @@ fn all_there(tier: &Tier, objects: std::ops::Range<u64>) -> bool {
     objects.clone().all(|object| holds(tier, object, 1, length_of(object)))
 }
 
-/// What whoever holds the device sees of the lengths of its records.
+/// The lengths of records, as a holder of the device sees them.
 fn lengths(device: &MemoryDevice) -> (BTreeSet<u32>, BTreeSet<u32>) {
     let image = device.contents();
     let headers = image[SEGMENTS_START as usize..].chunks(512).filter_map(RecordHeader::parse);
@@ -59,7 +59,7 @@ fn padded_records_have_few_lengths_and_every_byte_comes_back() {
             Padding::PowerOfTwo => assert!(all.iter().all(|it| it.is_power_of_two()), "{all:?}"),
             Padding::Off => assert!(all.len() > COUNT as usize && added == 0),
         }
-        // All of it is found again, also by a recovery, and counted by whoever has the key.
+        // All of it is found again, also by a recovery, and is counted with the key.
         let dynamic: Arc<dyn Device> = device.clone();
         let found = verify(&dynamic, &how(Cipher::Gcm), |_, _| true).unwrap();
         assert_eq!((found.records, found.bad_records), (COUNT, 0), "{padding}");
@@ -120,7 +120,7 @@ fn discarding_frees_segments_of_no_use_and_nothing_else() {
     // Two segments or so, of seven.
     fill_with(&level, 0..100);
     drop(level);
-    // What somebody left where nothing of ours is, and another installation's header.
+    // Foreign bytes where nothing of ours is, and another installation's header.
     device.tamper(|image| {
         image[segment(6)..segment(7)].fill(0xaa);
         let mut foreign = SegmentHeader::parse(&image[segment(0)..]).unwrap();
@@ -165,8 +165,8 @@ fn a_segment_whose_records_were_all_written_again_is_free_and_the_account_stays(
     let again = device.contents();
     let trailer = &again[segment(1) - SEGMENT_BLOCK_BYTES..];
     assert!(SegmentTrailer::parse(trailer, 1 << 20).is_some(), "a whole segment");
-    // The older copy is put into another place, as a log that has gone round has it: not believed
-    // there, and so free; and the only segment of use, the youngest, is kept.
+    // The older copy is put into another place, as in a log that has gone round. It is not believed
+    // there, and so it is free. The only segment of use, the youngest, is kept.
     device.tamper(|image| {
         image[segment(3)..segment(4)].copy_from_slice(&old[segment(0)..segment(1)])
     });

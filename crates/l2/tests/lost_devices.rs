@@ -205,7 +205,7 @@ fn a_device_that_hangs_goes_as_far_as_it_can() {
     eventually("a thread is in the device", || device.hanging() == 1);
     let removed = tier.remove(&id);
     let left = tier.devices();
-    // Nobody is asked to wait for it any more. Who reads memory itself needs no patience.
+    // No reader has to wait for it any more. A read of memory itself needs no patience.
     let own: Vec<_> = there.into_iter().filter(|object| object % 2 == 1).collect();
     let served = own.iter().filter(|object| holds(&tier, **object, 1, LENGTH)).count();
     device.set_faults(Faults::default());

@@ -1,5 +1,6 @@
-//! Power cuts: at hundreds of moments, with any subset of the unflushed sectors lost and the rest
-//! written in any order, the device is opened again and every record compared with the origin.
+//! Power cuts at hundreds of moments. Any subset of the unflushed sectors is lost, and the rest
+//! written in any order. Then the device is opened again, and every record compared with the
+//! origin.
 //!
 //! The seed decides all of it: the writer is kept in step, and the power goes after so many writes.
 

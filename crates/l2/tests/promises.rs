@@ -1,4 +1,4 @@
-//! What the tier promises, one test a promise.
+//! The promises of the tier, one test each.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -390,7 +390,7 @@ fn a_device_that_hangs_holds_up_no_other() {
     let tier = both();
     hanging.set_faults(Faults { hangs: true, ..Faults::default() });
     std::thread::scope(|scope| {
-        // Of those that the threads of the tier read, more than it has threads for a device.
+        // More reads by the tier's threads than it has threads for a device.
         let of_others = here.iter().filter(|object| *object % 2 == 0).take(6);
         let own = here.iter().filter(|object| *object % 2 == 1).take(3);
         let readers: Vec<_> = of_others
@@ -430,15 +430,15 @@ fn the_index_gives_memory_back_and_takes_it_again() {
     let least = tier.usage()[0];
     assert!(least.index_bytes * 8 < before.index_bytes && least.records > 0, "{least:?}");
     assert_eq!(found(&tier, 2000, RECORD), least.records);
-    // What was forgotten is still on the device.
+    // Forgotten records are still on the device.
     drop(tier);
     assert_eq!(found(&open(&device), 2000, RECORD), 2000);
 }
 
 #[test]
 fn carried_over_records_keep_writes_within_their_bound() {
-    // Half of each compresses. Headers and padding of the smallest are more than may be written
-    // besides, and so nothing of them is carried over.
+    // Half of each compresses. Headers and padding of the smallest are more than may be written in
+    // addition. So none of them is carried over.
     for (length, may_be_carried) in [(6000, false), (16 << 10, true), (64 << 10, true)] {
         let device = Arc::new(MemoryDevice::new(65 << 20));
         let tier = open(&device);

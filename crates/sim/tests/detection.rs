@@ -1,6 +1,6 @@
-//! Promise: a trace is recognised only if all that is looked at fits one format and no other; else
-//! its user is asked, with the names of those that it could be. What was recognised is not read as
-//! another format later.
+//! Promise: a trace is recognised only if its whole beginning fits one format and no other.
+//! Otherwise its user is asked, with the names of the possible formats. A recognised trace is not
+//! read as another format later.
 #![allow(clippy::unwrap_used)]
 
 use ogive_sim::trace::Place;
@@ -128,7 +128,7 @@ fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
         assert!(reader.read(&mut Vec::new(), usize::MAX).unwrap());
         assert_eq!((reader.counts().requests, reader.counts().bad), (many, 1));
     }
-    // Who names the format says that these are keys.
+    // If the format is named, these are keys.
     let stars = long(&key_only, "*");
     assert_eq!(read_with(stars.as_bytes(), Some(Format::Keys)).unwrap().1.len(), line as usize);
     assert_eq!(read_with(stars.as_bytes(), Some(Format::Lirs)).unwrap().1.len(), many as usize);

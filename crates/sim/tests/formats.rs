@@ -1,5 +1,5 @@
-//! Promise: every format that is named is read as its documentation says, told by content or
-//! name, refused with its line or offset when bad, and never panics.
+//! Promise: every named format is read as its documentation says, and detected by content or name.
+//! A bad trace is refused with its line or offset, and never panics.
 #![allow(clippy::unwrap_used)]
 
 mod common;

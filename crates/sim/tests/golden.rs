@@ -1,5 +1,5 @@
-//! Promise: LRU, ARC and MIN have exactly the hits that were published or counted for every
-//! trace at hand, from file to count through the readers of this crate.
+//! Promise: LRU, ARC and MIN have exactly the published or counted hits for every trace at hand,
+//! read through the readers of this crate.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,8 +1,8 @@
 //! Promise: our reference policies are those of the published simulators, hit for hit.
 //!
-//! `peer_counts.csv` has what libCacheSim 0.3.5 (github.com/1a1a11a/libCacheSim, the library of
-//! S3-FIFO's and SIEVE's authors) and the simulator of Caffeine 3.2.0
-//! (github.com/ben-manes/caffeine, by an author of W-TinyLFU) hit, every key counting as one.
+//! `peer_counts.csv` has the hits of two simulators, with every key counting as one. They are
+//! libCacheSim 0.3.5 (github.com/1a1a11a/libCacheSim, by S3-FIFO's and SIEVE's authors) and that of
+//! Caffeine 3.2.0 (github.com/ben-manes/caffeine, by an author of W-TinyLFU).
 //! `bench/simulator/counts.py` makes it anew. `s3_fifo_printed.csv` has the miss ratios, with four
 //! digits, that libCacheSim printed before S3-FIFO was changed (aa0fc409, October 2024).
 #![allow(clippy::unwrap_used)]
@@ -56,7 +56,7 @@ fn rows(
     all
 }
 
-/// What depends on a hash function: counts in a sketch.
+/// Policies that depend on a hash function: counts in a sketch.
 fn has_a_sketch(policy: &str) -> bool {
     matches!(policy, "w-tinylfu" | "w-tinylfu-fixed")
 }
@@ -112,8 +112,8 @@ fn s3_fifo_as_printed_misses_as_its_authors_first_library() {
     }
 }
 
-/// LIRS's loop of 1,011 keys in 404 entries: what a cache that has not evicted yet does with its
-/// main queue decides between nothing and a third.
+/// LIRS's loop of 1,011 keys in 404 entries. Here the use of the main queue before the first
+/// eviction decides between no hits and a third.
 #[test]
 fn s3_fifo_keeps_a_part_of_a_loop() {
     let requests: Vec<_> = (0..50 * 1011).map(|n| ogive_sim::Request::new(n % 1011, 1)).collect();
@@ -123,8 +123,8 @@ fn s3_fifo_keeps_a_part_of_a_loop() {
     assert_eq!(percent("s3-fifo-printed"), 0.0);
 }
 
-/// The row of LIRS for OLTP in Table IV of the ARC paper (FAST '03). The cell at 5000 is left
-/// out: 47.14 stands there, less than half way from its neighbours and below LFU's trend, and no
+/// The row of LIRS for OLTP in Table IV of the ARC paper (FAST '03). The cell at 5000 is left out.
+/// It says 47.14, less than half way from its neighbours and below LFU's trend, and no
 /// implementation we know gives it.
 #[test]
 fn lirs_has_the_printed_row_of_oltp() {

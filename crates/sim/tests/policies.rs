@@ -194,7 +194,7 @@ fn a_curve_of_requests_sampled_elsewhere_is_close_to_that_of_all() {
     }
     assert_eq!(curve.requests(), 600_000);
     assert!((curve.rate() - 1.0 / 16.0).abs() < 1e-6, "{}", curve.rate());
-    // Of fewer keys than these a sixteenth says little, which its bound tells.
+    // A sixteenth of fewer keys than these says little, as its bound shows.
     let sizes = [1000, 5000, 10_000, 20_000, 40_000];
     for (exact, estimated) in exact.points(&sizes).into_iter().zip(curve.points(&sizes)) {
         let off = (exact.hit_ratio - estimated.hit_ratio).abs();

@@ -1,16 +1,16 @@
 //! Traces and what was published or counted for them.
 //!
-//! The small ones (block references collected by the authors of LIRS, Jiang and Zhang,
-//! SIGMETRICS 2002, as ben-manes/caffeine carries them) lie in `tests/data`. The large ones,
-//! among them those of the ARC paper, are read from the folder named by `OGIVE_TRACES`, or
-//! from `../shared/traces` next to the workspace, where there is one.
+//! The small ones (block references collected by the authors of LIRS, Jiang and Zhang, SIGMETRICS
+//! 2002, as ben-manes/caffeine carries them) lie in `tests/data`. The large ones, such as those of
+//! the ARC paper, are read from the folder that `OGIVE_TRACES` names. By default it is
+//! `../shared/traces` next to the workspace, if it is there.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Rings of a cache whose hits are to be the same on every machine, whatever processors it has.
+/// Rings of a cache whose hits have to be the same on every machine, whatever processors it has.
 pub const RINGS: usize = 2;
 
 /// One row of `golden.csv`: ARC's hits at one cache size.

@@ -1,5 +1,5 @@
-//! Promise: the cache under the duel is the pure duel: access by access with one sublist and every
-//! hit noted, and nearly so as it ships.
+//! Promise: the cache under the duel is the pure duel, access by access, with one sublist and every
+//! hit noted. As it ships it is nearly so.
 
 use crate::common::{golden, keys};
 use ogive_arc::policy::duel::Duel;

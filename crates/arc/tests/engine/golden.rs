@@ -1,5 +1,5 @@
-//! Promise: the policy is ARC as printed, hit for hit, and the concurrent cache is that
-//! policy: the same hits with one sublist, nearly the same with many.
+//! Promise: the policy is ARC as printed, hit for hit. The concurrent cache is that policy: it has
+//! the same hits with one sublist, and nearly the same with many.
 //!
 //! Counts come from `golden.csv`; those of the paper's traces agree with two published
 //! implementations, the rest with libCacheSim. Debug builds leave the largest traces out.

@@ -1,5 +1,5 @@
-//! Promise: what was handed over to a cache above is the first to leave, and only when room is
-//! needed; what comes back stays as any other entry.
+//! Promise: an entry that was handed over to a cache above is the first to leave, and only when
+//! room is needed. If it comes back, it stays as any other entry.
 
 use ogive_arc::policy::State;
 use ogive_arc::{Access, Cache, Kind, Policy};
@@ -61,7 +61,7 @@ fn an_entry_that_came_back_is_not_handed_over_again() {
         assert!(read(&cache, 1, 10), "its ghost");
         assert!(!cache.hand_over(&1) && cache.contains(&1));
         assert_eq!(cache.handed_bytes(), 0);
-        // What is made anew under the key has not come back.
+        // A new value under the key has not come back.
         cache.invalidate(&1);
         drop(cache.insert(1, 1, 10, Kind::Data, DEMAND));
         assert!(cache.hand_over(&1));
@@ -82,7 +82,7 @@ fn entries_over_the_limit_leave_at_once() {
     assert!((7..10).all(|key| cache.contains(&key)));
     assert!(read(&cache, 10, 10));
     assert_eq!((cache.handed_bytes(), cache.contains(&7)), (30, false));
-    // Somebody reads it still: it leaves with the last hold.
+    // A reader still holds it: it leaves with the last hold.
     let held = cache.get(&8, Access::Prefetch).unwrap();
     cache.limit_handed(0);
     assert_eq!((cache.len(), cache.handed_bytes()), (1, 10));

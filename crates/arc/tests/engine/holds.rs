@@ -1,6 +1,6 @@
-//! Promise: a held entry stays what it is and costs eviction nothing; a reader is never
-//! refused; what is over the target goes as holds are released; values are dropped and hooks
-//! called outside all locks.
+//! Promise: a held entry stays as it is and costs eviction nothing. A reader is never refused. The
+//! excess over the target goes as holds are released. Values are dropped and hooks called outside
+//! all locks.
 
 use ogive_arc::policy::State;
 use ogive_arc::{Access, Cache, Hold, Kind, List, Policy, Reason};
@@ -24,7 +24,7 @@ fn handles_can_go_to_other_threads() {
 
 #[test]
 fn held_entries_are_not_evicted_and_not_looked_at() {
-    // Under the duel those that wait would leave, and nobody would meet the held ones.
+    // Under the duel those that wait would leave, and no eviction would meet the held ones.
     let cache = Cache::builder(1000).policy(Policy::Arc).sublists(4).build();
     let held: Vec<_> = (0..90).map(|key| put(&cache, key, 10)).collect();
     for key in 1000..2000 {

@@ -14,8 +14,8 @@ const REQUESTS_MAX: u64 = if cfg!(debug_assertions) { 100_000 } else { 1_300_000
 /// Points below ARC that a row may be.
 const BELOW_ARC_MAX: f64 = 0.5;
 
-/// Rows that are further below ARC, and the most they may be. Both are traces of a few thousand
-/// requests, in which the one sweep it takes to learn what the trace is like is a large part.
+/// Rows that are further below ARC, and the most they may be. Both traces have a few thousand
+/// requests. The one sweep that it takes to learn is a large part of them.
 const KNOWN: [(&str, u64, f64); 2] = [("lirs-backf", 150, 1.0), ("msr-hm-sample", 20, 1.2)];
 
 /// Mean share of Belady's optimum over the bundled traces: measured 88.0% on the small ones.

@@ -1,5 +1,5 @@
-//! Promise: data and metadata each keep their share, won by ghost hits; a prefetch has to
-//! prove itself; a scan does not push out the working set.
+//! Promise: data and metadata each keep their share, won by ghost hits. A prefetch has to prove
+//! itself. A scan does not push out the working set.
 
 use crate::common::Sequence;
 use crate::eventually::eventually;

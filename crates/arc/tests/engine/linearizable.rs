@@ -1,6 +1,6 @@
-//! Promise: each key is a register: whatever threads do at once, there is an order of their
-//! operations, in which each takes place at one moment between its call and its return, and every
-//! answer is right. (Wing and Gong, "Testing and Verifying Concurrent Objects", 1993.)
+//! Promise: each key is a linearizable register. Whatever threads do at once, there is an order of
+//! their operations with every answer right. Each operation takes place at one moment between its
+//! call and its return. (Wing and Gong, "Testing and Verifying Concurrent Objects", 1993.)
 
 use crate::common::Sequence;
 use ogive_arc::{Access, Cache, Kind, Policy};

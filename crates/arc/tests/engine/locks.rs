@@ -2,8 +2,8 @@
 
 use ogive_arc::{Access, Cache, Kind, Policy};
 
-/// One record after the other that never comes back, into a full cache of this many sublists:
-/// locks for each of them, the search before it included.
+/// Records that never come back, one after the other, into a full cache of this many sublists.
+/// Returns the locks for each, with the search before it.
 fn locks_per_arrival(sublists: usize, policy: Policy) -> f64 {
     const ENTRIES: u64 = 1 << 15;
     let cache: Cache<u64, ()> = Cache::builder(ENTRIES)
@@ -32,8 +32,8 @@ fn an_arrival_that_evicts_takes_two_locks() {
     }
 }
 
-/// Under the duel the referee's, too, for arrivals that it samples, and now and then another
-/// sublist's, but not for each entry and each ghost that leaves.
+/// Under the duel the referee's lock is taken for sampled arrivals, and now and then another
+/// sublist's. But there is none for each entry and each ghost that leaves.
 #[test]
 fn the_duel_takes_few_more() {
     for sublists in [1, 64] {

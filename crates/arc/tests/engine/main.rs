@@ -1,6 +1,6 @@
-//! The engine as a whole: what it promises to those who use it, one promise a module. They are one
-//! program, so that the engine is compiled for them once; what needs a process of its own, for its
-//! allocator or for the numbers of its threads, is beside this folder.
+//! The engine as a whole: its promises to its users, one a module. They are one program, so that
+//! the engine is compiled for them once. Tests that need a process of their own, for an allocator
+//! or for numbers of threads, are outside this folder.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 

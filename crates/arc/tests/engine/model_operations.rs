@@ -1,6 +1,5 @@
-//! Promise: whatever is done in whatever order, every list, index and size is right after
-//! every step, a key never has another value than the one put last, and without holds the
-//! cache is within its target.
+//! Promise: after any operations in any order, every list, index and size is right. A key never has
+//! another value than the one put last. Without holds the cache is within its target.
 
 use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy, Source};
 use proptest::prelude::*;

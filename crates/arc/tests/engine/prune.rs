@@ -1,6 +1,6 @@
-//! Promise: when pinned metadata stand in the way of reclaim their owners are asked, for what
-//! is still wanted; the work is in proportion to what is freed; who frees nothing is left
-//! alone.
+//! Promise: when pinned metadata stand in the way of reclaim, their owners are asked for the
+//! missing bytes. The work is in proportion to the bytes that are freed. An owner that frees
+//! nothing is left alone.
 
 use ogive_arc::{Access, Cache, Hold, Kind, Prune, PruneResult};
 use std::sync::{Arc, Mutex};

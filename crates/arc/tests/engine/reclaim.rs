@@ -1,5 +1,5 @@
-//! Promise: under pressure the cache gives back what is lacking and stops at its floor; it
-//! grows again when the pressure is over; while idle it asks for no wake-up.
+//! Promise: under pressure the cache gives back the missing bytes, and stops at its floor. It grows
+//! again when the pressure is over. While idle it asks for no wake-up.
 
 use crate::eventually::BOUND;
 use ogive_arc::reclaim::{
@@ -354,7 +354,7 @@ fn reclaim_gives_back_the_bytes_asked_for_and_stops_at_the_floor() {
     assert_eq!(cache.reclaim(1000), 0);
     let level = cache.level();
     assert_eq!((level.size_bytes, level.target_bytes), (300, 300));
-    // Without anybody to deny it, the target grows with the next arrivals.
+    // If growth is not denied, the target grows with the next arrivals.
     for key in 0..100_u64 {
         drop(cache.insert(key, (), 10, Kind::Data, Access::Demand));
     }

@@ -1,5 +1,5 @@
-//! Promise: the work of the duel's referee is in proportion to what misses: a run of hits is shown
-//! to it as far as arrivals have given credit, and the rest is counted and spared.
+//! Promise: the work of the duel's referee is in proportion to misses. A run of hits is shown to it
+//! while arrivals have given credit. The rest is counted and spared.
 
 use ogive_arc::{Access, Cache, Kind};
 
@@ -57,8 +57,8 @@ fn arrivals_give_credit_again() {
     hits(&cache, 20_000);
     let before = seen(&cache);
     let arrivals = 20;
-    // Each of these comes when the credit is spent, and is not shown itself: to be shown what
-    // misses, but not what hits in between, would speak against the rule in force.
+    // Each of these comes when the credit is spent, and is not shown itself. Misses without the
+    // hits in between would speak against the rule in force.
     for key in 0..arrivals {
         insert(&cache, ENTRIES + key);
         hits(&cache, 1000);

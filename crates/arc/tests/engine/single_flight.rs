@@ -1,5 +1,5 @@
-//! Promise: one loader a key however many ask, under no lock; a loader that fails, panics or
-//! gives up leaves nothing stuck; what was read before an invalidation is not kept.
+//! Promise: one load a key however many callers ask, under no lock. A loader that fails, panics or
+//! gives up leaves no waiter stuck. Bytes that were read before an invalidation are not kept.
 
 use crate::eventually::eventually;
 use ogive_arc::{Access, Cache, Claim, Joined, Kind, LoadError, Lookup, Source};
@@ -150,7 +150,7 @@ fn a_value_invalidated_while_loading_goes_to_its_waiters_alone() {
         let before = scope.spawn(|| load(&cache, 1, 0));
         wait_for_joined(&cache, 1);
         assert!(cache.invalidate(&1));
-        // Whoever comes after must not join.
+        // A later caller must not join.
         assert_eq!(load(&cache, 1, 2), (2, Source::Loaded));
         let old = claim.fill(1, 10);
         assert_eq!(before.join().unwrap(), (1, Source::Joined));
@@ -230,7 +230,7 @@ fn join(cache: &Cache<u64, u64>, key: u64) -> Joined<u64, u64> {
     }
 }
 
-/// What a load ends with for one who has left a continuation.
+/// The end of a load, as a continuation gets it.
 type End = Result<Option<u64>, LoadError<String>>;
 
 fn go_on(joined: Joined<u64, u64>) -> mpsc::Receiver<End> {

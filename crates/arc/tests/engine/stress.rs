@@ -1,5 +1,5 @@
-//! Promise: with many threads doing everything at once, no value is of another key or older
-//! than the last invalidation its reader knows of, and in the end everything counts up.
+//! Promise: with many threads doing everything at once, no value is of another key, or older than
+//! the last invalidation that its reader knows of. In the end all counts agree.
 
 use crate::common::Sequence;
 use ogive_arc::{Access, Cache, Kind, LoadError, Policy, Prune, PruneResult};
@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const KEYS: u64 = 300;
 
-/// The origin: of each key the version it has, and the one of which its writer has been told
-/// that nothing older will be read. In between lies the invalidation.
+/// The origin. It has for each key its version, and the oldest version that may still be read. In
+/// between lies the invalidation.
 struct Origin {
     written: Vec<AtomicU64>,
     acknowledged: Vec<AtomicU64>,
@@ -132,7 +132,7 @@ fn everything_counts_up_after_everything_at_once() {
                     })
                 })
                 .collect();
-            // Somebody recounts while the others work: a sublist is right under its lock.
+            // One thread recounts while the others work: a sublist is right under its lock.
             let watcher = scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     assert!(cache.stats().entries <= KEYS);

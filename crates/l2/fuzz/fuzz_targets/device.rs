@@ -1,5 +1,5 @@
-//! A device of which the fuzzer has overwritten pieces, with cipher off: nothing but checksums
-//! stands between its bytes and the reader, so every line behind the checks is reached.
+//! A device with pieces that the fuzzer has overwritten, with cipher off. Only checksums stand
+//! between its bytes and the reader, so every line behind the checks is reached.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

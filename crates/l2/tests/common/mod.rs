@@ -1,4 +1,4 @@
-//! What the tests of promises share.
+//! Helpers that the tests of promises share.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use ogive_l2::device::{Device, foreign_contents};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// A log of seven segments of 1 MiB.
 pub(crate) const DEVICE_BYTES: u64 = 8 << 20;
 
-/// What is waited for that has to come, and whose coming late proves nothing.
+/// Waits for an event that has to come; a late one proves nothing.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// How long a device that fails is left alone at first.
@@ -47,13 +47,13 @@ pub(crate) fn options_at(clock: &Clock) -> TierOptions {
     TierOptions { store, read_patience: LONG, threads_max: 2 }
 }
 
-/// Formats a device with nothing on it, as its opening would, but with a number in place of all
-/// that is drawn; and how it is to be opened then.
+/// Formats an empty device, as its opening would, but with a number in place of all random bytes.
+/// Returns the options to open it with.
 ///
-/// The index keeps twenty bits of a key, and keys are other ones with each format. Of some thousand
-/// fills one has two records that the index cannot tell apart, and the later one is refused as
-/// cached already. Which records share a slot, and which device has which, is the same every time
-/// with a number. No two devices of a tier may have the same.
+/// The index keeps twenty bits of a key, and keys are other ones with each format. In one of some
+/// thousand fills, two records look the same to the index, and the later one is refused as cached
+/// already. Which records share a slot, and which device has which, is the same every time with a
+/// number. No two devices of a tier may have the same.
 pub(crate) fn ready(
     device: Arc<dyn Device>,
     number: u64,
@@ -102,7 +102,7 @@ pub(crate) fn name(object: u64, version: u64) -> Vec<u8> {
     format!("object {object} version {version}").into_bytes()
 }
 
-/// What the origin has under a name: half of it compresses.
+/// The origin's bytes of a name: half of them compress.
 pub(crate) fn contents(object: u64, version: u64, length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(object << 20 | version);
     let mut bytes = vec![(object + version) as u8; length];

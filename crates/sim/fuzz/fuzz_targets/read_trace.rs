@@ -1,5 +1,5 @@
-//! Any bytes, in any format or the one that is told: requests or an error, in bounded memory.
-//! The first byte chooses the format; 255 lets it be told.
+//! Any bytes, in any named or detected format: requests or an error, in bounded memory. The first
+//! byte chooses the format; 255 has it detected.
 #![no_main]
 
 use std::io::Cursor;

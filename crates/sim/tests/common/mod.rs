@@ -26,7 +26,7 @@ pub fn golden() -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// The file of a trace and its format where it cannot be told; `None` if it is not here.
+/// The file of a trace, and its format where it cannot be detected; `None` if it is not here.
 pub fn file(trace: &str) -> Option<(PathBuf, Option<Format>)> {
     let (family, name) = trace.split_once('-').unwrap_or((trace, ""));
     let (path, format) = match family {
