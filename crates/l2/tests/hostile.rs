@@ -425,7 +425,7 @@ fn a_change_of_key_keeps_the_records_and_refuses_the_old_key() {
     let old = device.contents();
     let second = OpenOptions { key: key(2), ..OpenOptions::default() };
     let refused = change_key(&dynamic(&device), &second, &key(3));
-    assert!(matches!(refused, Err(DeviceError::WrongKey)), "who has not the key cannot change it");
+    assert!(matches!(refused, Err(DeviceError::WrongKey)), "without the key it cannot be changed");
     assert!(change_key(&dynamic(&device), &usual(), &KeySource::None).is_err());
     assert!(device.contents() == old, "and nothing was written");
 

@@ -131,7 +131,7 @@ fn discarding_frees_segments_of_no_use_and_nothing_else() {
     let dynamic: Arc<dyn Device> = device.clone();
     let wrong = ogive_l2::OpenOptions { key: key(2), ..how(Cipher::Gcm) };
     ogive_l2::discard(&dynamic, &wrong).unwrap_err();
-    assert!(device.contents() == before, "who has not the key frees nothing");
+    assert!(device.contents() == before, "without the key nothing is freed");
 
     let done = ogive_l2::discard(&dynamic, &how(Cipher::Gcm)).unwrap();
     let image = device.contents();

@@ -232,5 +232,5 @@ fn a_removed_file_is_free_for_others_at_once() {
     let is_free = || device::open(&other, OpenMode::Write, Engine::Pread).is_ok();
     assert!(!is_free(), "it is locked while it is used");
     assert_eq!(tier.remove(&id), Some(Removed::Closed));
-    assert!(is_free(), "nobody has it any more");
+    assert!(is_free(), "it is closed everywhere");
 }

@@ -253,9 +253,7 @@ impl ArcstatsAnswer {
             (false, None) => "Since the counters began".to_owned(),
         };
         if self.accesses == 0 {
-            return vec![format!(
-                "{when} nothing was asked of the cache: there is nothing to say."
-            )];
+            return vec![format!("{when} the cache got no requests, so no answer is possible.")];
         }
         let size = size_text(self.size_bytes);
         let mut said = vec![format!(
@@ -267,15 +265,15 @@ impl ArcstatsAnswer {
         let share = percent(ratio(self.ghost_hits, misses));
         if self.ghost_bytes == 0 {
             said.push(format!(
-                "There are no ghosts now: either nothing had to go for want of room, or it is \
-                 forgotten. {} of the misses found a ghost while there were some; what more \
-                 memory would give cannot be said.",
+                "There are no ghosts now: either nothing was evicted for lack of room, or the ghosts \
+                 have been forgotten. Earlier, {} of the misses found a ghost. The effect of more \
+                 memory is unknown.",
                 self.ghost_hits
             ));
         } else {
             said.push(format!(
-                "{} would have given at most {}: {share} of the misses were of what had been \
-                 evicted last, within the {} that the ghosts remember.",
+                "{} would have given at most {}: {share} of the misses were of entries that had \
+                 been evicted last, within the {} that the ghosts remember.",
                 size_text(larger),
                 percent(ratio(self.hits + self.ghost_hits, self.accesses)),
                 size_text(self.ghost_bytes)
@@ -294,14 +292,14 @@ impl ArcstatsAnswer {
             None => {}
         }
         said.push(format!(
-            "arcstats cannot say what less than {size} would give, nor anything beyond {}: for \
-             that, replay a trace.",
+            "arcstats say nothing about less than {size} or more than {}: for that, replay a \
+             trace.",
             size_text(larger)
         ));
         if !self.between_readings {
             said.push(
-                "These are averages since the beginning, warm-up included; give two \
-                       readings for a time of your choice."
+                "These are averages since the beginning, with the warm-up; for another time, give \
+                 two readings."
                     .to_owned(),
             );
         }

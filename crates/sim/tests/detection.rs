@@ -28,7 +28,7 @@ fn told(text: &str) -> Result<(Format, usize), String> {
 
 fn asked(text: &str) -> String {
     let said = told(text).unwrap_err();
-    assert!(said.contains("cannot be told") && said.contains("--format"), "{said}");
+    assert!(said.contains("is not recognised") && said.contains("--format"), "{said}");
     said
 }
 
@@ -251,7 +251,7 @@ fn binary_records_are_recognised_only_if_the_whole_beginning_fits() {
     // The use that comes next is behind it.
     bad.splice(900 * 24..901 * 24, oracle(900, 3));
     let error = read_with(&bad, None).unwrap_err();
-    assert!(error.reason.contains("cannot be told") && error.place == Place::Whole, "{error}");
+    assert!(error.reason.contains("is not recognised") && error.place == Place::Whole, "{error}");
     let cut = &good[..good.len() - 5];
     let error = read_with(cut, None).unwrap_err();
     assert_eq!(error.place, Place::Offset(999 * 24), "{error}");

@@ -171,7 +171,7 @@ impl<K: Eq + Hash + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
 /// Callers that ask for the key with [`Cache::get_or_load`] wait for this claim. It ends with
 /// [`Claim::fill`] or [`Claim::fail`]. A claim that is dropped is abandoned, and the next caller
 /// loads the key. If a panic drops it, the waiters get [`LoadError::Panicked`].
-#[must_use = "those who want the key wait for this claim"]
+#[must_use = "other callers wait for this claim"]
 pub struct Claim<K, V> {
     /// Keeps the cache alive until the load has ended.
     cache: Cache<K, V>,

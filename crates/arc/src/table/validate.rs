@@ -63,7 +63,7 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
             }
         }
         if locked.flights.keys().any(|&id| self.word(id).state() != LOADING) {
-            return Err("somebody waits for what is not being loaded".to_owned());
+            return Err("there are waiters for an entry that is not loading".to_owned());
         }
         Ok(census)
     }
@@ -88,7 +88,7 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
             if !word.is(PARKED) {
                 census.listed_bytes[at] += entry.weight_bytes();
             } else if word.pins() == 0 {
-                return Err(format!("entry {id} is parked and held by nobody"));
+                return Err(format!("entry {id} is parked and has no hold"));
             }
             if entry.weight_bytes() == 0 {
                 return Err(format!("entry {id} weighs nothing"));
@@ -101,7 +101,7 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
             bytes[kind] += entry.weight_bytes();
         }
         if !word.is_live() && word.pins() == 0 {
-            return Err(format!("entry {id}, {word:?}, is held by nobody"));
+            return Err(format!("entry {id}, {word:?}, has no hold"));
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ fn handed_over_entries_leave_first_and_only_for_room() {
         assert!(cache.hand_over(&3) && cache.hand_over(&1));
         assert!(!cache.hand_over(&3) && !cache.hand_over(&9), "already; there is none");
         assert_eq!((cache.handed_bytes(), cache.stats().handed_size), (20, 20));
-        assert_eq!(cache.len(), 4, "nobody needs the room");
+        assert_eq!(cache.len(), 4, "the room is not needed");
         drop(cache.insert(4, 4, 10, Kind::Data, DEMAND));
         assert!(!cache.contains(&3), "the first that was handed over");
         assert!((0..=2).all(|key| cache.contains(&key)), "not the oldest");

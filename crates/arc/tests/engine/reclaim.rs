@@ -83,7 +83,11 @@ fn a_shortage_that_comes_back_at_once_takes_twice_as_much_and_then_no_more_again
     assert_eq!(give(&mut governor, at_once, 1000), 10, "what is lacking");
     assert_eq!(give(&mut governor, at_once, 990), 20);
     assert_eq!(give(&mut governor, at_once, 970), 40);
-    assert_eq!(give(&mut governor, Duration::from_millis(200), 930), 10, "whoever it was waits");
+    assert_eq!(
+        give(&mut governor, Duration::from_millis(200), 930),
+        10,
+        "the other program waits now"
+    );
     assert_eq!(give(&mut governor, at_once, 80), 16, "no more than there is above the floor");
 }
 
@@ -309,7 +313,7 @@ fn the_thread_looks_in_proportion_to_arrivals() {
     system.settle();
     assert_eq!(cache.level().target_bytes, 100 * MIB);
     drop(reclaimer);
-    assert_eq!(cache.stats().arc_no_grow, 0, "nobody is left to allow growth again");
+    assert_eq!(cache.stats().arc_no_grow, 0, "no thread is left to allow growth again");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn read(cache: &Cache<u64, (u64, u64)>, origin: &Origin, next: &mut Sequence) {
             }
         }
         Err(LoadError::Failed(error)) => assert_eq!(error, "no luck"),
-        Err(LoadError::Panicked) => panic!("nobody panics here"),
+        Err(LoadError::Panicked) => panic!("no loader panics here"),
     }
 }
 

@@ -128,7 +128,7 @@ fn readers_go_on_while_it_shrinks_and_grows() {
                     number = (number + 7) % RECORDS;
                     let place = Place::of(&key(number));
                     if let Some(slot) = index.find(place) {
-                        assert!((1..=RECORDS).contains(&slot.address()), "a slot of nobody's");
+                        assert!((1..=RECORDS).contains(&slot.address()), "a slot of no record");
                         index.touch(place);
                     }
                 }

@@ -333,7 +333,7 @@ impl Store {
                 event = "l2_bypassed",
                 engine = self.device.engine(),
                 pause_seconds = bypass.pause.as_secs();
-                "the second level's device ({}) fails or is slow; it is left alone for a while",
+                "the second level's device ({}) fails or is slow; it is bypassed for a while",
                 self.device.engine()
             );
         }
@@ -346,7 +346,7 @@ impl Store {
                 event = "l2_back",
                 engine = self.device.engine(),
                 seconds = after.as_secs();
-                "the second level's device ({}) works and is asked again after {} s",
+                "the second level's device ({}) works and is used again after {} s",
                 self.device.engine(),
                 after.as_secs()
             );

@@ -126,7 +126,7 @@ const NAMES: &[(&str, PolicyName, &str)] = &[
     ("duel", PolicyName::Duel, "whichever of LIRS, LRU, 2Q and ARC does best at the moment"),
     ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
     ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships: the duel"),
-    ("ogive-arc", PolicyName::EngineArc(0), "the engine of ogive, told to go by ARC"),
+    ("ogive-arc", PolicyName::EngineArc(0), "the engine of ogive, with ARC alone"),
 ];
 
 impl PolicyName {

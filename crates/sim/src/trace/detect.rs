@@ -122,7 +122,7 @@ fn accesses(mut decoder: Box<dyn DecodeLine>, lines: &[(usize, &str)]) -> Result
 fn several(formats: &[Format]) -> String {
     let names: Vec<String> = formats.iter().map(ToString::to_string).collect();
     let names = names.join(" or ");
-    format!("its format cannot be told: it could be {names}; say which with --format NAME")
+    format!("its format is not recognised: it could be {names}; say which with --format NAME")
 }
 
 fn nothing_fits(mut almost: Vec<(Misfit, Format)>) -> String {
@@ -133,9 +133,11 @@ fn nothing_fits(mut almost: Vec<(Misfit, Format)>) -> String {
     let alone = almost.get(1).is_none_or(|(misfit, _)| misfit.before < longest);
     match almost.first() {
         Some((Misfit { line, reason, .. }, format)) if longest >= LINES_BEFORE_MISFIT && alone => {
-            format!("its format cannot be told: {format} fits up to line {line}: {reason}; {SAY}")
+            format!(
+                "its format is not recognised: {format} fits up to line {line}: {reason}; {SAY}"
+            )
         }
-        _ => format!("its format cannot be told: none fits; {SAY}"),
+        _ => format!("its format is not recognised: none fits; {SAY}"),
     }
 }
 
@@ -251,9 +253,11 @@ fn of_binary(bytes: &[u8]) -> Result<Recognised, String> {
     let fitting: Vec<Format> = all.iter().filter(|(_, fits)| *fits).map(|(f, _)| *f).collect();
     match fitting[..] {
         [format] => Ok(Recognised { format, shape: None }),
-        [] => Err("its format cannot be told: it is no text, and no binary format fits; say what \
+        [] => {
+            Err("its format is not recognised: it is no text, and no binary format fits; say what \
                    it is with --format NAME (bare keys, be32 or be64, have nothing to be told by)"
-            .to_owned()),
+                .to_owned())
+        }
         _ => Err(several(&fitting)),
     }
 }
