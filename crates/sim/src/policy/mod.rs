@@ -1,4 +1,8 @@
-//! The policies a trace is replayed through, and what they have in common.
+//! The policies that a trace is replayed through, and their common trait.
+//!
+//! `engine` runs ogive's own policies: ARC, the duel and the shipping engine. The others are written
+//! here from their papers on purpose, as peers to compare with. They share no rule with the duel,
+//! even where both have a 2Q or a LIRS.
 //!
 //! All weigh bytes: an entry weighs what its request says when it comes in. A key that weighs
 //! more than the cache never comes in ([`Simulation`](crate::Simulation) sees to that, so no
