@@ -1,43 +1,45 @@
-//! What is remembered of objects, up to a bound: right or not, it only spares requests.
+//! A map with a bound, for answers that only save requests.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A map with a bound. Where there is no room, any half of it goes: what matters is asked for again.
+/// A map with a bound. When it is full, any half of it goes: what is needed is asked for again.
 #[derive(Debug)]
-pub(crate) struct Bounded<K, V, const MOST: usize>(HashMap<K, V>);
-
-impl<K, V, const MOST: usize> Default for Bounded<K, V, MOST> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
+pub(crate) struct Bounded<K, V> {
+    entries: HashMap<K, V>,
+    most: usize,
 }
 
-impl<K: Eq + Hash, V, const MOST: usize> Bounded<K, V, MOST> {
-    /// Remembers this instead of what was there.
+impl<K: Eq + Hash, V> Bounded<K, V> {
+    /// An empty map of at most so many entries.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { entries: HashMap::new(), most }
+    }
+
+    /// Inserts or replaces an entry.
     pub(crate) fn insert(&mut self, key: K, value: V) {
-        if self.0.len() >= MOST && !self.0.contains_key(&key) {
+        if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
             let mut goes = false;
-            self.0.retain(|_, _| {
+            self.entries.retain(|_, _| {
                 goes = !goes;
                 !goes
             });
         }
-        self.0.insert(key, value);
+        self.entries.insert(key, value);
     }
 
-    /// What is remembered.
+    /// The value of a key.
     pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        self.0.get(key)
+        self.entries.get(key)
     }
 
-    /// How much is remembered.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 }
 
@@ -47,7 +49,7 @@ mod tests {
 
     #[test]
     fn no_more_is_remembered_than_is_allowed_and_the_latest_is_there() {
-        let mut map = Bounded::<u32, u32, 10>::default();
+        let mut map = Bounded::<u32, u32>::new(10);
         for number in 0..100 {
             map.insert(number, number);
             map.insert(number, number + 1);
@@ -55,7 +57,7 @@ mod tests {
             assert_eq!(map.get(&number), Some(&(number + 1)));
         }
         assert!(map.len() >= 5, "half of it stays");
-        let mut one = Bounded::<u32, u32, 1>::default();
+        let mut one = Bounded::<u32, u32>::new(1);
         (0..3).for_each(|number| one.insert(number, number));
         assert_eq!((one.len(), one.get(&2)), (1, Some(&2)));
     }

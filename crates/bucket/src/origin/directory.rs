@@ -1,41 +1,33 @@
-//! Directories: what the listing of a prefix says, and how long it is believed.
+//! Directories: what the listing of a prefix says.
 //!
 //! A [`Snapshot`] is one listing of one prefix, sorted by name. A program that reads a directory
-//! reads one, and the attributes of its names come out of it: 1,000 of them cost one request. A
-//! snapshot that is *young*, not older than names and attributes may be, also answers lookups of
-//! all names in it, and of all that are not in it if it is whole.
+//! takes one, and the attributes of its names come out of it: one request serves 1,000 of them. The
+//! [listing cache](super::listing_cache) also answers lookups from it.
 //!
 //! # Names
 //! A directory is a common prefix of keys, or the marker `name/`. Where an object has the name of a
-//! directory, the directory has it, and the object is hidden. Keys that cannot be names are hidden
-//! as well ([`crate::KeyRules`]). Both are counted.
+//! directory, the name leads to the directory, and the object is hidden. Keys that cannot be names
+//! are hidden as well ([`crate::KeyRules`]). Both are counted.
 //!
 //! # Memory
-//! The names of all snapshots that somebody has are counted together ([`NameBudget`]), be they young
-//! or of an open directory. A directory for which there is no room is read page by page
-//! ([`super::directory_reader`]). What is kept because it is young has a smaller bound of its own.
-//!
-//! # Locks
-//! One, of the table of young snapshots; nothing is asked under it.
+//! One bound counts the names of all snapshots ([`NameBudget`]), those of open directories and of
+//! the cache. A directory that does not fit is read page by page ([`super::directory_reader`]).
 
 use super::name_budget::{NameBudget, NameShare};
 use crate::keys;
 use crate::{Bucket, Entry, KeyRules, Listing, Object, Pages, Result};
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Entries that a request asks for: as many as stores give.
-const PAGE: usize = 1000;
+pub(super) const PAGE: usize = 1000;
 /// Keys without a name that one snapshot knows.
 const NAMELESS_MAX: usize = 1000;
-/// Pages of a directory that are taken whole, at most: as many names as may be young.
-const PAGES_MAX: usize = YOUNG_MAX / PAGE;
-/// Entries of all young snapshots together, at most, each snapshot counted as one; about 20 MiB.
-const YOUNG_MAX: usize = 100_000;
+/// Names of a directory that are taken whole, at most.
+pub(super) const WHOLE_MAX: usize = 100_000;
+/// The same in pages.
+const PAGES_MAX: usize = WHOLE_MAX / PAGE;
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +42,7 @@ pub(super) struct Snapshot {
     /// Sorted by name, each name once.
     items: Vec<(Box<str>, Item)>,
     /// When the listing began.
-    taken: Instant,
+    pub(super) taken: Instant,
     /// Nothing was left out.
     is_whole: bool,
     /// The prefix exists: something was listed, if only its marker.
@@ -201,8 +193,8 @@ impl Snapshot {
         &self.items
     }
 
-    /// What it counts as among those that are young.
-    fn entries(&self) -> usize {
+    /// What it counts as in the cache.
+    pub(super) fn entries(&self) -> usize {
         1 + self.items.len() + self.nameless.len()
     }
 
@@ -215,152 +207,12 @@ impl Snapshot {
     }
 }
 
-/// Snapshots that may still be believed.
-#[derive(Debug)]
-pub(super) struct ListingCache {
-    /// How long one may be believed.
-    age_max: Duration,
-    /// Those that are too old are kept as well, while there is room.
-    keeps_old: AtomicBool,
-    table: Mutex<Table>,
-    /// Names of all snapshots that there are.
-    held: Arc<NameBudget>,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    snapshots: HashMap<Box<str>, Arc<Snapshot>>,
-    entries: usize,
-    /// With so many snapshots the old ones are looked for.
-    sweep_at: usize,
-    /// How often something was changed by what is done here.
-    changes: u64,
-}
-
-/// A moment before a listing was begun.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark(u64);
-
-impl Table {
-    fn remove(&mut self, prefix: &str) {
-        if let Some(snapshot) = self.snapshots.remove(prefix) {
-            self.entries -= snapshot.entries();
-        }
-    }
-
-    /// Keeps those that are wanted.
-    fn retain(&mut self, mut is_wanted: impl FnMut(&Snapshot) -> bool) {
-        self.snapshots.retain(|_, kept| is_wanted(kept));
-        self.entries = self.snapshots.values().map(|kept| kept.entries()).sum();
-    }
-}
-
-impl ListingCache {
-    pub(super) fn new(age_max: Duration) -> Self {
-        let (keeps_old, table, held) = (AtomicBool::new(false), Mutex::default(), Arc::default());
-        Self { age_max, keeps_old, table, held }
-    }
-
-    /// Names of all snapshots that there are, young or not.
-    pub(super) fn held(&self) -> &Arc<NameBudget> {
-        &self.held
-    }
-
-    /// Whether anything is believed at all.
-    pub(super) fn is_enabled(&self) -> bool {
-        !self.age_max.is_zero()
-    }
-
-    /// The young snapshot of a prefix.
-    pub(super) fn get(&self, prefix: &str) -> Option<Arc<Snapshot>> {
-        let snapshot = self.table.lock().snapshots.get(prefix).cloned()?;
-        (snapshot.taken.elapsed() < self.age_max).then_some(snapshot)
-    }
-
-    /// From now on those that are too old to be believed are kept, while there is room.
-    pub(super) fn keep_stale(&self) {
-        self.keeps_old.store(true, Relaxed);
-    }
-
-    /// The last snapshot of a prefix, however old.
-    pub(super) fn last(&self, prefix: &str) -> Option<Arc<Snapshot>> {
-        self.table.lock().snapshots.get(prefix).cloned()
-    }
-
-    /// An object was asked for by itself: a listing that says something else of it is believed no
-    /// more.
-    pub(super) fn invalidate_if_changed(&self, object: &Object) {
-        let (prefix, name) = keys::split(&object.key);
-        let mut table = self.table.lock();
-        let listed = table.snapshots.get(prefix).and_then(|snapshot| snapshot.find(name));
-        // A listing may tell the time of an object with another precision.
-        let is_same =
-            |listed: &Object| listed.etag == object.etag && listed.size_bytes == object.size_bytes;
-        if listed.is_some_and(|item| !matches!(item, Some(Item::File(listed)) if is_same(listed))) {
-            table.remove(prefix);
-        }
-    }
-
-    /// Something was changed in the directory of a key, which may end in a slash: what was listed
-    /// there before, or is being listed, is believed no more.
-    pub(super) fn invalidate_directory_of(&self, key: &str) {
-        let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
-        let mut table = self.table.lock();
-        table.changes += 1;
-        table.remove(directory);
-    }
-
-    /// Nothing that was listed is believed any more.
-    pub(super) fn invalidate_all(&self) {
-        let mut table = self.table.lock();
-        table.changes += 1;
-        table.snapshots.clear();
-        table.entries = 0;
-    }
-
-    /// To be taken before a listing is begun.
-    pub(super) fn mark(&self) -> Mark {
-        Mark(self.table.lock().changes)
-    }
-
-    /// Keeps a snapshot for as long as it is young, if nothing was changed here since it was begun.
-    /// Where there is no room once the old ones are gone, half of the others go.
-    pub(super) fn keep(&self, prefix: &str, snapshot: &Arc<Snapshot>, mark: Mark) {
-        let keeps_old = self.keeps_old.load(Relaxed);
-        let is_enabled = self.is_enabled() || keeps_old;
-        if !is_enabled || snapshot.entries() > YOUNG_MAX {
-            return;
-        }
-        let mut table = self.table.lock();
-        if table.changes != mark.0 {
-            return;
-        }
-        table.remove(prefix);
-        let has_room = |table: &Table| table.entries + snapshot.entries() <= YOUNG_MAX;
-        let is_due = !keeps_old && table.snapshots.len() >= table.sweep_at.max(PAGE);
-        if is_due || !has_room(&table) {
-            table.retain(|kept| kept.taken.elapsed() < self.age_max);
-            table.sweep_at = 2 * table.snapshots.len();
-        }
-        while !has_room(&table) {
-            // Any half of them, the first as well: what matters is asked for again.
-            let mut goes = false;
-            table.retain(|_| {
-                goes = !goes;
-                !goes
-            });
-        }
-        table.entries += snapshot.entries();
-        table.snapshots.insert(prefix.into(), Arc::clone(snapshot));
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::MemoryBucket;
 
-    fn bucket(names: usize) -> MemoryBucket {
+    pub(in crate::origin) fn bucket(names: usize) -> MemoryBucket {
         let bucket = MemoryBucket::new();
         (0..names).for_each(|number| drop(bucket.foreign_put(&format!("d/{number:04}"), "x")));
         bucket
@@ -387,29 +239,5 @@ mod tests {
         drop(page);
         assert!(take().is_whole(), "there is room again");
         assert_eq!(held.names(), 0);
-    }
-
-    #[test]
-    fn young_listings_are_bounded_also_those_of_empty_directories() {
-        let (bucket, cache) = (bucket(20_000), ListingCache::new(Duration::from_secs(3600)));
-        let keep = |prefix: &str, snapshot: &Arc<Snapshot>| {
-            cache.keep(prefix, snapshot, cache.mark());
-            let table = cache.table.lock();
-            assert!(table.entries >= table.snapshots.len() && table.entries <= YOUNG_MAX);
-            assert!(table.snapshots.contains_key(prefix), "the latest is there");
-        };
-        let take = |prefix: &str, pages| Snapshot::take(&bucket, prefix, pages, cache.held());
-        let empty = Arc::new(take("e/", 1).expect("nothing is there"));
-        for number in 0..YOUNG_MAX + 5 {
-            keep(&number.to_string(), &empty);
-        }
-        let large = Arc::new(take("d/", 50).expect("20,000 names"));
-        for number in 0..20 {
-            keep(&format!("d{number}"), &large);
-        }
-        cache.invalidate_all();
-        assert_eq!(cache.table.lock().entries, 0);
-        drop((empty, large));
-        assert_eq!(cache.held().names(), 0);
     }
 }

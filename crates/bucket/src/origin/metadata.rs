@@ -4,78 +4,17 @@
 //! once for each ETag that it has. Whoever lists a directory goes through its names one after the
 //! other: the names that come next are asked for meanwhile, in the background.
 //!
-//! # Locks
-//! One, of what is known; a leaf, never held across a request.
+//! What was found is in [`super::object_cache`].
 
 use super::BucketOrigin;
 use super::directory::{Item, Snapshot};
 use super::posix::Posix;
-use crate::bounded::Bounded;
-use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
+use crate::{Bucket, BucketError, Object};
 use ogive_origin::{Attributes, FileKind, Result};
-use parking_lot::{Condvar, Mutex};
-use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Objects at most of which is remembered what is beside them: about 50 MiB.
-const KNOWN_MAX: usize = 100_000;
 /// Names of a listing that are asked for before somebody comes to them.
 const AHEAD: usize = 32;
-
-/// What is known to be beside objects.
-#[derive(Default)]
-pub(super) struct Known {
-    table: Mutex<Table>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct Table {
-    found: Bounded<Box<str>, Found, KNOWN_MAX>,
-    /// Keys that are being asked for.
-    asked: HashSet<Box<str>>,
-}
-
-struct Found {
-    /// Whose it is.
-    etag: Option<ETag>,
-    kept: Arc<ObjectMetadata>,
-}
-
-impl Known {
-    fn get(&self, object: &Object) -> Option<Arc<ObjectMetadata>> {
-        let table = self.table.lock();
-        let found = table.found.get(&*object.key)?;
-        (object.etag.is_some() && found.etag == object.etag).then(|| Arc::clone(&found.kept))
-    }
-
-    pub(super) fn note(&self, key: &str, etag: Option<ETag>, kept: Arc<ObjectMetadata>) {
-        self.table.lock().found.insert(key.into(), Found { etag, kept });
-    }
-
-    /// How many objects it is known of.
-    pub(super) fn len(&self) -> usize {
-        self.table.lock().found.len()
-    }
-
-    /// Takes it upon the caller to ask for a key; false if somebody else does already.
-    fn begin(&self, key: &str) -> bool {
-        self.table.lock().asked.insert(key.into())
-    }
-
-    fn end(&self, key: &str) {
-        self.table.lock().asked.remove(key);
-        self.came.notify_all();
-    }
-
-    /// Waits for whoever asks for a key.
-    fn wait(&self, key: &str) {
-        let mut table = self.table.lock();
-        while table.asked.contains(key) {
-            self.came.wait(&mut table);
-        }
-    }
-}
 
 impl<B: Bucket> BucketOrigin<B> {
     /// Attributes of an object, with what is beside it as far as that is known.
@@ -91,24 +30,24 @@ impl<B: Bucket> BucketOrigin<B> {
         if !self.options.convention.is_on() {
             return Ok(object);
         }
-        if let Some(kept) = &object.kept {
-            self.metadata.note(&object.key, object.etag.clone(), Arc::clone(kept));
+        if object.kept.is_some() {
+            if object.etag.is_some() {
+                self.objects.insert_object(&object);
+            }
             return Ok(object);
         }
         // A file that is changed here has no tag, and says itself what is beside it.
         if object.etag.is_none() || self.is_offline() {
             return Ok(object);
         }
-        self.metadata.wait(&object.key);
-        if let Some(kept) = self.metadata.get(&object) {
+        self.objects.wait(&object.key);
+        if let Some(kept) = self.objects.metadata_of(&object) {
             object.kept = Some(kept);
             return Ok(object);
         }
         match self.bucket.head(&object.key) {
             Ok(found) => {
-                if let Some(kept) = &found.kept {
-                    self.metadata.note(&found.key, found.etag.clone(), Arc::clone(kept));
-                }
+                self.objects.insert_object(&found);
                 Ok(found)
             }
             // As it was listed: whoever opens it is told.
@@ -123,19 +62,19 @@ impl<B: Bucket> BucketOrigin<B> {
             return;
         }
         for object in snapshot.files_from(name).take(AHEAD) {
-            if self.metadata.get(object).is_some() || !self.metadata.begin(&object.key) {
+            if self.objects.metadata_of(object).is_some() || !self.objects.begin(&object.key) {
                 continue;
             }
-            let (bucket, metadata) = (Arc::clone(&self.bucket), Arc::clone(&self.metadata));
+            let (bucket, objects) = (Arc::clone(&self.bucket), Arc::clone(&self.objects));
             let key = object.key.clone();
             self.readers.queue(
                 true,
                 Box::new(move || {
                     // An error is told to whoever comes to the name.
-                    if let Ok(Object { etag, kept: Some(kept), .. }) = bucket.head(&key) {
-                        metadata.note(&key, etag, kept);
+                    if let Ok(object) = bucket.head(&key) {
+                        objects.insert_object(&object);
                     }
-                    metadata.end(&key);
+                    objects.end(&key);
                 }),
             );
         }
@@ -147,7 +86,7 @@ impl<B: Bucket> BucketOrigin<B> {
             Item::Directory => Some(FileKind::Directory),
             Item::File(_) if !self.options.convention.is_on() => Some(FileKind::Regular),
             Item::File(object) => {
-                let kept = self.metadata.get(object)?;
+                let kept = self.objects.metadata_of(object)?;
                 let found = self.options.convention.read(&kept);
                 Some(found.kind.unwrap_or(FileKind::Regular))
             }

@@ -33,10 +33,12 @@ mod cost;
 mod directory;
 mod directory_reader;
 mod links;
+mod listing_cache;
 mod messages;
 mod metadata;
 mod name_budget;
 mod nodes;
+mod object_cache;
 mod offline;
 #[cfg(test)]
 mod offline_tests;
@@ -59,10 +61,11 @@ use crate::keys::{self, Numbers};
 use crate::{Bucket, BucketError, Listing, Object};
 use checksum_verify::ChecksumVerifier;
 use cost::CostMeter;
-use directory::{Item, ListingCache, Snapshot};
+use directory::{Item, Snapshot};
+use listing_cache::ListingCache;
 use messages::Messages;
-use metadata::Known;
 use nodes::Nodes;
+use object_cache::ObjectCache;
 use offline::Offline;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
 pub use open_directory::Directory;
@@ -124,8 +127,8 @@ pub struct BucketOrigin<B> {
     /// What requests may cost.
     cost: CostMeter,
     readers: Readers,
-    /// The metadata of objects, as far as they were asked for.
-    metadata: Arc<Known>,
+    /// What the store said of objects when it was asked for them.
+    objects: Arc<ObjectCache>,
     /// What was read, compared with what the store says.
     verifier: Arc<ChecksumVerifier>,
     /// Small objects that come with the answer to their opening.
@@ -165,7 +168,7 @@ impl<B: Bucket> BucketOrigin<B> {
             nameless: Mutex::default(),
             cost: CostMeter::default(),
             readers: Readers::default(),
-            metadata: Arc::default(),
+            objects: Arc::new(ObjectCache::new(options.convention.is_on())),
             verifier: Arc::default(),
             small_objects: SmallObjects::default(),
             offline: None,
@@ -376,7 +379,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return self.remembered(key);
         }
         if self.or_errno(answer)? {
-            self.remember(key, &Item::Directory);
+            self.remember(key, Item::Directory);
             return Ok(Some(Item::Directory));
         }
         self.look_up_object(key)
@@ -392,10 +395,8 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         match answer {
             Ok(object) => {
-                self.remember_object(&object);
-                let item = Item::File(object);
-                self.remember(key, &item);
-                Ok(Some(item))
+                self.objects.insert_object(&object);
+                Ok(Some(Item::File(object)))
             }
             Err(BucketError::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.errno(&error)),

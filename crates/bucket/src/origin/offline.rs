@@ -12,11 +12,11 @@
 //! Where nothing old is to be shown none of this is done: each request finds out for itself.
 //!
 //! # Locks
-//! One, of the state, and one of the objects that were seen; leaves.
+//! One, of the state; a leaf.
 
 use super::directory::Item;
+use super::object_cache::ObjectCache;
 use super::{BucketOrigin, Messages};
-use crate::bounded::Bounded;
 use crate::{Bucket, BucketError, Listing, keys};
 use ogive_origin::{Errno, Result, Standing, Time};
 use ogive_text::{Change, Recurring};
@@ -31,8 +31,6 @@ use std::time::{Duration, Instant};
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// That it is out of reach is said once in so long.
 const SAY_EVERY: Duration = Duration::from_secs(60);
-/// Names at most that are remembered for when the store is out of reach.
-const SEEN_MAX: usize = 100_000;
 
 /// Whether the store answers, and what it said of objects when it did.
 pub(super) struct Offline {
@@ -41,7 +39,6 @@ pub(super) struct Offline {
     /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
     is_doubted: AtomicBool,
     state: Mutex<State>,
-    seen: Mutex<Bounded<Box<str>, Item, SEEN_MAX>>,
 }
 
 struct State {
@@ -78,7 +75,6 @@ impl Default for Offline {
             is_out: AtomicBool::new(false),
             is_doubted: AtomicBool::new(false),
             state: Mutex::new(state),
-            seen: Mutex::default(),
         }
     }
 }
@@ -183,6 +179,7 @@ impl<B: Bucket> BucketOrigin<B> {
     /// From now on what is known is shown while the store does not answer.
     pub fn show_stale(&mut self) {
         self.offline = Some(Arc::default());
+        self.objects = Arc::new(ObjectCache::new(true));
         self.listings.keep_stale();
     }
 
@@ -217,15 +214,11 @@ impl<B: Bucket> BucketOrigin<B> {
         matches!(answer, Err(error) if is_no_answer(error))
     }
 
-    /// How many keys are remembered for when the store is out of reach.
-    pub(super) fn remembered_keys(&self) -> usize {
-        self.offline.as_ref().map_or(0, |reach| reach.seen.lock().len())
-    }
-
-    /// Remembers what a key led to that was asked for by itself.
-    pub(super) fn remember(&self, key: &str, item: &Item) {
-        let Some(reach) = &self.offline else { return };
-        reach.seen.lock().insert(key.into(), item.clone());
+    /// Remembers what a key led to, where stale names are shown.
+    pub(super) fn remember(&self, key: &str, item: Item) {
+        if self.offline.is_some() {
+            self.objects.insert(key, item);
+        }
     }
 
     /// What a key led to when it was last told.
@@ -241,7 +234,6 @@ impl<B: Bucket> BucketOrigin<B> {
         if self.listings.last(&format!("{key}/")).is_some_and(|below| below.exists()) {
             return Ok(Some(Item::Directory));
         }
-        let seen = self.offline.as_ref().and_then(|reach| reach.seen.lock().get(key).cloned());
-        seen.map(Some).ok_or(Errno::IO)
+        self.objects.get(key).map(Some).ok_or(Errno::IO)
     }
 }

@@ -139,7 +139,7 @@ impl<B: Bucket> BucketOrigin<B> {
         match answer {
             Ok((object, small_object)) => {
                 self.listings.invalidate_if_changed(&object);
-                self.remember(key, &Item::File(object.clone()));
+                self.remember(key, Item::File(object.clone()));
                 Ok((object, small_object))
             }
             Err(BucketError::NotFound { .. }) => Err(Errno::STALE),

@@ -52,8 +52,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
             tell("origin_microdollars", prices.microdollars(&requests));
         }
         tell("origin_names_held", self.listings.held().names());
-        let known = self.metadata.len() + self.small_objects.seen() + self.remembered_keys();
-        tell("origin_objects_known", known as u64);
+        tell("origin_objects_known", self.objects.len() as u64);
         tell("origin_waiting_bytes", self.small_objects.waiting_bytes());
         tell("origin_opened_with_bytes", self.small_objects.taken());
         self.cost.tell(tell);

@@ -7,19 +7,14 @@
 //! # What it costs
 //! Nothing is asked so of an object that the cache has already, nor of one whose size is not known
 //! from a listing or an earlier answer. What waits to be read is bounded, over all open files.
-//!
-//! # Locks
-//! One, of what was seen; a leaf.
 
 use super::directory::Item;
 use super::open_file::strong_etag;
 use super::{BucketOrigin, Node};
-use crate::bounded::Bounded;
 use crate::keys;
 use crate::{Bucket, BucketError, ETag, Object};
 use bytes::Bytes;
 use ogive_origin::Identity;
-use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,8 +24,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const OBJECT_MAX_BYTES: u64 = 128 << 10;
 /// What may wait to be read, over all open files.
 const WAITING_MAX_BYTES: u64 = 16 << 20;
-/// Objects at most that were seen outside of listings.
-const SEEN_MAX: usize = 4096;
 
 /// Whether the caller has the first record of a file already.
 pub(super) type IsCached<'a> = &'a dyn Fn(&Identity) -> bool;
@@ -39,8 +32,6 @@ pub(super) type IsCached<'a> = &'a dyn Fn(&Identity) -> bool;
 #[derive(Default)]
 pub(super) struct SmallObjects {
     waiting_bytes: Arc<AtomicU64>,
-    /// Objects that the store was asked for by themselves, by key.
-    seen: Mutex<Bounded<Box<str>, Object, SEEN_MAX>>,
     /// Openings that brought the bytes.
     taken: AtomicU64,
 }
@@ -81,11 +72,6 @@ impl SmallObjects {
         Some(SmallObject { etag: etag.clone(), bytes, waiting_bytes })
     }
 
-    /// How many objects were seen.
-    pub(super) fn seen(&self) -> usize {
-        self.seen.lock().len()
-    }
-
     /// How many bytes wait to be read.
     pub(super) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes.load(Relaxed)
@@ -98,11 +84,6 @@ impl SmallObjects {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// The store has told of an object by itself.
-    pub(super) fn remember_object(&self, object: &Object) {
-        self.small_objects.seen.lock().insert(object.key.as_str().into(), object.clone());
-    }
-
     /// What an object was when the store told of it last: right or not, it says how to ask.
     fn last_known(&self, key: &str) -> Option<Object> {
         let (directory, name) = keys::split(key);
@@ -111,7 +92,10 @@ impl<B: Bucket> BucketOrigin<B> {
         {
             return Some(object.clone());
         }
-        self.small_objects.seen.lock().get(key).cloned()
+        match self.objects.get(key)? {
+            Item::File(object) => Some(object),
+            Item::Directory => None,
+        }
     }
 
     /// Asks the store for what is opened, and for its bytes if they are small and wanted.

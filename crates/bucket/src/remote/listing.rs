@@ -28,8 +28,14 @@ const HEADS_AT_ONCE: usize = 16;
 const KNOWN_MAX: usize = 100_000;
 
 /// Which empty blobs mark directories, by ETag.
-#[derive(Debug, Default)]
-pub(super) struct Folders(Mutex<Bounded<ETag, bool, KNOWN_MAX>>);
+#[derive(Debug)]
+pub(super) struct Folders(Mutex<Bounded<ETag, bool>>);
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(KNOWN_MAX)))
+    }
+}
 
 fn is_folder(object: &Object) -> bool {
     let beside = object.kept.as_ref().and_then(|kept| kept.user.get(FOLDER));

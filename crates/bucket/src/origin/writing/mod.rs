@@ -25,7 +25,7 @@ mod renames;
 pub(super) use handle::Handle;
 pub(super) use open_object::Source;
 
-use super::directory::ListingCache;
+use super::listing_cache::ListingCache;
 use super::messages::Messages;
 use super::posix::Convention;
 use crate::journal::{Base, Journal, Opened};
