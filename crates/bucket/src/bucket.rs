@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Keys are whole keys of the bucket, without the prefix of a mount taken off, and end in no
 //!   slash except for the markers of directories. [`Bucket`] translates nothing in them: a key that
-//!   the store would not keep as it is ([`Bucket::rules`]) fails with [`BucketError::BadKey`] and
+//!   the store would not keep as it is ([`Bucket::key_rules`]) fails with [`BucketError::BadKey`] and
 //!   never reaches another object.
 //! - Conditions are the store's: a call whose condition does not hold changes nothing. Whether a
 //!   store keeps to that is what [`Bucket::promises`] says; what it does not honour is sent all the

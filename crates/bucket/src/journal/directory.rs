@@ -1,15 +1,16 @@
-//! The journal's directory: whose it is, who may use it, and what a mount finds in it.
+//! The journal's directory: its lock, its identity, and the files of its logs.
+//!
+//! # Invariants
+//! - One mount at a time holds the lock.
+//! - The identity names the source that the journal belongs to, under its seal. A directory without
+//!   one must be empty.
+//! - A log is created, replaced and moved durably: each change of names is synced.
 
 use super::error::JournalError;
-use super::format::Base;
 use super::format::{
     FormatError, LOG_HEADER_BYTES, LogHeader, LogKind, RECORD_HEADER_BYTES, Record,
 };
 use super::log::{Log, LogFile, Scanned};
-use super::staged_log::StagedLog;
-use super::state::State;
-use super::tree::{TreeKey, TreeLog};
-use super::upload::UploadLog;
 use ogive_l2::{Cipher, MasterKey};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -23,55 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) const LOCK: &str = "lock";
 const IDENTITY: &str = "identity";
 pub(super) const CONFLICTS: &str = "conflicts";
-const DAMAGED: &str = "damaged";
+pub(super) const DAMAGED: &str = "damaged";
 /// What may be in a directory that is to become a journal.
 const HARMLESS: [&str; 5] = [LOCK, "identity.new", "lost+found", PASSPHRASE[0], PASSPHRASE[1]];
 /// What a passphrase needs to become the key, and what it is called until it is durable.
 pub(super) const PASSPHRASE: [&str; 2] = ["passphrase", "passphrase.new"];
-
-/// How to open a journal.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OpenOptions {
-    /// How logs are sealed, where the journal is new.
-    pub cipher: Cipher,
-    /// Whether damaged logs are moved to `damaged/` and told in [`Opened::damaged`]. Otherwise the
-    /// first of them is an error.
-    pub sets_damaged_aside: bool,
-}
-
-/// A journal, and what was found in it.
-#[derive(Debug)]
-pub struct Opened {
-    /// The journal.
-    pub journal: Journal,
-    /// Files with changes that are not uploaded, the oldest first.
-    pub staged: Vec<StagedLog>,
-    /// Files whose objects somebody else had changed.
-    pub conflicts: Vec<StagedLog>,
-    /// Renames of directories that are not finished, the oldest first.
-    pub trees: Vec<TreeLog>,
-    /// Uploads in parts that may be under way still.
-    pub uploads: Vec<UploadLog>,
-    /// Logs that ended in the middle of a record.
-    pub torn: Vec<Torn>,
-    /// Logs that were set aside, and why.
-    pub damaged: Vec<JournalError>,
-}
-
-/// A log that ended in the middle of a record which nobody was told is durable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Torn {
-    /// The log.
-    pub path: PathBuf,
-    /// How many bytes were cut off.
-    pub bytes: u64,
-}
-
-/// The journal of a mount. The directory is free for another when the last part of it is dropped.
-#[derive(Debug, Clone)]
-pub struct Journal {
-    folder: Arc<Folder>,
-}
 
 /// The directory.
 #[derive(Debug)]
@@ -110,91 +67,6 @@ impl Drop for Folder {
     }
 }
 
-impl Journal {
-    /// Opens the journal of a source, or makes it where the directory is empty or missing.
-    ///
-    /// # Errors
-    /// [`JournalError`]: each kind says what to do next. Nothing was deleted then.
-    pub fn open(
-        path: &Path,
-        source: &str,
-        master: &MasterKey,
-        options: OpenOptions,
-    ) -> Result<Opened, JournalError> {
-        make_directory(path)?;
-        refuse_what_is_no_journal(path)?;
-        let lock = lock(path)?;
-        let directory = open_directory(path)?;
-        let found = read_identity(path, &directory, master)?;
-        let is_unused = AtomicBool::new(found.is_none());
-        let (journal, cipher) = match found {
-            Some((header, holds)) if holds == source => (header.journal, header.cipher),
-            Some((_, holds)) => {
-                let (path, wanted) = (path.to_owned(), source.to_owned());
-                return Err(JournalError::OtherSource { path, holds, wanted });
-            }
-            None => make_identity(path, &directory, source, master, options.cipher)?,
-        };
-        make_directory(&path.join(CONFLICTS))?;
-        let conflicts = open_directory(&path.join(CONFLICTS))?;
-        directory.sync_all().map_err(|error| JournalError::io("cannot sync", path, error))?;
-        let folder = Folder {
-            path: path.to_owned(),
-            directory: Arc::new(directory),
-            conflicts,
-            _lock: lock,
-            master: master.clone(),
-            journal,
-            cipher,
-            sequence: AtomicU64::new(0),
-            is_unused,
-            pieces: AtomicU64::new(0),
-        };
-        Replay::of(Arc::new(folder), options)
-    }
-
-    /// Begins to stage changes of an object, or a new one. Nothing is on the disk for good before
-    /// the first sync.
-    ///
-    /// # Errors
-    /// [`JournalError::Full`] and the others.
-    pub fn stage(&self, key: &str, base: Base) -> Result<StagedLog, JournalError> {
-        StagedLog::begin(Arc::clone(&self.folder), key, base)
-    }
-
-    /// Begins the rename of a directory, given by the prefixes of its old and new keys: names all
-    /// that is to be renamed, durably.
-    ///
-    /// # Errors
-    /// [`JournalError::Full`] and the others.
-    pub fn rename_tree(
-        &self,
-        names: (&str, &str),
-        keys: Vec<TreeKey>,
-    ) -> Result<TreeLog, JournalError> {
-        TreeLog::begin(Arc::clone(&self.folder), names, keys)
-    }
-
-    /// Notes that an upload in parts to an address is about to begin, at a time in seconds since
-    /// the epoch.
-    ///
-    /// # Errors
-    /// [`JournalError::Full`] and the others.
-    pub fn note_upload(&self, address: &str, began: u64) -> Result<UploadLog, JournalError> {
-        UploadLog::begin(Arc::clone(&self.folder), address, began)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.folder.path
-    }
-
-    /// How many pieces the files have together that are in memory.
-    pub fn pieces(&self) -> u64 {
-        self.folder.pieces.load(Ordering::Relaxed)
-    }
-}
-
 /// The lock of a directory, as long as it lives.
 #[derive(Debug)]
 pub(super) struct Lock(File);
@@ -208,6 +80,54 @@ impl Drop for Lock {
 }
 
 impl Folder {
+    /// Locks the directory of a source's journal, or makes one where it is empty or missing.
+    pub(super) fn open(
+        path: &Path,
+        source: &str,
+        master: &MasterKey,
+        cipher: Cipher,
+    ) -> Result<Self, JournalError> {
+        make_directory(path)?;
+        refuse_what_is_no_journal(path)?;
+        let lock = lock(path)?;
+        let directory = open_directory(path)?;
+        let found = read_identity(path, &directory, master)?;
+        let is_unused = AtomicBool::new(found.is_none());
+        let (journal, cipher) = match found {
+            Some((header, holds)) if holds == source => (header.journal, header.cipher),
+            Some((_, holds)) => {
+                let (path, wanted) = (path.to_owned(), source.to_owned());
+                return Err(JournalError::OtherSource { path, holds, wanted });
+            }
+            None => make_identity(path, &directory, source, master, cipher)?,
+        };
+        make_directory(&path.join(CONFLICTS))?;
+        let conflicts = open_directory(&path.join(CONFLICTS))?;
+        directory.sync_all().map_err(|error| JournalError::io("cannot sync", path, error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            directory: Arc::new(directory),
+            conflicts,
+            _lock: lock,
+            master: master.clone(),
+            journal,
+            cipher,
+            sequence: AtomicU64::new(0),
+            is_unused,
+            pieces: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins to number logs after those that were found: logs move between the folders, so no
+    /// number is given out twice.
+    pub(super) fn number_from(&self, next: u64) {
+        self.sequence.store(next, Ordering::Relaxed);
+    }
+
     /// An empty log.
     pub(super) fn new_log(&self, kind: LogKind) -> Result<Log, JournalError> {
         self.is_unused.store(false, Ordering::Relaxed);
@@ -266,7 +186,7 @@ impl Folder {
     }
 
     /// Moves a log that is damaged out of the way, durably.
-    fn set_aside(&self, path: &Path) -> Result<(), JournalError> {
+    pub(super) fn set_aside(&self, path: &Path) -> Result<(), JournalError> {
         let folder = self.path.join(DAMAGED);
         make_directory(&folder)?;
         self.move_to(DAMAGED, &open_directory(&folder)?, path).map(drop)
@@ -292,7 +212,7 @@ impl Folder {
     /// Opens a log that was found. A file that is shorter than the shortest log that says anything,
     /// or has nothing but zeroes in it, is one whose creation a power cut came before: it is
     /// deleted.
-    fn open_log(&self, path: &Path) -> Result<Option<LogFile>, JournalError> {
+    pub(super) fn open_log(&self, path: &Path) -> Result<Option<LogFile>, JournalError> {
         let error = |error| JournalError::io("cannot read", path, error);
         let mut file = File::options().read(true).write(true).open(path).map_err(error)?;
         let mut start = Vec::new();
@@ -321,103 +241,6 @@ impl Folder {
         }
         let place = (file, path.to_owned());
         Ok(Some(LogFile::new(place, Arc::clone(&self.directory), header, keys)))
-    }
-}
-
-/// What a mount finds.
-struct Replay {
-    folder: Arc<Folder>,
-    options: OpenOptions,
-    trees: Vec<TreeLog>,
-    uploads: Vec<UploadLog>,
-    torn: Vec<Torn>,
-    damaged: Vec<JournalError>,
-}
-
-impl Replay {
-    fn of(folder: Arc<Folder>, options: OpenOptions) -> Result<Opened, JournalError> {
-        let mut replay = Self {
-            folder: Arc::clone(&folder),
-            options,
-            trees: Vec::new(),
-            uploads: Vec::new(),
-            torn: Vec::new(),
-            damaged: Vec::new(),
-        };
-        let (here, in_conflict) = (logs_in(&folder.path)?, logs_in(&folder.path.join(CONFLICTS))?);
-        let damaged = folder.path.join(DAMAGED);
-        let aside = if exists(&damaged)? { logs_in(&damaged)? } else { Vec::new() };
-        // A number that was given out is not given out again: logs move between the folders.
-        let taken = here.iter().chain(&in_conflict).chain(&aside).map(|(sequence, _)| *sequence);
-        let next = taken.max().map_or(0, |last| last.saturating_add(1));
-        folder.sequence.store(next, Ordering::Relaxed);
-        let (mut staged, mut conflicts) = (Vec::new(), Vec::new());
-        for (logs, to) in [(here, &mut staged), (in_conflict, &mut conflicts)] {
-            for (_, path) in logs {
-                if path.extension() == Some(OsStr::new("log")) {
-                    to.extend(replay.log(&path)?);
-                } else if exists(&path.with_extension("log"))? {
-                    // A copy that was not finished; its original is there.
-                    folder.delete(&path)?;
-                }
-            }
-        }
-        let Self { trees, uploads, torn, damaged, .. } = replay;
-        let journal = Journal { folder };
-        Ok(Opened { journal, staged, conflicts, trees, uploads, torn, damaged })
-    }
-
-    /// Replays a log, or sets it aside.
-    fn log(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
-        match self.replay(path) {
-            Err(error @ JournalError::Damaged { .. }) if self.options.sets_damaged_aside => {
-                self.folder.set_aside(path)?;
-                self.damaged.push(error);
-                Ok(None)
-            }
-            replayed => replayed,
-        }
-    }
-
-    fn tell_torn(&mut self, path: &Path, bytes: u64) {
-        if bytes > 0 {
-            self.torn.push(Torn { path: path.to_owned(), bytes });
-        }
-    }
-
-    fn replay(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
-        let Some(file) = self.folder.open_log(path)? else {
-            return Ok(None);
-        };
-        if file.header().kind == LogKind::Tree {
-            let (tree, torn_bytes) = TreeLog::resume(Arc::clone(&self.folder), file)?;
-            self.tell_torn(path, torn_bytes);
-            self.trees.extend(tree);
-            return Ok(None);
-        }
-        if file.header().kind == LogKind::Upload {
-            let (upload, torn_bytes) = UploadLog::resume(Arc::clone(&self.folder), file)?;
-            self.tell_torn(path, torn_bytes);
-            self.uploads.extend(upload);
-            return Ok(None);
-        }
-        let mut state: Option<State> = None;
-        let scanned = file.scan(&mut |place, record| match (&mut state, record) {
-            (Some(state), record) => state.apply(place, record),
-            (None, Record::Begin { key, base }) => {
-                state = Some(State::new(key, base));
-                Ok(())
-            }
-            (None, _) => Err("the first record does not say which file it is about"),
-        })?;
-        self.tell_torn(path, scanned.torn_bytes);
-        let Some(state) = state else {
-            // Not even its first record is there: nobody was told of it.
-            self.folder.delete(path)?;
-            return Ok(None);
-        };
-        let log = Log::resume(file, scanned)?;
-        Ok(Some(StagedLog::resumed(Arc::clone(&self.folder), log, state)))
     }
 }
 

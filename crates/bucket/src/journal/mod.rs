@@ -85,13 +85,13 @@ mod log;
 mod passphrase;
 #[cfg(test)]
 mod pieces_tests;
+mod replay;
 mod staged_log;
 mod state;
 mod tree;
 mod upload;
 
 pub use conflicts::{Conflict, conflicts, count_staged};
-pub use directory::{Journal, OpenOptions, Opened, Torn};
 pub use error::JournalError;
 pub use extents::{Piece, Span};
 pub use format::{
@@ -100,6 +100,7 @@ pub use format::{
 };
 pub use log::{Log, LogFile, Place, ScanError, Scanned, scan};
 pub use passphrase::master_key;
+pub use replay::{Journal, OpenOptions, Opened, Torn};
 pub use staged_log::{EXTENT_BYTES_MAX, ReadBase, Snapshot, StagedLog, WriteId};
 pub use state::State;
 pub use tree::{Tree, TreeKey, TreeLog};

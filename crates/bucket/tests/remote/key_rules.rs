@@ -42,7 +42,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
     if !is_child() {
         let directory = tempfile::tempdir().unwrap();
         let store = DemoStore::start(directory.path()).unwrap();
-        let test = "rules::a_key_comes_back_as_itself_or_is_refused_before_it_is_sent";
+        let test = "key_rules::a_key_comes_back_as_itself_or_is_refused_before_it_is_sent";
         return again_at(test, &store, &[]);
     }
     let bucket = RemoteBucket::new(&demo_options()).unwrap();

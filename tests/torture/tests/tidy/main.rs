@@ -25,11 +25,7 @@ const LONG_FUNCTIONS: [(&str, &str); 0] = [];
 
 /// How faults of modules begin that are none, with the reason: arrows up, and circles of more than
 /// two files.
-const MODULE_ARROWS: [(&str, &str); 7] = [
-    (
-        "crates/bucket: a circle of journal::directory, journal::staged_log, journal::tree",
-        "a folder opens the logs in it, and a log is made and removed in its folder",
-    ),
+const MODULE_ARROWS: &[(&str, &str)] = &[
     (
         "crates/doctor: a circle of atlas::fixes, atlas::releases, atlas::version",
         "a release is known by its version, and a version by the releases that there were",

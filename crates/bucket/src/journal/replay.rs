@@ -1,0 +1,216 @@
+//! Opening a journal: every log in its directory is replayed, and the mount gets what they hold.
+//!
+//! A log that ends within a record is cut there, because nobody was told that the record is durable.
+//! A damaged log is an error, or is moved to `damaged/`; nothing is deleted that may hold bytes.
+
+use super::directory::{CONFLICTS, DAMAGED, Folder, exists, logs_in};
+use super::error::JournalError;
+use super::format::{Base, LogKind, Record};
+use super::log::Log;
+use super::staged_log::StagedLog;
+use super::state::State;
+use super::tree::{TreeKey, TreeLog};
+use super::upload::UploadLog;
+use ogive_l2::{Cipher, MasterKey};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How to open a journal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenOptions {
+    /// How logs are sealed, where the journal is new.
+    pub cipher: Cipher,
+    /// Whether damaged logs are moved to `damaged/` and told in [`Opened::damaged`]. Otherwise the
+    /// first of them is an error.
+    pub sets_damaged_aside: bool,
+}
+
+/// A journal, and what was found in it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The journal.
+    pub journal: Journal,
+    /// Files with changes that are not uploaded, the oldest first.
+    pub staged: Vec<StagedLog>,
+    /// Files whose objects somebody else had changed.
+    pub conflicts: Vec<StagedLog>,
+    /// Renames of directories that are not finished, the oldest first.
+    pub trees: Vec<TreeLog>,
+    /// Uploads in parts that may be under way still.
+    pub uploads: Vec<UploadLog>,
+    /// Logs that ended in the middle of a record.
+    pub torn: Vec<Torn>,
+    /// Logs that were set aside, and why.
+    pub damaged: Vec<JournalError>,
+}
+
+/// A log that ended in the middle of a record which nobody was told is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    /// The log.
+    pub path: PathBuf,
+    /// How many bytes were cut off.
+    pub bytes: u64,
+}
+
+/// The journal of a mount. The directory is free for another when the last part of it is dropped.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    folder: Arc<Folder>,
+}
+
+impl Journal {
+    /// Opens the journal of a source, or makes it where the directory is empty or missing.
+    ///
+    /// # Errors
+    /// [`JournalError`]: each kind says what to do next. Nothing was deleted then.
+    pub fn open(
+        path: &Path,
+        source: &str,
+        master: &MasterKey,
+        options: OpenOptions,
+    ) -> Result<Opened, JournalError> {
+        let folder = Folder::open(path, source, master, options.cipher)?;
+        Replay::of(Arc::new(folder), options)
+    }
+
+    /// Begins to stage changes of an object, or a new one. Nothing is on the disk for good before
+    /// the first sync.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn stage(&self, key: &str, base: Base) -> Result<StagedLog, JournalError> {
+        StagedLog::begin(Arc::clone(&self.folder), key, base)
+    }
+
+    /// Begins the rename of a directory, given by the prefixes of its old and new keys: names all
+    /// that is to be renamed, durably.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn rename_tree(
+        &self,
+        names: (&str, &str),
+        keys: Vec<TreeKey>,
+    ) -> Result<TreeLog, JournalError> {
+        TreeLog::begin(Arc::clone(&self.folder), names, keys)
+    }
+
+    /// Notes that an upload in parts to an address is about to begin, at a time in seconds since
+    /// the epoch.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn note_upload(&self, address: &str, began: u64) -> Result<UploadLog, JournalError> {
+        UploadLog::begin(Arc::clone(&self.folder), address, began)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// How many pieces the files have together that are in memory.
+    pub fn pieces(&self) -> u64 {
+        self.folder.pieces.load(Ordering::Relaxed)
+    }
+}
+
+/// What a mount finds.
+struct Replay {
+    folder: Arc<Folder>,
+    options: OpenOptions,
+    trees: Vec<TreeLog>,
+    uploads: Vec<UploadLog>,
+    torn: Vec<Torn>,
+    damaged: Vec<JournalError>,
+}
+
+impl Replay {
+    fn of(folder: Arc<Folder>, options: OpenOptions) -> Result<Opened, JournalError> {
+        let mut replay = Self {
+            folder: Arc::clone(&folder),
+            options,
+            trees: Vec::new(),
+            uploads: Vec::new(),
+            torn: Vec::new(),
+            damaged: Vec::new(),
+        };
+        let (here, in_conflict) =
+            (logs_in(folder.path())?, logs_in(&folder.path().join(CONFLICTS))?);
+        let damaged = folder.path().join(DAMAGED);
+        let aside = if exists(&damaged)? { logs_in(&damaged)? } else { Vec::new() };
+        let taken = here.iter().chain(&in_conflict).chain(&aside).map(|(sequence, _)| *sequence);
+        let next = taken.max().map_or(0, |last| last.saturating_add(1));
+        folder.number_from(next);
+        let (mut staged, mut conflicts) = (Vec::new(), Vec::new());
+        for (logs, to) in [(here, &mut staged), (in_conflict, &mut conflicts)] {
+            for (_, path) in logs {
+                if path.extension() == Some(OsStr::new("log")) {
+                    to.extend(replay.log(&path)?);
+                } else if exists(&path.with_extension("log"))? {
+                    // A copy that was not finished; its original is there.
+                    folder.delete(&path)?;
+                }
+            }
+        }
+        let Self { trees, uploads, torn, damaged, .. } = replay;
+        let journal = Journal { folder };
+        Ok(Opened { journal, staged, conflicts, trees, uploads, torn, damaged })
+    }
+
+    /// Replays a log, or sets it aside.
+    fn log(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
+        match self.replay(path) {
+            Err(error @ JournalError::Damaged { .. }) if self.options.sets_damaged_aside => {
+                self.folder.set_aside(path)?;
+                self.damaged.push(error);
+                Ok(None)
+            }
+            replayed => replayed,
+        }
+    }
+
+    fn tell_torn(&mut self, path: &Path, bytes: u64) {
+        if bytes > 0 {
+            self.torn.push(Torn { path: path.to_owned(), bytes });
+        }
+    }
+
+    fn replay(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
+        let Some(file) = self.folder.open_log(path)? else {
+            return Ok(None);
+        };
+        if file.header().kind == LogKind::Tree {
+            let (tree, torn_bytes) = TreeLog::resume(Arc::clone(&self.folder), file)?;
+            self.tell_torn(path, torn_bytes);
+            self.trees.extend(tree);
+            return Ok(None);
+        }
+        if file.header().kind == LogKind::Upload {
+            let (upload, torn_bytes) = UploadLog::resume(Arc::clone(&self.folder), file)?;
+            self.tell_torn(path, torn_bytes);
+            self.uploads.extend(upload);
+            return Ok(None);
+        }
+        let mut state: Option<State> = None;
+        let scanned = file.scan(&mut |place, record| match (&mut state, record) {
+            (Some(state), record) => state.apply(place, record),
+            (None, Record::Begin { key, base }) => {
+                state = Some(State::new(key, base));
+                Ok(())
+            }
+            (None, _) => Err("the first record does not say which file it is about"),
+        })?;
+        self.tell_torn(path, scanned.torn_bytes);
+        let Some(state) = state else {
+            // Not even its first record is there: nobody was told of it.
+            self.folder.delete(path)?;
+            return Ok(None);
+        };
+        let log = Log::resume(file, scanned)?;
+        Ok(Some(StagedLog::resumed(Arc::clone(&self.folder), log, state)))
+    }
+}
