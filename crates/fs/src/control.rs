@@ -29,15 +29,15 @@
 
 mod tree;
 
+use crate::handle::Handles;
 use crate::mount::RECORDS_MIN;
 use crate::second_level;
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::view::{Result, View};
-use hashbrown::HashMap;
 use ogive_origin::{Errno, FileKind, OFlags, Origin, Standing};
 use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -95,24 +95,23 @@ pub(crate) struct Control<O: Origin> {
     release_memory: fn(),
     /// Somebody has the cache walked.
     is_walked: AtomicBool,
-    state: Mutex<State>,
+    handles: Handles<Handle>,
+    /// Memory of the handles, in bytes.
+    held_bytes: AtomicU64,
+    outcome: Mutex<Outcome>,
 }
 
-/// A leaf lock: requests are carried out after it is released.
+/// What came of the last requests. A leaf lock: requests are carried out after it is released.
 #[derive(Default)]
-struct State {
-    handles: HashMap<u64, Handle>,
-    next: u64,
-    /// What the handles take.
-    held_bytes: u64,
+struct Outcome {
     reclaimed: String,
     pruned: String,
 }
 
-#[derive(Clone)]
+/// A file of the directory that a program has open.
 struct Handle {
     file: File,
-    contents: Arc<[u8]>,
+    contents: Box<[u8]>,
     writable: bool,
 }
 
@@ -140,7 +139,9 @@ impl<O: Origin> Control<O> {
             owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
             release_memory,
             is_walked: AtomicBool::new(false),
-            state: Mutex::default(),
+            handles: Handles::new(),
+            held_bytes: AtomicU64::new(0),
+            outcome: Mutex::default(),
         }
     }
 
@@ -229,17 +230,13 @@ impl<O: Origin> Control<O> {
         if writable && !file.is_writable() {
             return Err(Errno::ACCESS);
         }
-        if self.state.lock().held_bytes >= HELD_BYTES_MAX {
+        if self.held_bytes.load(Ordering::Relaxed) >= HELD_BYTES_MAX {
             return Err(Errno::NFILE);
         }
-        let contents = self.contents(file)?.into();
+        let contents = self.contents(file)?.into_boxed_slice();
         let handle = Handle { file, contents, writable };
-        let mut state = self.state.lock();
-        state.next += 1;
-        state.held_bytes += handle.bytes();
-        let number = state.next;
-        state.handles.insert(number, handle);
-        Ok(number)
+        self.held_bytes.fetch_add(handle.bytes(), Ordering::Relaxed);
+        Ok(self.handles.insert(Arc::new(handle)))
     }
 
     fn contents(&self, file: File) -> Result<Vec<u8>> {
@@ -252,7 +249,7 @@ impl<O: Origin> Control<O> {
             File::Dataset => self.statistics.dataset(&view, self.source()),
             File::State => format!("{}\n", state(&view.origin.standing())),
             File::Ogivestats => {
-                let held_bytes = self.state.lock().held_bytes;
+                let held_bytes = self.held_bytes.load(Ordering::Relaxed);
                 self.statistics.ogivestats(&view, held_bytes)
             }
             File::Mount => self.describe(&view),
@@ -260,8 +257,8 @@ impl<O: Origin> Control<O> {
             File::Version => concat!("ogive ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
             File::None => "0\n".to_owned(),
             File::ArcMax | File::ArcMaxShown => format!("{}\n", view.cache.max_bytes()),
-            File::Reclaim => self.state.lock().reclaimed.clone(),
-            File::Prune => self.state.lock().pruned.clone(),
+            File::Reclaim => self.outcome.lock().reclaimed.clone(),
+            File::Prune => self.outcome.lock().pruned.clone(),
             // What the kernel reads itself is not seen here, so a recording would lack it.
             File::Trace if view.passthrough.is_agreed() => return Err(Errno::NOTSUP),
             File::Trace => {
@@ -333,7 +330,7 @@ impl<O: Origin> Control<O> {
 
     /// Bytes of an open file.
     pub(crate) fn read(&self, handle: u64, offset: u64, length_bytes: u32) -> Result<Vec<u8>> {
-        let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
+        let handle = self.handles.get(handle).ok_or(Errno::BADF)?;
         if matches!(handle.file, File::Trace) {
             let view = self.view.upgrade().ok_or(Errno::NODEV)?;
             return Ok(view.observers.take_recorded(length_bytes));
@@ -346,7 +343,7 @@ impl<O: Origin> Control<O> {
 
     /// Carries out a request.
     pub(crate) fn write(&self, handle: u64, request: &[u8]) -> Result<usize> {
-        let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
+        let handle = self.handles.get(handle).ok_or(Errno::BADF)?;
         if !handle.writable {
             return Err(Errno::BADF);
         }
@@ -367,12 +364,12 @@ impl<O: Origin> Control<O> {
             }
             File::Reclaim => {
                 let freed_bytes = view.cache.reclaim(amount_bytes);
-                self.state.lock().reclaimed = format!("freed_bytes {freed_bytes}\n");
+                self.outcome.lock().reclaimed = format!("freed_bytes {freed_bytes}\n");
             }
             File::Prune => {
                 let wanted = usize::try_from(amount_bytes.div_ceil(INODE_BYTES));
-                let result = view.inode_limit.ask(&view, wanted.unwrap_or(usize::MAX));
-                self.state.lock().pruned = format!(
+                let result = view.prune_inodes(wanted.unwrap_or(usize::MAX));
+                self.outcome.lock().pruned = format!(
                     "examined {}\nfreed_objects {}\nfreed_bytes {}\nheld {}\n",
                     result.examined, result.freed_objects, result.freed_bytes, result.held
                 );
@@ -391,14 +388,9 @@ impl<O: Origin> Control<O> {
 
     /// Lets go of a handle.
     pub(crate) fn release(&self, handle: u64) {
-        let removed = {
-            let mut state = self.state.lock();
-            let removed = state.handles.remove(&handle);
-            state.held_bytes -= removed.as_ref().map_or(0, Handle::bytes);
-            removed
-        };
-        if let (Some(Handle { file: File::Trace, .. }), Some(view)) = (removed, self.view.upgrade())
-        {
+        let Some(removed) = self.handles.remove(handle) else { return };
+        self.held_bytes.fetch_sub(removed.bytes(), Ordering::Relaxed);
+        if let (File::Trace, Some(view)) = (removed.file, self.view.upgrade()) {
             view.observers.stop_recording();
         }
     }

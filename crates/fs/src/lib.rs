@@ -27,7 +27,7 @@
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
 //! | `affinity` | who stays at a processor |
-//! | `pruning`, `memory` | giving memory back |
+//! | `inode_limit`, `pruning`, `memory` | giving memory back |
 //! | `control`, `statistics`, `counters`, `latency` | the control directory and what it tells |
 //! | `cached_objects` | what is in the cache, by file and directory |
 //! | `observers`, `recording`, `sampling` | what is read, while somebody wants to know |
@@ -52,6 +52,7 @@ mod eventually;
 mod handle;
 mod held_names;
 mod inode;
+mod inode_limit;
 mod inode_number;
 mod kernel;
 mod late_releases;

@@ -20,8 +20,9 @@ pub use options::{Caching, MountOptions, RECORDS_MIN, Transport};
 pub use summary::Summary;
 
 use crate::control::Control;
+use crate::inode_limit::InodeLimit;
 use crate::memory::{self, Bounds, SystemPressure};
-use crate::pruning::{InodeLimit, InodePruner};
+use crate::pruning::InodePruner;
 use crate::record::{Entry, Key};
 use crate::second_level::SecondLevel;
 use crate::session::in_flight::InFlight;

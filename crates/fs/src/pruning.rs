@@ -14,8 +14,7 @@ use crate::statistics::INODE_BYTES;
 use crate::view::View;
 use ogive_arc::{Prune, PruneResult};
 use ogive_origin::{Errno, FileKind, Origin};
-use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Inodes asked for before waiting to see how many the kernel forgets.
@@ -23,95 +22,28 @@ const BATCH: usize = 4096;
 /// How long to wait for the kernel to answer a batch.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Keeps the table of inodes within its limit.
-pub(crate) struct InodeLimit {
-    limit: usize,
-    /// Prune when the table has grown to this.
-    prune_at: AtomicUsize,
-    pruning: AtomicBool,
-    release_memory: fn(),
-    tally: Tally,
-}
-
-/// What was asked for outside of the engine's requests, which count for themselves.
-#[derive(Default)]
-struct Tally {
-    requests: AtomicU64,
-    examined: AtomicU64,
-    freed: AtomicU64,
-    held: AtomicU64,
-}
-
-impl InodeLimit {
-    /// A table of up to `limit` inodes; `release_memory` gives freed memory to the system.
-    pub(crate) fn new(limit: usize, release_memory: fn()) -> Self {
-        Self {
-            limit,
-            prune_at: AtomicUsize::new(limit),
-            pruning: AtomicBool::new(false),
-            release_memory,
-            tally: Tally::default(),
+impl<O: Origin> View<O> {
+    /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
+    /// way of the session.
+    pub(crate) fn keep_inode_limit(self: &Arc<Self>) {
+        if self.inode_limit.is_due(self.inodes.len()) {
+            let view = self.clone();
+            self.workers.request(Box::new(move || {
+                let wanted = view.inode_limit.excess(view.inodes.len());
+                let freed = view.prune_inodes(wanted).freed_objects;
+                if freed * 2 < wanted as u64 {
+                    log::debug!("asked for {wanted} inodes, got {freed} back");
+                }
+                view.inode_limit.pruned_to(view.inodes.len());
+            }));
         }
     }
 
-    /// Whether it is this caller's turn to prune a table of `length` inodes.
-    pub(crate) fn is_due(&self, length: usize) -> bool {
-        length > self.prune_at.load(Ordering::Relaxed)
-            && !self.pruning.swap(true, Ordering::Relaxed)
-    }
-
-    /// Prunes down to seven eighths of the limit.
-    pub(crate) fn prune<O: Origin>(&self, view: &View<O>) {
-        let target = self.limit - self.limit / 8;
-        let wanted = view.inodes.len().saturating_sub(target);
-        let result = self.ask(view, wanted);
-        if result.freed_objects * 2 < wanted as u64 {
-            log::debug!("asked for {wanted} inodes, got {} back", result.freed_objects);
-        }
-        // If the kernel keeps them there is no point in asking again before there are more.
-        let next = self.limit.max(view.inodes.len() + self.limit / 8);
-        self.prune_at.store(next, Ordering::Relaxed);
-        (self.release_memory)();
-        self.pruning.store(false, Ordering::Relaxed);
-    }
-}
-
-impl InodeLimit {
-    /// Prunes and counts it.
-    pub(crate) fn ask<O: Origin>(&self, view: &View<O>, wanted: usize) -> PruneResult {
-        let result = prune(view, wanted);
-        self.tally.requests.fetch_add(1, Ordering::Relaxed);
-        self.tally.examined.fetch_add(result.examined, Ordering::Relaxed);
-        self.tally.freed.fetch_add(result.freed_objects, Ordering::Relaxed);
-        self.tally.held.fetch_add(result.held, Ordering::Relaxed);
+    /// Asks the kernel to forget `wanted` inodes, and counts it.
+    pub(crate) fn prune_inodes(&self, wanted: usize) -> PruneResult {
+        let result = prune(self, wanted);
+        self.inode_limit.count(&result);
         result
-    }
-
-    /// How many inodes there may be.
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit as u64
-    }
-
-    /// How often it was asked so far.
-    pub(crate) fn requests(&self) -> u64 {
-        self.tally.requests.load(Ordering::Relaxed)
-    }
-
-    /// What came of it so far.
-    pub(crate) fn pruned(&self) -> PruneResult {
-        let freed_objects = self.tally.freed.load(Ordering::Relaxed);
-        PruneResult {
-            examined: self.tally.examined.load(Ordering::Relaxed),
-            freed_objects,
-            freed_bytes: freed_objects * INODE_BYTES,
-            held: self.tally.held.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Gives memory to the system of which much was freed: the kernel has forgotten inodes of its own
-    /// accord, or programs have closed directories.
-    pub(crate) fn give_memory_back(&self) {
-        (self.release_memory)();
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `opcodes` | the table of opcodes: what holds for each |
 //! | `operation`, `arguments` | what can be asked for, and how it is read |
 //! | `request`, `reply` | a request as it came, and what an answer looks like |
+//! | `state` | what all threads share |
 //! | `dispatch`, `handlers` | which handler carries a request out, and what each does |
 //! | `control_attributes` | where the control directory stands |
 //! | `privileges` | what a change takes away from a file |
@@ -51,39 +52,10 @@ mod privileges;
 mod protocol;
 mod reply;
 mod request;
+mod state;
 #[cfg(test)]
 mod tests;
 pub(crate) mod uring;
 
-use crate::control::Control;
-use crate::view::View;
-use crate::workers::Permits;
-use in_flight::InFlight;
-use ogive_origin::{Errno, Origin};
-use std::sync::Arc;
-
 pub(crate) use negotiation::{Agreed, RequestedFeatures, negotiate};
-
-/// What all threads that answer requests share.
-pub(crate) struct Session<O: Origin> {
-    pub(crate) view: Arc<View<O>>,
-    pub(crate) control: Arc<Control<O>>,
-    pub(crate) in_flight: Arc<InFlight>,
-    /// Device nodes may be made.
-    pub(crate) device_nodes: bool,
-    /// Which of the device's threads may wait for the origin.
-    pub(crate) permits: Arc<Permits>,
-    /// The one user whose requests are answered; with `None` everybody's are.
-    pub(crate) owner: Option<u32>,
-}
-
-/// An error as the kernel is told it. What a dead network or FUSE file system says of itself would
-/// read as if this mount had died; to a program above it the origin is a device that fails.
-fn refuse(errno: Errno) -> i32 {
-    match errno {
-        Errno::NOTCONN | Errno::CONNABORTED | Errno::SHUTDOWN | Errno::HOSTDOWN => {
-            Errno::IO.raw_os_error()
-        }
-        errno => errno.raw_os_error(),
-    }
-}
+pub(crate) use state::Session;

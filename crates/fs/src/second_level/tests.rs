@@ -1,8 +1,8 @@
 //! The second level below a view: what comes back from it, and what must not.
 
 use super::*;
+use crate::inode_limit::InodeLimit;
 use crate::inode_number::ROOT;
-use crate::pruning::InodeLimit;
 use crate::statistics::Statistics;
 use crate::version::Versions;
 use crate::view::{Permissions, Read, Settings, View, WriteMode};

@@ -10,13 +10,13 @@
 
 #![allow(unsafe_code)]
 
+use super::Session;
 use super::exchange::{Exchange, Work};
 use super::in_flight::{Pending, ReplyRoute};
 use super::negotiation::{self, Agreed, REQUEST_MAX_BYTES};
 use super::operation::Operation;
-use super::protocol::{ANSWER_HEADER_BYTES, answer_header};
+use super::protocol::{ANSWER_HEADER_BYTES, answer_header, error_number};
 use super::request::Request;
-use super::{Session, refuse};
 use crate::view::Result;
 use ogive_origin::{Errno, Origin};
 use ogive_threads::Alive;
@@ -301,7 +301,7 @@ impl ReplyRoute for Late {
 /// kernel keeps those that wait for their answer apart.
 fn send(device: &OwnedFd, unique: u64, result: Result<&[&[u8]]>) -> bool {
     let length = |pieces: &[&[u8]]| pieces.iter().map(|bytes| bytes.len() as u32).sum();
-    let header = answer_header(unique, result.map(length).map_err(refuse));
+    let header = answer_header(unique, result.map(length).map_err(error_number));
     // A request has 1 MiB and a record 4 KiB at least: far from the most that the kernel takes.
     let mut parts = SmallVec::<[_; PARTS]>::new();
     parts.push(IoSlice::new(&header));

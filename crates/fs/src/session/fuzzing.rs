@@ -6,14 +6,15 @@
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};
+use super::in_flight::InFlight;
 use super::in_flight::{Pending, ReplyRoute};
 use super::opcodes::Wait;
 use super::operation::Operation;
 use super::protocol::{ANSWER_HEADER_BYTES, Header, REQUEST_HEADER_BYTES, u32_at, u64_at};
 use super::request::{Dialect, Request};
-use super::{Agreed, InFlight, Session, uring};
+use super::{Agreed, Session, uring};
 use crate::control::Control;
-use crate::pruning::InodeLimit;
+use crate::inode_limit::InodeLimit;
 use crate::statistics::Statistics;
 use crate::testing::FakeOrigin;
 use crate::version::Versions;

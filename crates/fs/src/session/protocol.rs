@@ -3,6 +3,8 @@
 //!
 //! Nothing here trusts a length it reads.
 
+use ogive_origin::Errno;
+
 /// `sizeof(struct fuse_in_header)`.
 pub(crate) const REQUEST_HEADER_BYTES: usize = 40;
 /// `sizeof(struct fuse_out_header)`.
@@ -97,6 +99,17 @@ pub(super) fn answer_header(unique: u64, result: Result<u32, i32>) -> [u8; ANSWE
     bytes[4..8].copy_from_slice(&error.to_ne_bytes());
     bytes[8..].copy_from_slice(&unique.to_ne_bytes());
     bytes
+}
+
+/// An error as the kernel is told it. What a dead network or FUSE file system says of itself would
+/// read as if this mount had died; to a program above it the origin is a device that fails.
+pub(super) fn error_number(errno: Errno) -> i32 {
+    match errno {
+        Errno::NOTCONN | Errno::CONNABORTED | Errno::SHUTDOWN | Errno::HOSTDOWN => {
+            Errno::IO.raw_os_error()
+        }
+        errno => errno.raw_os_error(),
+    }
 }
 
 /// The number at a place, 0 if the bytes end before.

@@ -3,6 +3,7 @@
 use super::fuzzing::session_over;
 use super::*;
 use ogive_origin::DirectoryOrigin;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn session(directory: &std::path::Path) -> Arc<Session<DirectoryOrigin>> {

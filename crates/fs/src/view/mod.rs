@@ -40,13 +40,13 @@ use crate::estale_retries::EstaleRetries;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
 use crate::held_names::HeldNames;
 use crate::inode::{Inode, InodeTable, KernelName, Leaves};
+use crate::inode_limit::InodeLimit;
 use crate::inode_number::{Numbers, ROOT};
 use crate::kernel::Kernel;
 use crate::late_releases::LateReleases;
 use crate::memory_bell::MemoryBell;
 use crate::observers::Observers;
 use crate::origin_latency::OriginLatency;
-use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
 use crate::renames_seen::{NameState, RenamesSeen};
 use crate::second_level::SecondLevel;
@@ -297,15 +297,6 @@ impl<O: Origin> View<O> {
     /// Whether the kernel may believe in a name that leads elsewhere by now.
     fn names_may_be_old(&self) -> bool {
         !self.settings.name_ttl().is_zero() && !self.versions.is_sole_writer()
-    }
-
-    /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
-    /// way of the session.
-    pub(crate) fn keep_inode_limit(self: &Arc<Self>) {
-        if self.inode_limit.is_due(self.inodes.len()) {
-            let view = self.clone();
-            self.workers.request(Box::new(move || view.inode_limit.prune(&view)));
-        }
     }
 
     /// The kernel gives back `lookups` references to an inode.

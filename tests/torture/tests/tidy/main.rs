@@ -30,12 +30,6 @@ const MODULE_ARROWS: &[(&str, &str)] = &[
         "crates/doctor: a circle of atlas::fixes, atlas::releases, atlas::version",
         "a release is known by its version, and a version by the releases that there were",
     ),
-    ("crates/fs: session::uring::ring_threads > session", "its threads serve the session"),
-    ("crates/fs: session::uring::ring_inbox > session", "its answers are the session's"),
-    (
-        "crates/fs: a circle of pruning, statistics, view",
-        "the view has the limit of inodes, which prunes the view and is told with it",
-    ),
     (
         "crates/ogive: a circle of the root, cli",
         "completions and manual pages are made from the command line that they are part of",

@@ -7,7 +7,7 @@ use super::head;
 use super::ring::Slot;
 use crate::session::exchange::Exchange;
 use crate::session::in_flight::Pending;
-use crate::session::refuse;
+use crate::session::protocol::error_number;
 use crate::view::Result;
 use ogive_origin::Errno;
 use parking_lot::Mutex;
@@ -164,7 +164,7 @@ pub(super) fn fill(slot: &mut Slot, result: Result<&[&[u8]]>) {
 /// Heads an answer that stands in the payload already, with its length.
 fn finish(slot: &mut Slot, result: Result<usize>) {
     // A payload is never larger than a request, which the kernel counts in 32 bits.
-    head::answer(slot.parts_mut().0, result.map(|length| length as u32).map_err(refuse));
+    head::answer(slot.parts_mut().0, result.map(|length| length as u32).map_err(error_number));
 }
 
 /// A ring that no kernel has heard of.

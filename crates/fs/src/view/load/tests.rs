@@ -2,7 +2,7 @@
 
 use super::super::Settings;
 use super::*;
-use crate::pruning::InodeLimit;
+use crate::inode_limit::InodeLimit;
 use crate::testing::{FakeOrigin, Going, RECORD, SIZE, attributes, contents};
 use crate::version::Versions;
 use crate::view::Read;

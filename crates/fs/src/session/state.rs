@@ -1,0 +1,21 @@
+//! What all threads that answer requests share.
+
+use super::in_flight::InFlight;
+use crate::control::Control;
+use crate::view::View;
+use crate::workers::Permits;
+use ogive_origin::Origin;
+use std::sync::Arc;
+
+/// What all threads that answer requests share.
+pub(crate) struct Session<O: Origin> {
+    pub(crate) view: Arc<View<O>>,
+    pub(crate) control: Arc<Control<O>>,
+    pub(crate) in_flight: Arc<InFlight>,
+    /// Device nodes may be made.
+    pub(crate) device_nodes: bool,
+    /// Which of the device's threads may wait for the origin.
+    pub(crate) permits: Arc<Permits>,
+    /// The one user whose requests are answered; with `None` everybody's are.
+    pub(crate) owner: Option<u32>,
+}
