@@ -1,7 +1,8 @@
-//! Keeping a thread at one processor for a while.
+//! Keeps a thread at one processor for a while.
 //!
-//! A thread that is started may run where the one that starts it may, for all its life. So a thread
-//! that is kept is let go before it starts another, and before it does anything that takes long.
+//! A new thread inherits the processors of the thread that starts it, for all its life. So a thread
+//! that is kept at one processor is released before it starts another thread, and before it does
+//! anything that takes long.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::cell::Cell;

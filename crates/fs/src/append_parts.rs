@@ -1,11 +1,11 @@
-//! AppendParts of a write that are sent all at once and come in any order.
+//! Puts the parts of a large append in order, which are sent at once and come in any order.
 //!
-//! The kernel cuts a large write past the page cache into requests and sends them without waiting
-//! for one before the next. Appended, each belongs behind the one before it: one that comes before
-//! its time leaves a gap in the file, in which those belong that come late.
+//! The kernel cuts a large write past the page cache into requests, and sends them without waiting
+//! for one before the next. In an append each part belongs behind the one before it. A part that
+//! comes early leaves a gap in the file, in which the late parts belong.
 //!
-//! DirCookies are the kernel's, who takes the file to end where the first part begins. Where the file
-//! really ended, and so the places in it, may be elsewhere.
+//! Offsets are the kernel's, which takes the file to end where the first part begins. The file may
+//! really have ended elsewhere, so a part's place in it may differ from its offset.
 
 use std::ops::{Range, RangeInclusive};
 

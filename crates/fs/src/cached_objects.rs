@@ -1,13 +1,13 @@
 //! What is in the cache by file and directory, for the file `objects` of the control directory.
 //!
-//! Nobody counts per file while nobody asks. Whoever asks has what is resident walked, record by
-//! record ([`tally`]), and gets with it what has been sampled since somebody began to ask
-//! ([`crate::sampling`]). Records know their object by its version alone; the inodes that the
-//! kernel knows say which file has which version, so names cost nothing either until somebody asks.
+//! Nothing is counted by file until a program asks. Then the resident records are walked one by one
+//! ([`tally`]), and the answer also has what was sampled since the first question
+//! ([`crate::sampling`]). A record knows its object by version alone. The inodes that the kernel
+//! knows say which file has which version, so names cost nothing either.
 //!
-//! What no inode has is told in one sum, `unnamed`: records of files that the kernel has forgotten,
-//! and records of earlier contents, which nobody can ask for and which leave in their turn. The
-//! name of a file is the one by which the kernel looked it up last.
+//! Versions without an inode are added up in one sum, `unnamed`: records of files that the kernel
+//! has forgotten, and of earlier contents. No reader can ask for the latter, and eviction takes
+//! them in turn. A file is named as the kernel looked it up last.
 //!
 //! Memory is bounded by [`tally`], the inodes' directories, and [`ROWS_MAX`] rows an order. No lock
 //! is held longer than for one step of a walk.

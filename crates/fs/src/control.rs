@@ -5,27 +5,30 @@
 //!   them
 //! - `ogivestats`: counters that OpenZFS has no name for, same format
 //! - `mount`: what is mounted, how, by which process, and whether the source has gone (JSON)
-//! - `memory`: what tells the mount of memory pressure
-//! - `objects`: what is in the cache by file and directory, and who reads it (JSON)
+//! - `memory`: what the mount reads of memory pressure
+//! - `objects`: what is in the cache by file and directory, and how it is read (JSON)
 //! - `reads`: the last reads of a sample of the records (`docs/objects.md`)
-//! - `hidden`: what the origin has and no directory can show, and why: keys of a bucket
+//! - `hidden`: keys of a bucket that no directory can show, and why
 //! - `trace`: records of what is read, from opening to closing (`docs/trace-format.md`)
-//! - `arc_max`: largest size of the cache in bytes; written, another one
-//! - `reclaim`: what the last request gave; written, bytes of cache to give back, or `all`
-//! - `prune`: what the last request gave; written, bytes of inodes to let go of, or `all`
-//! - `l2`: the devices of the second level, and what became of the last request (JSON); written,
-//!   `add PATH` or `remove PATH`
+//! - `arc_max`: largest size of the cache in bytes; writing sets it
+//! - `reclaim`: the outcome of the last request; writing asks for bytes of cache to give back, or
+//!   `all`
+//! - `prune`: the outcome of the last request; writing asks for bytes of inodes to let go of, or
+//!   `all`
+//! - `l2`: the devices of the second level, and the outcome of the last request (JSON); writing
+//!   takes `add PATH` or `remove PATH`
 //! - `proc/`, `sys/`: the trees below which OpenZFS's own tools look ([`tree`])
 //!
-//! The directory can be entered and its files opened by name, but no listing of the root shows it.
-//! What `--arc-max` refuses is `EINVAL` here, and the log says why.
+//! A program can enter the directory and open its files by name, but no listing of the root shows
+//! it. A value that `--arc-max` refuses is `EINVAL` here, and the log says why.
+//!
 //! A file's contents are made when it is opened, so a reader sees one moment. The exception is
-//! `trace`: a read of it gives what has come in since the last one, and nothing if nothing has; it
-//! never waits. One program at a time can have it open. `trace`, `reads` and `objects` are for the
-//! daemon's user alone. What is open takes [`HELD_BYTES_MAX`] at most, which `control_held_bytes` in
-//! `ogivestats` counts; beyond it nothing can be opened (`ENFILE`) until something is closed.
-//! `objects` is made by one thread at a time, which may take as long as
-//! walking the cache does; whoever opens it meanwhile gets `EBUSY`.
+//! `trace`: a read returns what has come in since the last one, and never waits. One program at a
+//! time can have it open. `trace`, `reads` and `objects` are for the daemon's user alone.
+//!
+//! Open files take [`HELD_BYTES_MAX`] at most, which `control_held_bytes` in `ogivestats` counts.
+//! Beyond it an open gets `ENFILE`. One thread at a time makes `objects`, which takes as long as
+//! walking the cache does; another open meanwhile gets `EBUSY`.
 
 mod tree;
 

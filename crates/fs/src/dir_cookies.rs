@@ -1,17 +1,19 @@
 //! Short offsets into directories that are too large for a listing.
 //!
 //! Such a directory is read through, with the origin's own cookies, which have up to 63 bits. A
-//! program of 32 bits cannot take an offset of more than 31: its readdir(3) ends with `EOVERFLOW`.
-//! So cookies that are short are told as they are, and the others are numbered in the order in
+//! program of 32 bits takes an offset of at most 31 bits: beyond it its readdir(3) ends with
+//! `EOVERFLOW`. So short cookies are used as they are, and the others are numbered in the order in
 //! which they are first seen. Bit 30 is set in all of these offsets, and in none of a listing's
 //! ([`crate::listing`]).
 //!
-//! An offset stands for the same cookie as long as the table lives: for as long as a handle is
-//! open, however often it is rewound, and whatever names come and go. Handles that share what the
-//! kernel keeps share a table, for the kernel goes on with one of them where another ended
-//! ([`crate::inode`]). Memory is bounded: of more than [`COOKIES_MAX`] cookies, and of more than
-//! [`COOKIES_LEAST`] where all handles hold too much ([`crate::held_names`]), the oldest are given
-//! up, and their offsets are refused.
+//! An offset stands for the same cookie as long as the table lives. The table lives as long as a
+//! handle is open, however often it is rewound and whatever names come and go. Handles that share
+//! the kernel's cache of a directory share a table, because the kernel goes on with one handle
+//! where another ended ([`crate::inode`]).
+//!
+//! Memory is bounded. Beyond [`COOKIES_MAX`] cookies the oldest are dropped, and their offsets are
+//! refused. Where all handles hold too much ([`crate::held_names`]), the bound is
+//! [`COOKIES_LEAST`].
 //!
 //! The lock is a leaf.
 
@@ -56,7 +58,7 @@ pub(crate) fn is_through(offset: u64) -> bool {
 }
 
 impl DirCookies {
-    /// DirCookies whose memory counts as names that are held.
+    /// Offsets whose memory counts as names that are held.
     pub(crate) fn new(held: &Arc<HeldNames>) -> Self {
         Self::remembering(COOKIES_MAX, held)
     }

@@ -1,24 +1,26 @@
 //! Threads that were told to look a path up again.
 //!
-//! A request answered with `ESTALE` makes the kernel walk the path anew, asking for every name, and
-//! send the request once more, all within the system call of one thread (`do_filp_open` in
-//! `fs/namei.c`). The second request has nothing left to check, and must not be refused again: the
-//! program would see the error. So threads that were refused are remembered until they are back.
+//! A request answered with `ESTALE` makes the kernel walk the path anew and send the request once
+//! more, within the system call of one thread (`do_filp_open` in `fs/namei.c`). The second request
+//! has nothing left to check. It must not be refused again, because the program would see the
+//! error. So refused threads are remembered until they are back.
 //!
-//! Not every thread comes back. Its path is gone; or the walk found an object of another type, and
-//! the system call ended there. A later request of that thread is no second one. So what the walk
-//! found is remembered, too. A walk ends with the object that is then asked for, by whatever name:
-//! not always the one by which the object was known, for it may have several, and its old one may
-//! be that of a directory on the way by now. Who walked no path (`open(".")`), or one of another
-//! file system on top of this (overlayfs), comes back without such a lookup; not, though, if the
-//! name that was known led elsewhere. After a second refusal the program was told, and only a new
-//! lookup makes its next request one that has nothing to check.
+//! Not every thread comes back. Its path may be gone, or the walk may have found an object of
+//! another type, which ended the system call. A later request of that thread is not a retry. So the
+//! outcome of the walk is remembered, too.
 //!
-//! A thread that was killed is forgotten after a while.
+//! A walk ends with a lookup of the object that is then asked for. The name may differ from the one
+//! by which the object was known: a file may have several, and its old name may be a directory's by
+//! now. A thread comes back without such a lookup if it walked no path (`open(".")`), or a path of
+//! a file system on top of this one (overlayfs). It does not come back if the known name led
+//! elsewhere. After a second refusal the program has seen the error, and only a new lookup makes
+//! its next request a retry.
+//!
+//! A killed thread is forgotten after a while.
 //!
 //! The origin itself may have said `ESTALE`: the object is gone. A network file system remembers
-//! what a name led to, and would lead the walk to the same object again. So for the time of a walk
-//! the names that such a thread asks for are asked of the server anew.
+//! where a name led, and would lead the walk to the same object again. So during a walk the server
+//! is asked anew for each name that such a thread looks up.
 //!
 //! The locks are leaves.
 

@@ -28,7 +28,7 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) version: Version,
     /// The kernel drops the file's pages while it opens this, and is not known to have done so.
     pub(crate) drops_pages: AtomicBool,
-    /// AppendParts of what is appended by it past the page cache. They take turns: the lock is held while
+    /// Parts of what is appended by it past the page cache. They take turns: the lock is held while
     /// one is written.
     pub(crate) append_parts: Mutex<AppendParts>,
     /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.

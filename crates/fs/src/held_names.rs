@@ -1,12 +1,12 @@
-//! Memory for the names that programs hold by having directories open.
+//! Bounds the memory of names that programs hold by having directories open.
 //!
-//! A listing is held by each handle that reads on in it, also when the cache has long let go of it.
-//! In a directory that changes all the time each handle has one of its own. The table of offsets of
-//! a directory that is read through grows with what was read of it. All of these together have a
-//! share of the cache's size, and no less than [`LEAST_BYTES`]. Beyond it a directory is read
-//! through ([`crate::dir_cookies`]), and a table forgets its oldest offsets.
+//! Each handle that reads on in a listing holds it, even when the cache has evicted it long ago. In
+//! a directory that changes all the time each handle has a listing of its own. The table of offsets
+//! of a directory that is read through grows with what was read of it. All of these share a part of
+//! the cache's size, at least [`LEAST_BYTES`]. Beyond it a directory is read through
+//! ([`crate::dir_cookies`]), and a table drops its oldest offsets.
 //!
-//! `names_held_bytes` in `ogivestats` has what there is now. It goes with the handles.
+//! `names_held_bytes` in `ogivestats` shows the present size. It goes with the handles.
 
 use crate::listing::Listing;
 use std::sync::Arc;

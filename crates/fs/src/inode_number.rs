@@ -1,11 +1,13 @@
 //! Inode numbers of the view.
 //!
 //! FUSE names an inode by a *node id*, and programs see a number in `st_ino`. Tools remember the
-//! latter (git's index, tar's incremental lists, hard-link detection), so it has to be the origin's
-//! own wherever that is possible, and the same after every remount. The node id is the same number,
-//! but for a *later* object: one that the origin gave the number of another which the kernel still
-//! knows. Were it to have that node id, too, the kernel would take the known inode for bad, and
-//! everybody who has it open would get `EIO` (`fuse_stale_inode` of `fs/fuse/fuse_i.h`).
+//! number (git's index, tar's incremental lists, hard-link detection). So it is the origin's own
+//! wherever that is possible, and the same after every remount.
+//!
+//! The node id is the same number, except for a *later* object: one that the origin gave the number
+//! of another object that the kernel still knows. With that node id the kernel would take the known
+//! inode for bad, and every program that has it open would get `EIO` (`fuse_stale_inode` of
+//! `fs/fuse/fuse_i.h`).
 //!
 //! | range | inodes |
 //! |---|---|
@@ -16,9 +18,9 @@
 //! | `0xf800_…` up | node ids of later objects; never shown |
 //! | the last 256 | the control directory and its files |
 //!
-//! A digest needs no memory, and is the same after a remount. Of a million objects two share one
-//! with a chance of one in a million; they are taken for one object then. The table of devices has
-//! [`DEVICES_MAX`] of them, each for as long as the mount lives.
+//! A digest needs no memory, and is the same after a remount. Among a million objects two share a
+//! digest with a chance of one in a million; they are then taken for one object. The table of
+//! devices has [`DEVICES_MAX`] rows, each for as long as the mount lives.
 //!
 //! The lock guards the table of devices, and nothing is called under it.
 

@@ -1,10 +1,8 @@
-//! What the daemon tells the kernel of its own accord: that it should stop believing something, or
-//! make a request.
+//! What the daemon tells the kernel unasked: to invalidate something, or to make a request.
 //!
-//! Notifications are messages to the device that answer no request
-//! (`include/uapi/linux/fuse.h`). `FUSE_NOTIFY_PRUNE` is of Linux 6.18; a kernel without it says
-//! `EINVAL`, and names are invalidated one by one instead. By `FUSE_NOTIFY_RETRIEVE` the kernel is
-//! made to make a request.
+//! Notifications are messages to the device that answer no request (`include/uapi/linux/fuse.h`).
+//! `FUSE_NOTIFY_PRUNE` is of Linux 6.18; an older kernel says `EINVAL`, and names are invalidated
+//! one by one instead. `FUSE_NOTIFY_RETRIEVE` makes the kernel make a request.
 
 mod backing;
 

@@ -1,9 +1,9 @@
-//! Files that programs have closed, and the kernel has not told of yet.
+//! Waits for files that programs have closed, and whose release the kernel has not sent yet.
 //!
-//! FUSE tells that nobody has a file open any more some time after the last `close(2)` has
-//! returned. A source that hides a removed file in its directory while it is open (NFS) refuses to
-//! remove that directory until then, though no program has the file open. So whoever is refused for
-//! that waits for files to be let go of, for a moment, and tries again after each.
+//! FUSE sends a release some time after the last `close(2)` has returned. A source that hides a
+//! removed file in its directory while it is open (NFS) refuses to remove that directory until
+//! then, though no program has the file open. So a refused request waits a moment for releases, and
+//! tries again after each.
 //!
 //! The lock is a leaf.
 

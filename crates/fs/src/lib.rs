@@ -1,11 +1,11 @@
 //! A FUSE view of an origin through an adaptive replacement cache.
 //!
-//! [`Mount::start`] shows a directory at a mount point. Reads are answered from
-//! [`ogive_arc`]'s cache, changes go through to the origin before they are answered, and nothing
-//! that the cache holds is ever the authority: it can be dropped, and the daemon killed, at any
-//! moment, and no byte that a program was told is written is lost.
+//! [`Mount::start`] shows a directory at a mount point. Reads are answered from [`ogive_arc`]'s
+//! cache. Changes go through to the origin before they are answered. The cache is never the
+//! authority: it can be dropped, and the daemon killed, at any moment, without losing a byte that a
+//! program was told is written.
 //!
-//! # The way of one read
+//! # The path of one read
 //!
 //! ```text
 //! kernel ─► session ─► view ─► engine ── hit ─► hold ─► bytes of the record ─► kernel
@@ -16,21 +16,24 @@
 //! | module | idea |
 //! |---|---|
 //! | `mount` | a mount's life |
-//! | `session` | the protocol, and nothing else knows it |
+//! | `session` | the protocol; no other module knows it |
 //! | `view` | what each operation means |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
-//! | `dir_cookies`, `held_names` | places in directories too large for that, and memory for names |
-//! | `estale_retries` | who was told to look a path up again |
+//! | `dir_cookies`, `held_names` | offsets into directories too large for a listing; memory for names |
+//! | `estale_retries` | threads that were told to look a path up again |
+//! | `renames_seen` | what became of names through the mount |
 //! | `inode`, `inode_number`, `handle` | what the kernel knows, and by which numbers |
+//! | `append_parts` | the order of a large append that comes in parts |
 //! | `second_level` | what outlives memory, and the process |
-//! | `prefetch` | which readers are sequential |
-//! | `workers` | who waits for the origin |
-//! | `affinity` | who stays at a processor |
-//! | `inode_limit`, `pruning`, `memory` | giving memory back |
-//! | `control`, `statistics`, `counters`, `latency` | the control directory and what it tells |
+//! | `prefetch`, `origin_latency` | which readers are sequential; how fast the origin is |
+//! | `workers` | the threads that wait for the origin |
+//! | `affinity` | keeps a thread at a processor |
+//! | `inode_limit`, `pruning`, `memory`, `memory_bell` | giving memory back |
+//! | `control`, `statistics`, `counters`, `latency` | the control directory and what it shows |
+//! | `log_events` | what a mount says in the log |
 //! | `cached_objects` | what is in the cache, by file and directory |
-//! | `observers`, `recording`, `sampling` | what is read, while somebody wants to know |
+//! | `observers`, `recording`, `sampling` | what is read, while a program asks |
 //!
 //! `unsafe` is in `session::uring::ring`, which says why it may, and in `session::device` and
 //! `kernel::backing` for a system call each.

@@ -1,11 +1,13 @@
 //! The names in a directory, read once and kept as one piece.
 //!
 //! A listing is immutable. It is read whole when a program starts to read a directory, so that
-//! reading on is never disturbed by changes, and offsets into it are positions, with a number of
-//! the listing above: the kernel keeps names of several readers in one list, in the order of their
-//! offsets, and would go on in one listing where another ended. They have 30 bits: programs of 32
-//! bits take 31, half of which are of directories larger than [`NAMES_MAX`]. Those are not kept,
-//! but read through ([`crate::dir_cookies`]).
+//! later changes never disturb the reader.
+//!
+//! An offset into it is a position with the listing's number above it. The kernel keeps names of
+//! several readers in one list, in the order of their offsets. Without the number it would go on in
+//! one listing where another ended. Offsets have 30 bits: programs of 32 bits take 31, half of
+//! which are for directories larger than [`NAMES_MAX`]. Those are read through
+//! ([`crate::dir_cookies`]).
 
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
 use std::ffi::OsStr;

@@ -1,12 +1,10 @@
-//! What a mount says in the log of itself, of its own accord: that memory is short and the ARC
-//! shrinks, that the rule has changed by which the ARC goes, that the second level may write no
-//! more.
+//! What a mount says in the log: that memory is short and the ARC shrinks, that the ARC's rule has
+//! changed, that the second level has used up its budget of writes.
 //!
-//! It is looked at when the reclaim thread is awake anyhow, which is whenever some megabytes have
-//! come in or memory is short: nothing is woken up for a line in the log, so what ends while
-//! nothing happens is said when something does. Each kind of line is said at once, and then at most
-//! so often as the constants below say, however fast things change: an hour of the worst storm has
-//! 120 lines of memory, 12 of rules, and 12 of the second level's budget.
+//! The reclaim thread looks when it is awake anyhow: when some megabytes have come in, or memory is
+//! short. No thread wakes up for a line in the log, so the end of an event may be logged late. Each
+//! kind of line is logged at once, and then at most as often as the constants below say. An hour of
+//! the worst storm has 120 lines of memory, 12 of rules, and 12 of the second level's budget.
 
 use ogive_arc::policy::duel::Rule;
 use ogive_arc::reclaim::{Decision, Reading};

@@ -1,8 +1,7 @@
-//! Telling the threads of a mount that memory is wanted back.
+//! Tells the threads of a mount that memory is wanted back.
 //!
-//! Some memory can be given back only by the thread it belongs to, and that thread sleeps: it
-//! leaves an eventfd here and watches it. The lock is a leaf, held for a push or while they are
-//! written to.
+//! Some memory can be given back only by its own thread, which sleeps: the thread leaves an eventfd
+//! here and watches it. The lock is a leaf, held for a push or while the eventfds are written to.
 
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};

@@ -1,9 +1,9 @@
 //! A mount from its first system call to its last.
 //!
-//! Starting goes bottom up: origin, memory, engine, view, session; whatever fails leaves nothing
-//! behind. Ending starts with the kernel: the file system is unmounted, by whoever does it, the
-//! session threads see their device gone, the threads that wait for the origin finish what they
-//! are at, and the rest is dropped.
+//! A mount starts from the bottom up: origin, memory, engine, view, session. A failure leaves
+//! nothing behind. It ends with the kernel first: the file system is unmounted, the session threads
+//! see their device gone, the threads that wait for the origin finish their work, and the rest is
+//! dropped.
 
 mod attach;
 mod error;

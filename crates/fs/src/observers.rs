@@ -1,10 +1,10 @@
-//! Who wants to know of each record that is read: a recording, a sampling, or nobody.
+//! Hands each record that is read to a recording or a sampling, if there is one.
 //!
-//! While nobody does, a read costs one relaxed load for both. The file `trace` records everything
-//! ([`Recording`]). The files `objects` and `reads` *sample*: while somebody reads them, records
-//! whose hash says so are counted, and nothing is asked of others but their hash ([`Sampling`]).
-//! A sampling has a lease. It ends by itself with the first sampled record after the lease is over,
-//! so nobody wakes up for it and nobody who goes away has to say so.
+//! Without either, a read costs one relaxed load for both. The file `trace` records everything
+//! ([`Recording`]). The files `objects` and `reads` *sample*: while a program reads them, records
+//! whose hash says so are counted, and for the others only the hash is computed ([`Sampling`]). A
+//! sampling has a lease. It ends by itself with the first sampled record after the lease is over,
+//! so no thread wakes up for it.
 //!
 //! The lock of the sampling is a leaf.
 

@@ -1,15 +1,15 @@
-//! How long the origin takes for a record at present, and so how many one thread is to read.
+//! How long the origin takes for a record at present, and so how many records one thread reads.
 //!
 //! Handing a record over to another thread costs two context switches. That is nothing beside a
-//! disk or a network, where as many threads as there are records have them all under way at once.
-//! It is more than the reading where the record comes out of the origin's own page cache, where one
-//! thread had better read several. Which of the two it is changes from one moment to the next, so
-//! it is measured, record by record.
+//! disk or a network, where as many threads as there are records have them all in flight at once.
+//! It is more than the read itself where the record comes out of the origin's own page cache; there
+//! one thread reads several. Which of the two holds changes from one moment to the next, so it is
+//! measured, record by record.
 //!
-//! What counts is how long the thread waited for the origin. On a busy machine one that waits for
-//! nothing takes as long as one that waits for a disk, because it waits for a processor; more
-//! threads would have it wait longer. The kernel tells the two apart: it counts how often a thread
-//! has given its processor away by itself.
+//! What counts is how long the thread waited for the origin. On a busy machine a thread that waits
+//! for a processor takes as long as one that waits for a disk, and more threads would make it
+//! worse. The kernel tells the two apart: it counts how often a thread has given up its processor
+//! voluntarily.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::atomic::{AtomicU64, Ordering};

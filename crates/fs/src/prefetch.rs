@@ -1,14 +1,14 @@
-//! Which reads go on sequentially, and how far ahead of them to read.
+//! Which reads are sequential, and how far ahead of them to read.
 //!
-//! The model is OpenZFS's zfetch (`module/zfs/dmu_zfetch.c`): a handle has a few streams, each of
+//! The model is OpenZFS's zfetch (`module/zfs/dmu_zfetch.c`). A handle has a few streams, each of
 //! which remembers where the next read of a sequential reader would start. A read that lands there
-//! is a hit and moves the stream on; the second such read starts prefetching, and every one after
-//! that doubles how far ahead it goes, up to a limit. A read that fits no stream takes the place of
-//! the stream that was used least recently, so a program that reads at random has streams that
-//! never hit, and nothing is prefetched for it.
+//! is a hit and moves the stream on. The second such read starts prefetching, and each one after
+//! that doubles the distance, up to a limit. A read that fits no stream replaces the least recently
+//! used one. So a program that reads at random has streams that never hit, and nothing is
+//! prefetched for it.
 //!
-//! Pure: offsets in, a range to prefetch out. What is already cached or being loaded is the
-//! caller's to skip. When it starts, and how far it goes, is as the origin asks for
+//! This module is pure: offsets in, a range to prefetch out. The caller skips what is already
+//! cached or being loaded. The origin decides when prefetching starts and how far it goes
 //! ([`ReadAhead`]).
 
 use ogive_origin::ReadAhead;

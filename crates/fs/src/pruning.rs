@@ -1,14 +1,14 @@
-//! Letting go of inodes.
+//! Asks the kernel to forget inodes.
 //!
 //! The kernel keeps an inode of ours for every one of its own, and it keeps those until memory is
-//! short, which a machine with much memory never is. So the table has a limit of its own, and
-//! when the cache has to give memory back it asks here too. Either way the kernel is asked to
-//! forget inodes that nobody has open, those looked up least recently first, each once
-//! ([`crate::inode::InodeTable::take_idle`]). What it does forget comes back as FORGET requests,
-//! which is how the freed are counted.
+//! short, which a machine with much memory never is. So the table has a limit of its own
+//! ([`crate::inode_limit`]), and when the cache has to give memory back it asks here, too. Either
+//! way the kernel is asked to forget inodes that no program has open, least recently looked up
+//! first, each once ([`crate::inode::InodeTable::take_idle`]). The inodes that it forgets come back
+//! as FORGET requests, and those are counted as freed.
 //!
-//! A kernel before 6.18 can be asked only to drop names, and drops a directory's even while a
-//! program is inside. There directories are left alone.
+//! A kernel before 6.18 can only be asked to drop names, and drops a directory's even while a
+//! program is inside. So directories are left alone there.
 
 use crate::statistics::INODE_BYTES;
 use crate::view::View;

@@ -1,14 +1,13 @@
 //! What the engine holds for a mount: records of files, and the metadata worth keeping.
 //!
 //! A key starts with a *version*: 128 bits that stand for one object with one content. Nothing is
-//! ever replaced under a key while the key can be asked for by somebody who must not see it, so a
-//! stale record is unreachable rather than removed, and forgetting everything about an object is
-//! giving it another version.
+//! ever replaced under a key that a reader may still ask for. So a stale record is unreachable
+//! rather than removed, and a new version invalidates everything about an object.
 //!
 //! A record has three names on its way. Here it is [`Key`]: version and index. For the second level
-//! `second_level` makes a name of version, index and record size, of which `ogive_l2` keeps a keyed
-//! hash of 16 bytes (`Store::key`), so that a device tells nobody what it holds. The version itself
-//! is made in [`crate::version`] from what the origin says of the object.
+//! `second_level` makes a name of version, index and record size. `ogive_l2` keeps a keyed hash of
+//! that, 16 bytes (`Store::key`), so that a device does not show what it holds. [`crate::version`]
+//! makes the version itself from the origin's identity of the object.
 
 use std::ffi::OsString;
 use std::sync::Arc;

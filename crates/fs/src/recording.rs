@@ -1,10 +1,10 @@
-//! Recording what is read: the file `trace` of the control directory.
+//! Records what is read: the file `trace` of the control directory.
 //!
-//! Whoever opens the file starts a recording, takes records out by reading it and ends it by
-//! closing it; there is one at a time. While nobody records, nobody calls this
-//! ([`crate::observers`]). While somebody does, each record read is put into a ring of bounded size
-//! under a leaf lock; when the ring is full what comes is counted instead, and the count stands in
-//! the trace where the reads are missing. The format is `ogive_kstat::trace`.
+//! A program that opens the file starts a recording, reads records out of it, and ends it by
+//! closing it. There is one recording at a time. Without one, nothing is called here
+//! ([`crate::observers`]). With one, each record read goes into a ring of bounded size, under a
+//! leaf lock. When the ring is full, records are counted instead, and the count stands in the trace
+//! where they are missing. The format is `ogive_kstat::trace`.
 //!
 //! What the kernel's page cache answers never comes here and is not recorded.
 

@@ -1,10 +1,10 @@
-//! Names that were changed through the mount, for as long as the kernel may be remembered by them.
+//! Names that were changed through the mount, for as long as the kernel may come by the old ones.
 //!
-//! When a program renames or removes something through the mount the kernel follows: it knows the
-//! new name, and has forgotten the old one. An inode that was told under the old name is found here
-//! under what became of it, when somebody asks: a rename asks the origin for nothing, and does not
-//! need to know what it renames. What is found is a hint; whether the new name leads to the inode is
-//! asked of the origin.
+//! When a program renames or removes something through the mount, the kernel follows: it knows the
+//! new name, and has forgotten the old one. The inode still has the old name. This table says what
+//! became of that name, when it is needed: so a rename asks the origin for nothing, and need not
+//! know what it moves. The answer is a hint. The origin is asked whether the new name leads to the
+//! inode.
 //!
 //! The lock is a leaf.
 

@@ -1,19 +1,18 @@
 //! Counters by object, from a sample of the records that are read.
 //!
-//! A record is sampled if the highest bits of a hash of its key are zero: all that happens to it is
-//! counted or nothing is. That is the spatial sampling of SHARDS (Waldspurger et al., "Efficient
-//! MRC Construction with SHARDS", FAST '15, section 3), which needs no memory of what was passed
-//! over, and keeps how often a record comes again as it is. Each count stands for as many as one
-//! record in how many is sampled at the time.
+//! A record is sampled if the highest bits of a hash of its key are zero: all of its events are
+//! counted, or none. That is the spatial sampling of SHARDS (Waldspurger et al., "Efficient MRC
+//! Construction with SHARDS", FAST '15, section 3). It needs no memory of the records that it
+//! passes over, and preserves how often a record is read again. Each count stands for as many as
+//! the sampling rate of its time says.
 //!
-//! The rate finds itself. A sampling begins with every record; whenever more than
-//! [`SAMPLES_A_SECOND`] would be counted it goes on with half of them. So a mount that answers a
-//! million hits a second spends some milliseconds of each second on it, and one that answers ten
-//! counts exactly.
+//! The rate adapts. A sampling begins with every record. Whenever more than [`SAMPLES_A_SECOND`]
+//! would be counted, it goes on with half of them. So a mount that answers a million hits a second
+//! spends some milliseconds of each second on it, and one that answers ten counts exactly.
 //!
-//! Somebody may want the sampled reads one by one, too ([`log`]).
+//! The sampled reads can also be had one by one ([`log`]).
 //!
-//! A sampling belongs to whoever has its lock, and knows the time from its caller.
+//! The caller holds the lock of a sampling, and passes the time.
 
 mod log;
 

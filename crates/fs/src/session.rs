@@ -1,14 +1,14 @@
 //! The session: FUSE's requests in, answers out.
 //!
-//! Nothing else knows the protocol. A request is read from the kernel in one of two ways, by the
-//! device or through a ring; from there on there is one way for it:
+//! No other module knows the protocol. A request is read from the kernel in one of two ways, by the
+//! device or through a ring. From there on its path is the same:
 //!
 //! ```text
-//! device ─┐                  ┌─ hit, control directory ─► answered where it arrived
+//! device ─┐                        ┌─ hit, control directory ─► answered where it arrived
 //!         ├─► request ─► exchange ─┤
-//! ring ───┘                  └─ may wait ─► in flight ─► dispatch ─► view ─► origin
-//!                                             ▲
-//!                    interrupt, watch ────────┘ answer in its stead
+//! ring ───┘                        └─ may wait ─► in flight ─► dispatch ─► view ─► origin
+//!                                                     ▲
+//!                            interrupt, watch ────────┘ answer in its stead
 //! ```
 //!
 //! | module | idea |
@@ -16,21 +16,21 @@
 //! | `protocol` | numbers of the protocol, and headers |
 //! | `opcodes` | the table of opcodes: what holds for each |
 //! | `operation`, `arguments` | what can be asked for, and how it is read |
-//! | `request`, `reply` | a request as it came, and what an answer looks like |
+//! | `request`, `reply` | a request as it came, and the layout of an answer |
 //! | `state` | what all threads share |
+//! | `exchange` | answers a request where it arrived, or has it wait |
 //! | `dispatch`, `handlers` | which handler carries a request out, and what each does |
-//! | `control_attributes` | where the control directory stands |
-//! | `privileges` | what a change takes away from a file |
-//! | `exchange` | the way of a request that is the same for both ways in |
-//! | `in_flight` | what waits, and who answers it |
-//! | `caller` | what is known of a thread that waits |
-//! | `lost_answers` | taking back what was done for nobody |
+//! | `control_attributes` | names, rights and attributes of the control directory |
+//! | `privileges` | set-user-id and set-group-id, which changes take away |
+//! | `in_flight` | requests that wait, and which side answers them |
+//! | `caller` | what `/proc` says of a thread that waits |
+//! | `lost_answers` | takes back what an undelivered answer would have given |
 //! | `negotiation` | what is agreed on first |
 //! | `device` | requests by the device |
 //! | `uring` | requests through io_uring |
 //!
-//! No file locks are implemented here: the kernel keeps `flock(2)` and `fcntl(2)` locks of a mount
-//! itself if the file system does not ask for them.
+//! There are no file locks here: the kernel keeps `flock(2)` and `fcntl(2)` locks of a mount itself
+//! if the file system does not ask for them.
 
 mod arguments;
 mod caller;

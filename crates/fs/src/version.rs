@@ -1,37 +1,37 @@
 //! Which version of a file's contents is current, and when it stops being so.
 //!
-//! The engine's keys start with a version. Getting it wrong serves stale bytes; changing it too
+//! The engine's keys start with a version. A wrong version serves stale bytes; one that changes too
 //! often throws a warm cache away. The rules, each of which `docs/coherence.md` turns into a
 //! promise:
 //!
-//! 1. *Opening* a file reads its identity from the origin. An identity that is *settled* (see
-//!    [`Identity::is_settled`]) gives the version by itself: the same file unchanged has the same
-//!    version at the next open, after it was forgotten, and after a restart.
+//! 1. *Opening* a file reads its identity from the origin. A *settled* identity (see
+//! [`Identity::is_settled`]) gives the version by itself: the same unchanged file has the same
+//! version at the next open, after it was forgotten, and after a restart.
 //! 2. An identity that is not settled cannot vouch for the contents at the next open. The version
-//!    is one of a kind, and the next open gets another.
-//! 3. A *write through the mount* keeps the version while the file stays open and removes exactly
-//!    the records it touched, after the origin has the bytes. Whoever opens the file afterwards
-//!    finds another identity, and so another version: a change made behind the mount between two
-//!    of our writes cannot be told from ours and must not be lost.
-//! 4. What changes a file wholesale (truncation, allocation, a copied range) gives a version of a
-//!    kind at once.
+//! is unique, and the next open gets another.
+//! 3. A *write through the mount* keeps the version while the file stays open, and invalidates
+//! exactly the records it touched, after the origin has the bytes. A later open finds another
+//! identity, and so another version. A change behind the mount between two of our writes cannot be
+//! told from ours, and must not be lost.
+//! 4. A change of the whole file (truncation, allocation, a copied range) gives a unique version at
+//! once.
 //!
-//! With `sole_writer` the user has promised that nobody changes the origin behind the mount, and
-//! a file once opened keeps its version until rule 4.
+//! With `sole_writer` the user has promised that nobody changes the origin behind the mount, and a
+//! file once opened keeps its version until rule 4.
 //!
 //! # Races between opening and changing
 //!
-//! The identity is read without a lock, so by the time it decides the version something newer may
-//! have: a later open, a write or a truncation through the mount. Each decision and each change
-//! therefore draws a ticket, an open draws its own before it reads the identity, and one that
-//! finds a later ticket than its own decides for a version of a kind, which is always right, if
-//! cold. Only if it arrives at the very version that is current has nothing been missed.
+//! The identity is read without a lock. By the time it decides the version, something newer may
+//! have: a later open, a write or a truncation through the mount. So each decision and each change
+//! draws a ticket, and an open draws its own before it reads the identity. If it finds a later
+//! ticket than its own, it takes a unique version, which is always right, if cold. Only if it
+//! arrives at the very version that is current has it missed nothing.
 //!
 //! # What makes versions unforeseeable
 //!
-//! All of them are keyed hashes under one secret ([`VersionSecret`]), because who may write to the
+//! All versions are keyed hashes under one secret ([`VersionSecret`]), because a writer to the
 //! origin chooses most of what an identity is made of. The second level keeps the secret, sealed,
-//! so that what it holds is found by the next mount; without one it is of this mount alone.
+//! so that the next mount finds its records. Without one the secret is of this mount alone.
 //!
 //! The state is small and always used under the inode's lock; nothing is called while it is held.
 

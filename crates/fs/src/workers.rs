@@ -1,25 +1,25 @@
-//! Threads that wait for the origin, so that those who serve hits need not.
+//! Threads that wait for the origin, so that the threads that answer hits need not.
 //!
-//! A request that has to ask the origin does so on the session thread that received it while
-//! another session thread is free: handing over costs two context switches. When all of them but
-//! one are out at the origin, further requests are queued for *request threads*, and
-//! hits are still answered however slow the origin is.
+//! A request that has to ask the origin does so on the session thread that received it, while
+//! another session thread is free: a hand-over costs two context switches. When all of them but one
+//! wait for the origin, further requests are queued for *request threads*. So hits are answered
+//! however slow the origin is.
 //!
-//! Loads that are claimed ahead of time, prefetch above all, are run by *load threads*. A request
-//! may wait for such a load; a load waits for nobody but the origin. Were they to share threads,
-//! all of them could come to wait for loads that no thread is left to run. Prefetch stands behind
-//! every demanded load and is dropped when its queue is full.
+//! Loads that are claimed ahead of time, prefetch above all, run on *load threads*. A request may
+//! wait for such a load; a load waits for the origin alone. If they shared threads, all threads
+//! could wait for loads that no thread is left to run. Prefetch stands behind every demanded load
+//! and is dropped when its queue is full.
 //!
-//! What the second level is likely to have is read by threads of that name, and always by them: its
-//! device is slow enough for a hand-over not to matter, and people see whose CPU time unsealing is.
-//! There, too, requests and loads have threads of their own. They never wait for the origin; what
-//! they do not find they queue for those who do.
+//! Threads of the second level read what it is likely to have: its device is slow enough for a
+//! hand-over not to matter, and people see whose CPU time unsealing is. There, too, requests and
+//! loads have threads of their own. They never wait for the origin; a record that they do not find
+//! is queued for the threads that do.
 //!
-//! Nobody who ends a mount waits for them longer than some patience: an origin that hangs may never
-//! let go of a thread.
+//! The end of a mount waits for them with a bound: an origin that hangs may never let go of a
+//! thread.
 //!
-//! Starting, waking and ending threads is `ogive_threads`' work. Here is what waits for them:
-//! whatever somebody waits for is run, also at the end and when no thread can be started.
+//! `ogive_threads` starts, wakes and ends threads. This module is their queues. A demanded job is
+//! always run, also at the end and when no thread can be started.
 
 use crate::affinity;
 use ogive_l2::READER_NAME;

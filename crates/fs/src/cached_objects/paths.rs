@@ -1,8 +1,8 @@
-//! Paths of files that the kernel knows, and what is below each directory.
+//! Paths of files that the kernel knows, and sums for each directory.
 //!
-//! A path is read from the names of inodes, going up. Files are renamed meanwhile, so what is read
-//! may never have been a path; what does not end at the root within [`DEPTH_MAX`] steps is none.
-//! Names are whatever bytes somebody chose, so a path is told escaped ([`escape`]).
+//! A path is read from the names of inodes, going up. Files are renamed meanwhile, so the result
+//! may never have been a path. If it does not end at the root within [`DEPTH_MAX`] steps, there is
+//! none. Names are arbitrary bytes, so a path is escaped ([`escape`]).
 
 use super::Figures;
 use crate::inode::{InodeTable, Name};

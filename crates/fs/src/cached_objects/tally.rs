@@ -1,9 +1,9 @@
 //! Bytes in the cache by version, in bounded memory.
 //!
-//! Up to [`OBJECTS_MAX`] objects everything is exact. A cache of more, which are then small, has
-//! those with fewest bytes dropped whenever there are twice as many, as frequent items are counted
-//! in little memory (Metwally et al., "Efficient Computation of Frequent and Top-k Elements in Data
-//! Streams", ICDT '05, with what is lost bounded instead of added). The total is exact in any case.
+//! Up to [`OBJECTS_MAX`] objects everything is exact. With more, which are then small, those with
+//! fewest bytes are dropped whenever there are twice as many, as frequent items are counted in
+//! little memory (Metwally et al., "Efficient Computation of Frequent and Top-k Elements in Data
+//! Streams", ICDT '05, with the loss bounded instead of added). The total is always exact.
 
 use super::Figures;
 use crate::record::Version;

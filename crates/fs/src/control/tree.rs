@@ -1,13 +1,13 @@
 //! Which files and directories the control directory has, by name and number.
 //!
-//! `proc/` and `sys/` stand for `/proc` and `/sys` as a host with OpenZFS has them, as far as
-//! OpenZFS's tools and exporters of metrics look. They have the paths built in, so the paths and
-//! the contents of the files are OpenZFS's; the mount is shown as a pool `ogive` with one dataset,
-//! named after what is mounted. Of OpenZFS's parameters it has the one that means something here
-//! and the one that `arc_summary` fails without. Nothing of all this can be set.
+//! `proc/` and `sys/` stand for `/proc` and `/sys` of a host with OpenZFS, as far as OpenZFS's
+//! tools and exporters of metrics look. The tools have the paths built in, so the paths and the
+//! contents of the files are OpenZFS's. The mount is shown as a pool `ogive` with one dataset,
+//! named after the source. Of OpenZFS's parameters there are two: the one that has a meaning here,
+//! and the one that `arc_summary` fails without. Neither can be set.
 //!
-//! A number is that of the control directory and the position in [`NODES`], so a parent stands
-//! before what is in it, and what has once been released keeps its place.
+//! A number is that of the control directory and the position in [`NODES`]. So a parent stands
+//! before its children, and a released node keeps its place.
 
 use super::File;
 use crate::inode_number::{CONTROL_FIRST, ROOT};

@@ -1,15 +1,15 @@
 //! Changes through the mount that are on their way to the origin.
 //!
-//! While one is under way the origin may answer with the bytes before it, then with those after
-//! it, and whoever has seen the latter must not be given the former again. So what is loaded
-//! meanwhile goes to those who asked before the load and is not kept:
-//! - a change says where it is going to be, then forgets the records there and dooms loads of
+//! While a change is in flight, the origin may answer with the bytes before it, then with those
+//! after it. A reader that has seen the new bytes must never get the old ones. So a load in that
+//! time answers the readers that asked before it, and its record is not kept:
+//! - a change says where it is going to be, then invalidates the records there and dooms loads of
 //!   them, then goes to the origin;
 //! - a load becomes known to the cache, then looks for changes, then reads, and dooms itself if
-//!   there is one where it reads.
+//!   there is a change where it reads.
 //!
-//! Whichever is first, the other sees it. The list is under the inode's lock, and short: it has
-//! one range for each call that is being made.
+//! Whichever comes first, the other sees it. The list is under the inode's lock, and short: it has
+//! one range for each call in flight.
 
 use super::Inode;
 use ogive_origin::Origin;

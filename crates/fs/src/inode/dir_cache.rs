@@ -1,18 +1,20 @@
-//! Names of a directory that the kernel keeps (`FOPEN_CACHE_DIR`), and which of them it may show.
+//! The kernel's cache of a directory's names (`FOPEN_CACHE_DIR`), and which of them it may show.
 //!
-//! A handle that *shares* shows what the kernel has kept, and what it reads is kept for the others.
-//! Nobody can tell the kernel which names are whose, so of one directory only handles of one
-//! version share at a time. What is kept stays for whoever opens the same version later; a handle
-//! that does not keep it has the kernel drop it while it is being opened. That is known to have
-//! happened when the first request by that handle comes: the answers to two opens overtake each
-//! other, and before that another open would be shown what is about to be dropped.
+//! A handle that *shares* shows what the kernel has cached, and what it reads is cached for the
+//! others. The kernel cannot be told which names belong to which handle. So only handles of one
+//! version of a directory share at a time. The cached names stay for later opens of the same
+//! version.
 //!
-//! Names are kept no longer than attributes are believed, which come with them: a program that
-//! wants those would have to ask for each file by itself afterwards.
+//! A handle that must not show old names makes the kernel drop them while it is being opened. The
+//! drop is certain once the first request by that handle comes. Until then no other open may show
+//! the cache, because the answers to two opens can overtake each other.
 //!
-//! Where a directory is too large for a listing, offsets stand for what a table says
-//! ([`crate::dir_cookies`]), and so do those that the kernel keeps with the names. Handles that share
-//! use one table. It goes with the last of them, and with it what the kernel keeps.
+//! Names are kept no longer than attributes, which come with them. Otherwise a program that wants
+//! attributes would have to ask for each file by itself.
+//!
+//! In a directory too large for a listing, offsets stand for entries of a table
+//! ([`crate::dir_cookies`]), also the offsets that the kernel caches. Handles that share use one
+//! table. When the last of them closes, the table goes, and the kernel's cache with it.
 //!
 //! The lock is a leaf.
 

@@ -1,12 +1,11 @@
-//! KernelNames by which the kernel may come to an inode.
+//! The names by which the kernel may come to an inode.
 //!
-//! The kernel believes a name that it was told for a while, and comes to an inode by whichever it
-//! likes: a file may have several, or one that led to it before it was renamed behind the mount.
-//! It does not say by which. So all names that it was told of late are kept, and whoever opens the
-//! inode can ask of each whether it leads there still. What nobody was told for long the kernel has
-//! to look up before it follows it, and does not matter.
+//! The kernel believes a name for a while after it was told. It may come to an inode by any of
+//! several names, or by one from before a rename behind the mount, and does not say by which. So
+//! all names that it was told recently are kept, and an open checks each of them. A name from
+//! longer ago does not matter: the kernel looks it up again before it follows it.
 //!
-//! Nearly all inodes have one name, so the others are in a box of their own. The lock is a leaf.
+//! Nearly all inodes have one name, so further ones are in a box of their own. The lock is a leaf.
 
 use parking_lot::Mutex;
 use std::ffi::OsStr;

@@ -1,12 +1,12 @@
-//! Inodes without extended attributes.
+//! Remembers which inodes have no extended attributes.
 //!
-//! Programs and the kernel ask for access lists, capabilities and labels of every file they come
-//! by (`ls -l` two or three a file, the kernel one before a write), and nearly all files have none.
-//! The kernel keeps no answer but that nothing of the kind is supported. So when a file turns out
-//! to have no extended attributes at all, that is believed for as long as its other attributes are.
+//! Programs and the kernel ask for access lists, capabilities and labels of every file (`ls -l` two
+//! or three a file, the kernel one before a write), and nearly all files have none. The kernel
+//! caches only that an operation is not supported at all. So when a file turns out to have no
+//! extended attributes, that is believed as long as its other attributes are.
 //!
-//! What is being found out while one is set through the mount is not kept: whoever finds out takes
-//! a mark before asking, and a change puts another mark in its place.
+//! A set through the mount may overlap such a look. A look takes a mark before it asks, and a
+//! change replaces the mark, so an outdated answer is not kept.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,14 @@
-//! How the files of an inode that are open are served: by the kernel itself, or by this process.
+//! How the open files of an inode are served: by the kernel itself, or by this process.
 //!
-//! The kernel keeps to one mode an inode (`fs/fuse/iomode.c`). While a file of it is open whose
-//! bytes it reads itself, every other open must name the same backing; while one is open whose
-//! pages it caches, none may name any. An answer that breaks this is an `EIO` to the program. So an
-//! open joins the mode there is, and chooses only where no file is open.
+//! The kernel keeps to one mode an inode (`fs/fuse/iomode.c`). While it reads the bytes of an open
+//! file itself, every other open must name the same backing. While it caches the pages of an open
+//! file, no open may name a backing. An answer that breaks this is an `EIO` to the program. So an
+//! open joins the present mode, and chooses only where no file is open.
 //!
-//! A file counts from before its open is answered until its release has come, which the kernel
-//! sends after it has let go itself. So the kernel never has a file that is not counted here, and
-//! what is counted here and not known to it keeps a file on the mode that it would have had anyhow.
+//! A file counts from before its open is answered until its release has come. The kernel sends the
+//! release after it has dropped the file itself. So the kernel never has a file that is not counted
+//! here. A file that is counted here and unknown to the kernel only keeps the mode that is there
+//! anyway.
 
 use crate::kernel::Backing;
 

@@ -1,19 +1,22 @@
 //! The table of inodes that the kernel holds references to.
 //!
-//! The kernel counts its lookups of each inode and gives them back with FORGET; an inode is in the
-//! table exactly as long as its count is above zero. Only the kernel can let go, so shrinking the
-//! table is asking it to. The *idle* inodes, which nobody has open, stand on a list from most to
-//! least recently looked up; asking takes them from its end. An inode that was asked for once is
-//! off the list until it is looked up again: what the kernel keeps, because a program has its
-//! working directory there, say, is never examined twice. Open inodes are on no list.
+//! The kernel counts its lookups of each inode and gives them back with FORGET. An inode is in the
+//! table exactly as long as its count is above zero. Only the kernel can let go, so to shrink the
+//! table is to ask the kernel.
 //!
-//! Origins give numbers out again. The kernel may still know the object that had one before, and it
+//! The *idle* inodes, which no program has open, stand on a list from most to least recently looked
+//! up. Pruning takes them from its end. An inode that was asked for once leaves the list until it
+//! is looked up again. So an inode that the kernel keeps, as a working directory, is never examined
+//! twice. Open inodes are on no list.
+//!
+//! Origins reuse numbers. The kernel may still know the object that had a number before, and it
 //! takes an inode for bad whose kind or generation changes. So an object that differs in these gets
-//! a node id of its own, and the earlier one keeps the known one, until the kernel forgets it.
+//! a node id of its own. The earlier object keeps the known one until the kernel forgets it.
 //!
-//! Sharded by number; a later node id is one of the shard of the number that is shown, so that one
-//! lock decides. A shard's lock guards its slots, index, list and later ids, and nothing is called
-//! under it; dropping an inode, which may close a descriptor, happens after it is released.
+//! The table is sharded by number. A later node id is in the shard of the number that is shown, so
+//! that one lock decides. A shard's lock guards its slots, index, list and later ids, and nothing
+//! is called under it. An inode, whose drop may close a descriptor, is dropped after the lock is
+//! released.
 
 use super::Inode;
 use crate::inode_number::{LATER_FIRST, ROOT};

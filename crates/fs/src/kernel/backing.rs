@@ -1,8 +1,8 @@
 //! Files that the kernel reads and writes itself (`FUSE_DEV_IOC_BACKING_OPEN` and `_CLOSE` of
 //! `include/uapi/linux/fuse.h`, since Linux 6.9).
 //!
-//! A file that is registered with a connection has a number there. An answer to an open that names
-//! it has the kernel open the same file once more, with the flags of the program, and ask for none
+//! A file that is registered with a connection has a number there. If the answer to an open names
+//! it, the kernel opens the same file once more, with the flags of the program, and asks for none
 //! of its bytes.
 
 #![allow(unsafe_code)]

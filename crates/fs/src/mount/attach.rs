@@ -1,7 +1,7 @@
-//! Connecting to the kernel, and letting go of it.
+//! Connects to the kernel, and unmounts.
 //!
-//! Root mounts with the system call, so that the table of mounts shows `fuse.ogive` and not any
-//! FUSE file system; everybody else goes through `fusermount3` ([`super::fusermount`]).
+//! Root mounts with the system call, so that the table of mounts shows `fuse.ogive` and not just
+//! any FUSE file system. Other users go through `fusermount3` ([`super::fusermount`]).
 
 use super::fusermount;
 use super::{MountError, MountOptions};

@@ -1,10 +1,11 @@
-//! Mounting as an ordinary user: `fusermount3`, a set-user-id program, opens the device, mounts,
-//! and hands the descriptor over a socket whose number is in the environment (`util/fusermount.c`
-//! of libfuse; `_FUSE_COMMFD`).
+//! Mounts as an ordinary user.
 //!
-//! Its options are one string, which it cuts at commas. The name of the source is the only one that
-//! is not ours, and says nothing but itself ([`argument`]). What it says on standard error has
-//! paths in it, which are left out before it is looked at.
+//! `fusermount3`, a set-user-id program, opens the device, mounts, and hands the descriptor over a
+//! socket, whose number is in the environment (`util/fusermount.c` of libfuse; `_FUSE_COMMFD`).
+//!
+//! Its options are one string, which it cuts at commas. Only the name of the source comes from
+//! outside, and it is escaped ([`argument`]). Its standard error has paths in it, which are left
+//! out before it is looked at.
 
 use super::MountOptions;
 use crate::view::Permissions;

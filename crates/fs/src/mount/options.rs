@@ -1,4 +1,4 @@
-//! What a mount can be told.
+//! The options of a mount.
 
 use super::MountError;
 use crate::second_level::SecondLevelOptions;

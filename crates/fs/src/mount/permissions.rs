@@ -1,10 +1,12 @@
-//! Who decides what other users may do.
+//! Decides who judges what other users may do: the kernel above the mount, or the source.
 //!
-//! On a source of this machine the kernel above the mount does, by mode bits and access lists: they
-//! are all that counts there, and it costs no request. Elsewhere a server or another program has
-//! rules of its own. There the kernel checks nothing, and the source is asked, in the name of each
-//! user ([`ogive_origin::on_behalf_of`]). It goes by the file system that the source is on;
-//! what is mounted below it is treated alike, and the log says so where that is not right.
+//! On a source of this machine the kernel judges, by mode bits and access lists. They are all that
+//! counts there, and it costs no request. Elsewhere a server or another program has rules of its
+//! own. There the kernel checks nothing, and the source is asked in the name of each user
+//! ([`ogive_origin::on_behalf_of`]).
+//!
+//! The file system of the source decides. Mounts below it are treated alike, and the log says so
+//! where that is not right.
 
 use super::{MountError, MountOptions};
 use crate::view::Permissions;

@@ -1,10 +1,10 @@
-//! Giving up what root may have of a file system beyond quotas, and of what is reserved for it.
+//! Gives up root's privileges beyond quotas and in reserved blocks.
 //!
-//! Whoever writes through the mount writes by a thread of this process. If that has
-//! `CAP_SYS_RESOURCE`, no quota of any user holds, and the last blocks of a file system, which are
-//! kept for root to repair it by, are anybody's. So the threads that serve a mount do without. The
-//! capability stays permitted to the process: events of memory pressure need it on some kernels,
-//! and the thread that waits for them is another.
+//! Every write through the mount is made by a thread of this process. With `CAP_SYS_RESOURCE` no
+//! user's quota would hold, and any user could fill the last blocks of a file system, which are
+//! kept for root to repair it. So the threads that serve a mount drop the capability. It stays
+//! permitted to the process: on some kernels events of memory pressure need it, and another thread
+//! waits for those.
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 

@@ -1,4 +1,4 @@
-//! What a mount did, in a sentence.
+//! The sentence at the end of a mount: what it did.
 
 use crate::counters::Counts;
 use ogive_arc::Stats;

@@ -1,4 +1,4 @@
-//! Which way requests are going to come, and saying so.
+//! Decides by which path requests come, the device or io_uring, and logs it.
 
 use super::{MountError, MountOptions, Transport};
 use crate::session::device::Threads;

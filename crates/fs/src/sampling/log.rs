@@ -1,9 +1,8 @@
-//! The reads that were sampled, one by one, for whoever makes a miss-ratio curve of them.
+//! The sampled reads, one by one, from which a miss-ratio curve can be made.
 //!
-//! A ring of the last ones, with their numbers. Whoever asks gets a copy of it and takes out what
-//! he has not seen: nothing is handed to one and missing for another, and nobody has to keep a file
-//! open. It is there while somebody asks, and has a lease as the sampling has that it belongs to.
-//! The format is `ogive_kstat::reads`.
+//! A ring of the last reads, with their numbers. A reader gets a copy and takes out what it has not
+//! seen. So several readers miss nothing to each other, and none has to keep a file open. The log
+//! has a lease, as the sampling has that it belongs to. The format is `ogive_kstat::reads`.
 
 use super::LEASE;
 use ogive_kstat::reads::{Entry, HEADER_BYTES, Header};

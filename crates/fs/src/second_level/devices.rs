@@ -1,12 +1,11 @@
-//! The devices of a mount by their paths, and how they come and go while it lasts.
+//! The devices of a mount by their paths, and how they are added and removed while it lasts.
 //!
-//! A request is a line, written to the control directory's file `l2`: `add PATH`, for a path that
-//! is made if there is nothing, with a second line `size_bytes NUMBER` if it shall have a size of
-//! its own, or `remove PATH`. The file tells what is in use and what became of the last request, in
-//! words.
+//! A request is a line, written to the control directory's file `l2`: `add PATH` or `remove PATH`.
+//! A path that does not exist is made. A second line `size_bytes NUMBER` sets the size of a new
+//! device. The file says in words what is in use and what became of the last request.
 //!
-//! One request at a time: whoever comes meanwhile gets `EBUSY`. So nothing is locked while a device
-//! is opened, formatted or waited for.
+//! There is one request at a time; another one meanwhile gets `EBUSY`. So nothing is locked while a
+//! device is opened, formatted or waited for.
 //!
 //! # Locks
 //! That of the paths is a leaf.

@@ -1,20 +1,20 @@
 //! The second level below the engine: records that left memory, sealed on an SSD.
 //!
-//! A record's name there is its version, its place and the size of records. A version is the digest
-//! of a settled identity under a secret that the devices keep, so a file that has changed has other
-//! names, and what is kept under the old ones is never asked for again. Two rules make that true
+//! A record's name there is its version, its index and the size of records. A version is the digest
+//! of a settled identity under a secret that the devices keep. So a changed file has other names,
+//! and what is kept under the old ones is never asked for again. Two rules make that true
 //! ([`crate::version`]):
 //!
-//! 1. *Out:* only records are offered whose bytes were loaded while the file had that very
-//!    identity, before and after the load.
+//! 1. *Out:* a record is offered only if the file had that very identity before and after the load
+//! of its bytes.
 //! 2. *In:* the second level is asked only while nothing was written through the mount under that
-//!    version. A write that begins later dooms the load.
+//! version. A write that begins later dooms the load.
 //!
-//! Offers are made by the engine's hook, in the thread that made room and with no lock held; they
-//! cost a keyed hash and a queue, never a wait.
+//! The engine's hook makes offers, in the thread that made room and with no lock held. An offer
+//! costs a keyed hash and a place in a queue, and never waits.
 //!
 //! The index is memory that the engine may ask for ([`ogive_arc::prune`]): where evicting records
-//! does not free enough, it forgets the coldest of what it knows.
+//! does not free enough, the index drops its coldest entries.
 
 mod devices;
 mod options;

@@ -1,4 +1,4 @@
-//! What a second level can be told, and why there is none.
+//! The options of a second level, and why there is none.
 
 use super::path_rules::PathRules;
 use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};

@@ -2,11 +2,11 @@
 //!
 //! A pattern is one of gitignore(5) without its exclamation mark: `*` and `?` are within a name,
 //! `**` is any directories, `[...]` a class. A pattern with a slash before its end is a path from
-//! the source; one without matches a name at any depth. What matches a directory matches all that
-//! is in it, and a pattern that ends in a slash matches directories alone. A file may go there if
-//! it matches no pattern of those that exclude, and one of those that include, if there are any.
+//! the source; one without matches a name at any depth. A pattern that matches a directory matches
+//! everything in it, and one that ends in a slash matches directories alone. A file may go there if
+//! it matches no exclude pattern, and one include pattern, if there are any.
 //!
-//! What is matched is bytes: names need not be text.
+//! Patterns match bytes: names need not be text.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::Path;

@@ -1,17 +1,15 @@
-//! What `/proc` tells of the thread that waits for a request: whether it is about to die, what it
+//! What `/proc` says of the thread that waits for a request: whether it is about to die, what it
 //! may do, and how it writes.
 //!
-//! `FUSE_INTERRUPT` says that a waiting thread has got some signal, of which most are no reason to
+//! `FUSE_INTERRUPT` says that a waiting thread has got some signal. Most signals are no reason to
 //! fail its system call: the timers of a garbage collector, a child that ended. Programs do not
-//! expect `EINTR` of files. The kernel lets a waiting thread die of nothing but a signal that ends
-//! its process; every thread of that process has `SIGKILL` pending then (`complete_signal` of the
-//! kernel's `kernel/signal.c`), which is seen in `/proc` (`proc_pid_status(5)`). A thread that
-//! closes its files on its way out has none pending any more; that is seen in its flags
-//! (`proc_pid_stat(5)`).
+//! expect `EINTR` of files. A waiting thread dies only of a signal that ends its process. Every
+//! thread of that process has `SIGKILL` pending then (`complete_signal` of the kernel's
+//! `kernel/signal.c`), which `/proc` shows (`proc_pid_status(5)`). A thread that closes its files
+//! on its way out has none pending any more, but its flags show that (`proc_pid_stat(5)`).
 //!
-//! A write that is to append, whatever the flags of its file (`RWF_APPEND` of `pwritev2(2)`), is
-//! sent as one like any other. The call that the thread waits in is seen in `/proc`
-//! (`proc_pid_syscall(5)`), with its flags.
+//! A write that appends although its file does not (`RWF_APPEND` of `pwritev2(2)`) is sent like any
+//! other. `/proc` shows the call that the thread waits in, with its flags (`proc_pid_syscall(5)`).
 
 use super::request::Request;
 use ogive_origin::Requester;

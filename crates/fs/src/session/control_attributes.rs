@@ -1,4 +1,4 @@
-//! Where the control directory stands in the view.
+//! Names, rights and attributes of the control directory in the view.
 
 use super::Session;
 use super::opcodes::Effect;

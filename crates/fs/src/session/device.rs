@@ -1,12 +1,12 @@
 //! Requests by the device, `/dev/fuse`: one read(2) brings one request, one writev(2) answers it.
 //!
-//! Each thread has a descriptor of its own, so that the kernel need not keep them from each other.
-//! A read that the cache can answer is answered where it arrived. Whatever has to ask the origin
-//! is done there too while enough threads are left, and by another thread otherwise
+//! Each thread has a descriptor of its own, so that the kernel need not keep the threads from each
+//! other. A read of cached records is answered where it arrived. A request that has to ask the
+//! origin does so there, too, while enough threads are left. Otherwise another thread does it
 //! ([`crate::workers`]).
 //!
-//! When the connection ends every thread that reads sees it. Those that wait for the origin may
-//! never come back, so nobody waits for them longer than [`PATIENCE`].
+//! When the connection ends, every thread that reads sees it. Threads that wait for the origin may
+//! never come back, so the end of the mount waits for them at most [`PATIENCE`].
 
 #![allow(unsafe_code)]
 
@@ -31,7 +31,7 @@ pub(crate) const PATH: &str = "/dev/fuse";
 
 /// How long the end of a mount waits for threads that wait for the origin.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// AppendParts of an answer that take no allocation: its header, and 1 MiB in records of 128 KiB.
+/// Parts of an answer that take no allocation: its header, and 1 MiB in records of 128 KiB.
 const PARTS: usize = 10;
 /// What a request may have beside its payload.
 const HEAD_MAX_BYTES: usize = 4096;

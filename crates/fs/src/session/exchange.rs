@@ -1,9 +1,10 @@
-//! The way of a request, whichever way it came.
+//! The path of a request that is the same for the device and the rings.
 //!
-//! An [`Exchange`] is a request in its buffers with the way back for its answer. What the cache or
-//! the control directory can answer is answered where it arrived ([`Session::at_once`]). The rest
-//! may wait for the origin: where it does so is decided by the codec, since only that knows which
-//! of its threads are free, and the work itself is the same ([`Session::carry_out`]).
+//! An [`Exchange`] is a request in its buffers with the return path of its answer. If the cache or
+//! the control directory has the answer, it is given where the request arrived
+//! ([`Session::at_once`]). Other requests may wait for the origin. The codec decides where, because
+//! only the codec knows which of its threads are free. The work itself is the same
+//! ([`Session::carry_out`]).
 
 use super::Session;
 use super::caller;

@@ -1,8 +1,8 @@
-//! Any bytes as requests, for the fuzz target: through the codec of the device and through that of
-//! the rings, by the same dispatcher, over an origin that changes nothing anywhere.
+//! Arbitrary bytes as requests, for the fuzz target: through the device's codec and that of the
+//! rings, by the same dispatcher, over an origin that changes nothing.
 //!
-//! Each must be answered once, refused, or be of a kind that nobody waits for; and nothing may
-//! panic, which the fuzzer sees although the session would survive it.
+//! Each request must be answered once, refused, or be one without an answer. Nothing may panic: the
+//! fuzzer sees a panic although the session would survive it.
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};

@@ -1,27 +1,26 @@
-//! Requests that may wait for the origin, and who answers them.
+//! Requests that may wait for the origin, and which side answers them.
 //!
-//! Each has one place here, in which its answer is claimed exactly once: by the work that was begun
-//! for it, or by whoever answers in its stead because it takes too long. The work has its claim
-//! beside its way back ([`Pending`]), so that a panic ends both. It goes on all the same, since
-//! nobody can take back a call of the origin; what it brings is given up then
-//! ([`Session::undo`](super::Session::undo)).
+//! Each has one entry here, and its answer is claimed exactly once: by its own work, or by another
+//! thread that answers in its stead because it takes too long. The work has its claim beside its
+//! return path ([`Pending`]), so a panic ends both. After such an answer the work goes on, because
+//! a call of the origin cannot be taken back. Its result is then given up
+//! ([`Session::take_back`](super::Session::take_back)).
 //!
-//! Who claims an answer, when, and what it says:
+//! What claims an answer, when, and what the answer is:
 //!
-//! - its work, when it has an answer: that
-//! - an interrupt, when the thread that waits is about to die: `EINTR`
-//! - the watch, when the same is so, but no interrupt came or it came before the signal that kills:
+//! - its work, when it is done: the result
+//! - an interrupt, when the waiting thread is about to die: `EINTR`
+//! - the watch, in the same case, if no interrupt came or it came before the signal that kills:
 //!   `EINTR`
 //! - the watch, when `--origin-timeout` has passed: `EIO`
-//! - the watch, when the attributes of the root are asked for, and no answer came in a moment:
-//!   those it had last
+//! - the watch, for attributes of the root without an answer in a moment: the last known ones
 //!
-//! The kernel tells of an interrupt once, whatever signal it was, and over io_uring of none that
-//! comes before the request has reached a slot (`fuse_uring_prepare_send` of
-//! `fs/fuse/dev_uring.c`). So what waits longer than [`TICK`] is looked at again and again by a
-//! thread of its own, which sleeps without a time as long as nothing waits.
+//! The kernel sends one interrupt, whatever the signal was. Over io_uring it sends none before the
+//! request has reached a slot (`fuse_uring_prepare_send` of `fs/fuse/dev_uring.c`). So the watch, a
+//! thread of its own, looks again and again at what waits longer than [`TICK`]. It sleeps without a
+//! timeout as long as nothing waits.
 //!
-//! Locks: those of the shards and of the watch are leaves. Nobody is answered under one.
+//! Locks: those of the shards and of the watch are leaves. No request is answered under one.
 
 use super::caller::{self, Fate};
 use super::operation::Operation;

@@ -1,10 +1,10 @@
-//! Taking back what was done for a request that nobody waits for any more.
+//! Takes back what an answer would have given that nobody got.
 //!
-//! A thread that died, or that was told `EIO` because it took too long, never learns of the file
-//! that was opened for it, so nobody would close it; and the kernel has not counted the references
-//! to inodes that an answer would have given it. What was changed in the origin stays changed: as
-//! with NFS mounts that are interrupted (`nfs(5)`, `soft` and `intr`), whoever is told of an error
-//! cannot know whether it has happened.
+//! A thread that died, or got `EIO` because the request took too long, never learns of the file
+//! that was opened for it, and never closes it. Nor has the kernel counted the references to inodes
+//! that the answer would have given it. So both are taken back here. Changes of the origin stay: as
+//! with interrupted NFS mounts (`nfs(5)`, `soft` and `intr`), a caller that gets an error cannot
+//! know whether the change was made.
 
 use super::Session;
 use super::opcodes::Gift;

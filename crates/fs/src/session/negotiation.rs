@@ -1,4 +1,4 @@
-//! What is agreed on with the kernel before anything else: its first request, `FUSE_INIT`.
+//! Agrees on features with the kernel: its first request, `FUSE_INIT`.
 
 use super::protocol::{REQUEST_HEADER_BYTES, answer_header, opcode, u32_at};
 use super::request::{Dialect, Request};

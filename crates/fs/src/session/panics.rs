@@ -1,5 +1,4 @@
-//! A panic ends the request that it happened in, and nothing else: over an origin that panics at
-//! whatever it is asked.
+//! Tests that a panic ends its request, and nothing else: over an origin that panics at every call.
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};

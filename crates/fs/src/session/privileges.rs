@@ -1,12 +1,12 @@
-//! What a change takes away from a file: set-user-id, and set-group-id.
+//! Set-user-id and set-group-id, which a change to a file takes away.
 //!
 //! A program that changes a file must not leave it with the privileges of its owner, unless it may
 //! (`CAP_FSETID`). The kernel of the origin sees the daemon, which may, and not the program. The
-//! kernel above leaves it to us (`FUSE_HANDLE_KILLPRIV_V2`) and tells with writes, truncations and
-//! changes of owner whether the program may; with allocations and copies it does not, so that is
-//! looked up in `/proc`. `chown(path, -1, -1)` arrives as a change of nothing, and is no
-//! error where somebody else than the owner tries it on a privileged file. The rules are those of
-//! Linux (`setattr_should_drop_suidgid` of `fs/attr.c`):
+//! kernel above leaves it to us (`FUSE_HANDLE_KILLPRIV_V2`). With writes, truncations and changes
+//! of owner it says whether the program may. With allocations and copies it does not, so `/proc` is
+//! asked. `chown(path, -1, -1)` arrives as a change of nothing. It is no error if another user than
+//! the owner tries it on a privileged file. The rules are those of Linux
+//! (`setattr_should_drop_suidgid` of `fs/attr.c`):
 //!
 //! - write, truncate, allocate, punch, zero, copy to: set-user-id lost without `CAP_FSETID`;
 //!   set-group-id, if the group may execute, as set-user-id; if it may not, lost without
@@ -19,8 +19,8 @@
 //! Where the source is asked in the name of the program ([`ogive_origin::on_behalf_of`]), it does
 //! this for changes of owner and for truncations itself.
 //!
-//! File capabilities are lost in the origin, whoever writes there. A daemon of an ordinary user has
-//! no `CAP_FSETID`, and its origin does all this by itself.
+//! The origin removes file capabilities at any write. A daemon of an ordinary user has no
+//! `CAP_FSETID`, and its origin does all this by itself.
 
 use super::Session;
 use super::caller::{self, Credentials};

@@ -1,4 +1,4 @@
-//! Answers as they stand in a payload (`include/uapi/linux/fuse.h`, protocol 7.42).
+//! The layout of answers in a payload (`include/uapi/linux/fuse.h`, protocol 7.42).
 
 use super::protocol::{u32_at, u64_at};
 use crate::view::NodeAttributes;

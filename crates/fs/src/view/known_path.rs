@@ -1,7 +1,6 @@
 //! The path of a file, from the names that the kernel knows it and its directories by.
 //!
-//! It is as good as those names: what was renamed behind the mount has its old one until it is
-//! looked up again.
+//! It is as good as those names: a name changed behind the mount stays until it is looked up again.
 
 use super::View;
 use crate::inode::Inode;

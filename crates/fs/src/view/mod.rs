@@ -1,21 +1,20 @@
 //! The view: every file-system operation, in terms of the origin below and the engine beside it.
 //!
-//! This layer knows what a file system is and nothing of the protocol that requests arrive by:
-//! the session translates, so another transport can take its place.
+//! This layer knows what a file system is and nothing of the protocol: the session translates, so
+//! another transport can take its place.
 //!
 //! # Order of things
 //!
-//! Every change goes to the origin first and is answered when the origin has it; only then is
-//! what the engine holds of it forgotten. A reader that overlaps a change may see either side of
-//! it; one that starts after the change was answered sees the change ([`crate::version`]).
+//! Every change goes to the origin first and is answered when the origin has it. Then the view
+//! invalidates what the engine holds of it. A reader that overlaps a change may see either side of
+//! it. One that starts after the change was answered sees the change ([`crate::version`]).
 //!
 //! # Locks
 //!
-//! None is held here across a call to the origin, the engine or the kernel. The leaf locks are
-//! those of the inode table's shards, of an inode's open state, of a handle's streams and of the
-//! handle tables; none is taken while another is held. The exception is the turn of parts of one
-//! write that is appended past the page cache ([`crate::append_parts`]): those of one handle wait for each
-//! other while they are written, and nobody else waits for them.
+//! No lock is held here across a call to the origin, the engine or the kernel, and none is taken
+//! while another is held. There is one exception. Those who append the parts of one write by one
+//! handle past the page cache take turns ([`crate::append_parts`]): the turn is held while a part
+//! is written, and no other request waits for it.
 
 mod attributes;
 mod directories;

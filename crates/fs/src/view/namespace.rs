@@ -1,4 +1,4 @@
-//! Operations on names: looking them up, making, linking, renaming and removing them.
+//! Operations on names: look up, make, link, rename and remove.
 
 use super::{NodeAttributes, Result, View};
 use crate::inode::{Inode, Name};

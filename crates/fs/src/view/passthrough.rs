@@ -1,12 +1,14 @@
 //! Files that the kernel reads and writes itself (`--passthrough`).
 //!
-//! Their bytes never come here: what programs write is to this mount a change behind it, and each
-//! open looks at the file as ever. The kernel writes with the rights of this process, and does not
-//! say so: a file with set-id bits is opened for writing the ordinary way, where the right ones are
-//! dropped for the right users ([`crate::session`]), and those that a file gets while it is open are
-//! dropped by its own file system at the next write, whoever makes it.
+//! Their bytes never come here. To this mount a write of a program is a change behind it, and each
+//! open looks at the file as ever.
 //!
-//! What cannot be done so is done the ordinary way, and counted.
+//! The kernel writes with the rights of this process, and does not say so. So a file with set-id
+//! bits is opened for writing the ordinary way, where the right bits are dropped for the right
+//! users ([`crate::session`]). Bits that a file gets while it is open are dropped by its own file
+//! system at the next write.
+//!
+//! A file that cannot be served so is served the ordinary way, and counted.
 
 use super::View;
 use crate::inode::Inode;

@@ -1,7 +1,7 @@
 //! Reading ahead: how much is loaded before a program asks for it.
 //!
 //! A sequential reader ([`crate::prefetch`]) gets the records ahead of it loaded. The distance is a
-//! share of the cache: what is evicted before it is read was read for nothing. An origin may refuse
+//! share of the cache, so that records are not evicted before they are read. An origin may refuse
 //! to be read ahead, because each request costs money. Then the request that a reader waits for is
 //! made longer instead, by the records that follow in it.
 

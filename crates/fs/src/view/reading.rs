@@ -78,7 +78,7 @@ enum Stage<O: Origin> {
     EndsShort,
 }
 
-/// AppendParts of records, one after the other. One is the common case and takes no allocation.
+/// Parts of records, one after the other. One is the common case and takes no allocation.
 enum Pieces {
     None,
     One(Piece),

@@ -1,8 +1,8 @@
 //! Changing the contents of files: write-through.
 //!
-//! The records that a change touches are forgotten before it goes to the origin, together with
-//! loads of them that are under way; those that begin while it is under way are not kept
-//! ([`crate::inode::Changing`]). The program is told when the origin has the bytes.
+//! The records that a change touches are invalidated before it goes to the origin, together with
+//! loads of them in flight. Loads that begin while the change is in flight are not kept
+//! ([`crate::inode::Changing`]). The program gets its answer when the origin has the bytes.
 
 use super::write_target::{Target, WriteMode};
 use super::{Result, View};

@@ -1,4 +1,4 @@
-//! Heads made of any bytes, for the fuzz target.
+//! Heads of arbitrary bytes, for the fuzz target.
 
 use super::head::{self, HEAD_BYTES, Head};
 use crate::session::protocol::REQUEST_HEADER_BYTES;

@@ -1,10 +1,10 @@
-//! How a request lies in a slot of a ring (`include/uapi/linux/fuse.h`, protocol 7.42).
+//! The layout of a request in a slot of a ring (`include/uapi/linux/fuse.h`, protocol 7.42).
 //!
-//! The kernel splits what it writes in one piece to a reader of the device: the header of every
-//! request, the fixed arguments of its operation, and whatever follows (names, bytes to write) come
-//! in buffers of their own. [`Head`] is `struct fuse_uring_req_header`: 128 bytes for the header of
-//! the request and later of its answer, 128 for the fixed arguments, then
-//! `struct fuse_uring_ent_in_out`. Numbers are in the processor's byte order.
+//! A reader of the device gets a request in one piece. In a ring the kernel splits it: the header,
+//! the fixed arguments of its operation, and the rest (names, bytes to write) come in buffers of
+//! their own. [`Head`] is `struct fuse_uring_req_header`: 128 bytes for the header of the request
+//! and later of its answer, 128 for the fixed arguments, then `struct fuse_uring_ent_in_out`.
+//! Numbers are in the processor's byte order.
 //!
 //! Nothing here trusts a length it reads.
 

@@ -1,13 +1,13 @@
 //! How many rings a mount begins with, and for which queues.
 //!
-//! The kernel has a queue for each processor that is possible, puts a request into that of the
-//! processor it was made on, and uses none of them before each has a slot to put it into. A slot
-//! holds one request until it is answered, with a buffer as large as the largest request.
+//! The kernel has a queue for each possible processor, and puts a request into the queue of the
+//! processor it was made on. It uses no queue before each has a slot. A slot holds one request
+//! until it is answered, with a buffer as large as the largest request.
 //!
-//! The queue of a processor that runs gets a ring with one slot, and more when all it has wait for
-//! the origin ([`super::queue_threads`]): so buffers are as many as requests have ever waited at a time.
-//! Memory is taken when a buffer is used, by as much as it is used. The queues of all other
-//! processors share one ring.
+//! The queue of a running processor gets a ring with one slot, and more when all of its threads
+//! wait for the origin ([`super::queue_threads`]). So there are as many buffers as requests have
+//! ever waited at a time. A buffer takes memory when it is used, and as much as is used of it. The
+//! queues of all other processors share one ring.
 
 use std::collections::BTreeSet;
 use std::io;

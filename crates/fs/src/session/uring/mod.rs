@@ -1,25 +1,26 @@
 //! Requests through io_uring instead of the device (Linux 6.14 and later,
 //! `Documentation/filesystems/fuse/fuse-io-uring.rst`).
 //!
-//! Through the device a request costs a read and a write, and a thread that wakes up for it.
-//! Through a ring its answer and the next request are one system call, several at once when many
-//! programs ask, on the processor they ask from: about half the processor time of a round trip.
+//! Through the device a request costs a read and a write, and the wake-up of a thread. Through a
+//! ring its answer and the next request are one system call. It carries several at once when many
+//! programs ask, on the processor they ask from. That takes about half the processor time of a
+//! round trip.
 //!
 //! ```text
-//!                ┌─ threads of each processor ─► what the cache has, and what the origin is asked for
+//!                ┌─ threads of each processor ─► cached records, and requests to the origin
 //! kernel ────────┤           └─ when all but one wait ─► threads that wait for the origin ─┐
-//!                │                                                   inbox ◄────────────────┘
+//!                │                                                   inbox ◄───────────────┘
 //!                └─ device: FORGET, INTERRUPT; notifications the other way
 //! ```
 //!
-//! Whether rings are used is agreed on once, in the answer to the kernel's first request, and from
-//! then on it holds every other request back until each queue has a slot. So everything that could
-//! fail is done before ([`Prepared::new`]), and what is left is to hand over the slots
-//! ([`Prepared::start`]). If the kernel refuses those it goes on by the device.
+//! Rings are agreed on once, in the answer to the kernel's first request. From then on the kernel
+//! holds every other request back until each queue has a slot. So everything that can fail is done
+//! before ([`Prepared::new`]), and only the slots are handed over later ([`Prepared::start`]). If
+//! the kernel refuses those, it goes on by the device.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `head` | how a request lies in a slot |
+//! | `head` | the layout of a request in a slot |
 //! | `layout` | how many rings a mount begins with |
 //! | `ring` | one io_uring and its slots; all unsafe code |
 //! | `serve` | what a ring's thread does with a request |

@@ -1,15 +1,14 @@
 //! Whether a ring's thread stays at the processor of its queue.
 //!
-//! A thread that is woken may run wherever it likes, and the scheduler likes an idle processor. To
-//! a program that asks alone that is right: were the thread kept, the program would be sent to the
-//! idle processor by each answer instead, and its next request to the queue there. Where no
-//! processor is idle there is nothing to gain by moving, but each move costs: the thread is kept
-//! then, next to the program that asks.
+//! A woken thread may run anywhere, and the scheduler prefers an idle processor. For a program that
+//! asks alone that is right. If the thread were pinned, each answer would send the program to the
+//! idle processor, and its next request to the queue there. Where no processor is idle a move gains
+//! nothing and costs time. So the thread is pinned then, next to the program that asks.
 //!
-//! Whether one is idle is read from `/proc/loadavg` (fourth field, the threads that run or could;
+//! Whether a processor is idle is read from `/proc/loadavg` (fourth field, the runnable threads;
 //! `fs/proc/loadavg.c`), once in [`LOOK_EVERY`] answers. Only a thread that does nothing but answer
-//! from the cache is kept: before it waits for anything or hands a request over it is let go. A
-//! daemon that was told to leave a processor alone is not kept there.
+//! from the cache is pinned. It is released before it waits or hands a request over. It is never
+//! pinned to a processor that the daemon was told to leave alone.
 
 use super::RingLayout;
 use crate::affinity;

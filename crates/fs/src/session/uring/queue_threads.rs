@@ -1,21 +1,22 @@
 //! How many threads serve the queue of a processor, and which of them may wait for the origin.
 //!
 //! A request that the kernel has put into a slot can be taken only by the thread that gave it that
-//! slot. So a thread that waits for the origin must not leave a slot behind: each *member* of a
-//! queue_threads has a ring with one slot, which holds the request it is at, and the kernel puts the next
-//! request into the slot of another. That costs no change of threads, as handing the request over
-//! would, and hits are answered as long as one member is free.
+//! slot. So a thread that waits for the origin must not leave a free slot behind. Each thread has a
+//! ring with one slot, which holds its present request, and the kernel puts the next request into
+//! another thread's slot. That costs no change of threads, as a hand-over would. Hits are answered
+//! as long as one thread is free.
 //!
-//! All members but one may wait at the same time. When one more wants to, another is enlisted
-//! first, up to [`THREADS_MAX`]. They stay: a member with nothing to do sleeps, and since the
-//! kernel prefers the slot that became free last, few of them ever wake.
+//! All threads but one may wait at the same time. When the last one wants to wait, another is
+//! started first, up to [`THREADS_MAX`]. They stay: an idle thread sleeps, and since the kernel
+//! prefers the slot that became free last, few of them ever wake.
 //!
-//! The lock is held while a member is enlisted, by which nobody waits but those who want one, too.
+//! The lock is held while a thread is started. Only threads that want to start one, too, wait for
+//! it.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// RingThreads of a queue_threads. When all but one of them wait, requests are handed over instead.
+/// Threads of a queue. When all but one of them wait, requests are handed over instead.
 const THREADS_MAX: usize = 64;
 
 /// The threads of one processor's queue.
@@ -60,7 +61,7 @@ impl QueueThreads {
 
     fn grow(&self, add_thread: impl FnOnce() -> bool) -> bool {
         let mut is_full = self.is_full.lock();
-        // Somebody else may have grown the queue_threads while this one waited for the lock.
+        // Another thread may have been started while this one waited for the lock.
         if self.has_one_free() {
             return true;
         }

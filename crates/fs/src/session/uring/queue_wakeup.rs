@@ -1,14 +1,14 @@
-//! Making the kernel look at a queue again.
+//! Makes the kernel look at a queue again.
 //!
-//! A request that finds no free slot waits in its queue. It is put into a slot when an answer is
-//! committed in that queue, and only then: a slot that is added stays empty, however many requests
-//! wait (`fuse_uring_do_register` and `fuse_uring_next_fuse_req` in the kernel's
-//! `fs/fuse/dev_uring.c`). Where all other slots wait for an origin that hangs, there may be no
-//! such answer for ever, and hits would wait beside an empty slot.
+//! A request that finds no free slot waits in its queue. It is put into a slot only when an answer
+//! is committed in that queue. A slot that is added stays empty, however many requests wait
+//! (`fuse_uring_do_register` and `fuse_uring_next_fuse_req` in the kernel's `fs/fuse/dev_uring.c`).
+//! Where all other slots wait for an origin that hangs, there may be no such answer for ever, and
+//! hits would wait beside an empty slot.
 //!
-//! So whoever adds a slot nudges its queue: the kernel is made to make one more request there,
-//! which the new slot takes, and the answer to that, with nothing in it, fetches the next one. The
-//! request is about a file that somebody has open. Where nobody has, nothing can be hit either.
+//! So a thread that adds a slot wakes its queue up. It makes the kernel make one more request
+//! there, which the new slot takes. The answer to that, which is empty, fetches the next request.
+//! The request is about any open file. Where no file is open, there are no hits either.
 
 use crate::affinity;
 use crate::view::View;

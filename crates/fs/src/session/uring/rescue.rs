@@ -1,13 +1,13 @@
-//! Answering in the stead of a thread that is caught in the origin.
+//! Answers in the stead of a thread that is caught in the origin.
 //!
 //! A request of a ring is answered by committing its slot, and only the thread of a ring commits
 //! there. If that thread is the one that waits, another must: the *rescuer*, a ring of its own
 //! without slots, whose thread never waits for the origin. The slot gets fresh memory
-//! ([`Slot::replace`]), is committed by the rescuer's ring, and is with that from then on.
+//! ([`Slot::replace`]), the rescuer's ring commits it, and it belongs to that ring from then on.
 //!
-//! When the caught thread comes back it has no slot any more, and asks for one. The next request
-//! that comes into a slot of its queue at the rescuer is given to it, slot and all. So there are
-//! never more slots than there were.
+//! When the caught thread comes back it has no slot any more, and asks for one. The rescuer gives
+//! it the next request that comes into a slot of its queue, slot and all. So there are never more
+//! slots than there were.
 
 use super::ring::{Region, Slot};
 use super::ring_inbox::{Message, RingInbox, fill};

@@ -1,17 +1,17 @@
 //! One io_uring and the slots in which the kernel hands it requests. Nearly all unsafe code of the
 //! mount is here.
 //!
-//! A slot is a head and a payload buffer, and is always in one of two hands. The kernel has it from
-//! [`Ring::add`] or [`Ring::commit`] until the completion that brings a request; from then on
-//! whoever holds the [`Slot`] value has it, alone, until it is committed. There is one `Slot` for
-//! each buffer, or none: that is what makes references to the buffers sound, and a slot free to go
-//! to another thread. Only the thread that made the ring waits on it and commits.
+//! A slot is a head and a payload buffer, and always has one owner. The kernel owns it from
+//! [`Ring::add`] or [`Ring::commit`] until the completion that brings a request. From then on the
+//! [`Slot`] value owns it, alone, until it is committed. There is one `Slot` for each buffer, or
+//! none. That makes references to the buffers sound, and lets a slot go to another thread. Only the
+//! thread that made the ring waits on it and commits.
 //!
-//! The kernel knows a buffer by its address, and needs it back before it lets whoever waits go. A
-//! thread that is caught in a call of the origin may still use it. So a buffer is mapped twice: the
-//! kernel has the *window*, we have another view of the same memory, and [`Slot::replace`] puts
-//! fresh memory behind the window while the old stays with whoever uses it. A slot may be committed
-//! by another ring than brought its request: the kernel goes by the request alone.
+//! The kernel knows a buffer by its address, and needs it back before it releases the waiting
+//! program. A thread that is caught in a call of the origin may still use it. So a buffer is mapped
+//! twice: the kernel has the *window*, we have another view of the same memory. [`Slot::replace`]
+//! puts fresh memory behind the window, while the old memory stays with the caught thread. A slot
+//! may be committed by another ring than brought its request: the kernel goes by the request alone.
 
 #![allow(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The way back from threads that wait for the origin to the ring a request came by.
+//! What other threads leave for the thread of a ring: answers to commit, and slots.
 //!
-//! Only the thread of a ring may commit, so answers are left here and it is woken: once for all
-//! that are left before it looks. The lock is a leaf, held for a push or a swap.
+//! Only the thread of a ring may commit. So threads that wait for the origin leave their answers
+//! here and wake it, once for all that it finds. The lock is a leaf, held for a push or a swap.
 
 use super::head;
 use super::ring::Slot;

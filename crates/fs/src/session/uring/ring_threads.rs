@@ -94,7 +94,7 @@ impl NewThread {
     }
 }
 
-/// Gets one more member for a queue_threads; whether it could.
+/// Starts one more thread for a queue; whether it could.
 pub(super) fn add_thread<O: Origin>(
     threads: &Arc<RingThreads<O>>,
     queue_threads: &Arc<QueueThreads>,

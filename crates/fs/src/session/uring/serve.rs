@@ -1,12 +1,14 @@
 //! The thread of a ring: takes requests, and answers what it may.
 //!
 //! A read of cached records is answered where it arrived: a copy into the payload buffer, and the
-//! next wait sends the answer and takes the next request in one system call. So is everything that
-//! has to ask the origin, as long as nobody can come to wait with it: no slot of this thread is
-//! with the kernel, no answer of another thread is to be sent by it, and another member of its
-//! queue_threads is free ([`super::queue_threads`]). Otherwise the request is handed to the threads that wait for the
-//! origin ([`crate::workers`]), or to those of the second level if that is likely to have what is
-//! missing. They finish it in the buffers of its slot; if its queue had no other slot it gets one.
+//! next wait sends the answer and takes the next request in one system call. The thread also asks
+//! the origin itself, as long as no other request waits with it. That holds if no slot of this
+//! thread is with the kernel, no other thread's answer is to be sent by it, and another thread of
+//! its queue is free ([`super::queue_threads`]).
+//!
+//! Otherwise the request is handed to the threads that wait for the origin ([`crate::workers`]), or
+//! to those of the second level, if that is likely to have the record. They finish it in the
+//! buffers of its slot. If its queue had no other slot, it gets one.
 //!
 //! A thread that was caught in the origin for too long has lost its slot ([`super::rescue`]).
 

@@ -145,7 +145,7 @@ fn what_the_call_of_the_program_says_counts() {
     assert_eq!(fixture.log(), b"1234z6x89A");
 }
 
-/// AppendParts of a write past the page cache are sent at once and come in any order.
+/// Parts of a write past the page cache are sent at once and come in any order.
 #[test]
 fn parts_of_an_append_stand_in_their_order() {
     const PART: u64 = 1 << 20;
