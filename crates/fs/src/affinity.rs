@@ -18,8 +18,8 @@ pub(crate) fn is_kept() -> bool {
     ALLOWED.get().is_some()
 }
 
-/// Whether the calling thread may run on a processor, by the wish of whoever started the program,
-/// which the system would not insist on.
+/// Whether the calling thread may run on a processor. The program may have been started with fewer
+/// processors than the system would insist on.
 pub(crate) fn may_run_on(processor: usize) -> bool {
     let allowed = ALLOWED.get().map_or_else(|| sched_getaffinity(None), Ok);
     processor < CpuSet::MAX_CPU && allowed.is_ok_and(|allowed| allowed.is_set(processor))
@@ -47,7 +47,8 @@ pub(crate) fn keep_at(processor: usize) -> io::Result<()> {
 /// Lets the calling thread run again wherever it might.
 pub(crate) fn let_go() {
     let Some(allowed) = ALLOWED.take() else { return };
-    // What was allowed a moment ago is; if not, this thread does its work on one processor.
+    // The thread was allowed there a moment ago. If it no longer is, it does its work on one
+    // processor.
     if let Err(errno) = sched_setaffinity(None, &allowed) {
         log::debug!("a thread stays at its processor: {errno}");
     }
@@ -59,7 +60,7 @@ mod tests {
     use rustix::thread::sched_getcpu;
 
     #[test]
-    fn a_thread_is_kept_and_let_go() {
+    fn a_thread_is_kept_and_released() {
         let allowed = sched_getaffinity(None).unwrap();
         assert!(!is_kept());
         let_go();

@@ -11,7 +11,8 @@ use std::ops::{Range, RangeInclusive};
 
 /// A part of memory that begins with a page, unless it is the last.
 const PART_BYTES: u64 = 1 << 20;
-/// No part but the last is shorter: a request has 1 MiB, less what is left of a page.
+/// The length of a part but the last is at least this: a request has 1 MiB, less the rest of a
+/// page.
 const PART_MIN_BYTES: u64 = PART_BYTES - (4 << 10);
 
 /// The parts of one write that have come, if one came before its time.
@@ -22,9 +23,9 @@ pub(crate) struct AppendParts {
     end: Option<(u64, u64)>,
 }
 
-/// Where the kernel took a file to end, of the sizes that it may have believed in, if what it
-/// appends at `start` is no first part of a write. Nobody appends further on than at the greatest
-/// of them, so there whole parts must be missing.
+/// Where the kernel took a file to end, if the append at `start` is not the first part of a write.
+/// `sizes` are those that the kernel may have believed in. It appends at the greatest of them at
+/// most, so further on whole parts must be missing.
 pub(crate) fn end_before(start: u64, sizes: &RangeInclusive<u64>) -> Option<u64> {
     let (least, greatest) = (*sizes.start(), *sizes.end());
     let ahead_bytes = start.checked_sub(greatest).filter(|ahead| *ahead > 0)?;
@@ -74,7 +75,7 @@ impl AppendParts {
         place
     }
 
-    /// Where they end, by the kernel's offset, if none is missing; no more are expected then.
+    /// Where the parts end, by the kernel's offset, if none is missing; then no more are expected.
     pub(crate) fn take_end(&mut self) -> Option<u64> {
         let is_whole = self.gaps.is_empty();
         self.end.take_if(|_| is_whole).map(|(end, _)| end)
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_that_parts_are_missing_behind_is_found() {
+    fn the_end_before_missing_parts_is_found() {
         const UNALIGNED: u64 = PART_BYTES - 3000;
         assert_eq!(end_before(7 + PART_BYTES, &(7..=7)), Some(7));
         assert_eq!(end_before(7 + 3 * PART_BYTES, &(7..=7)), Some(7));
@@ -106,7 +107,7 @@ mod tests {
 
     /// Five parts that come in any order, in a file that really ended 100 bytes further on.
     #[test]
-    fn parts_that_come_in_any_order_stand_in_theirs() {
+    fn parts_that_come_in_any_order_are_put_in_order() {
         let parts = [1000..1010, 1010..1020, 1020..1030, 1030..1040, 1040..1043];
         let mut orders = vec![vec![]];
         for _ in 0..parts.len() {
@@ -128,7 +129,7 @@ mod tests {
                     _ => known.place(part).unwrap(),
                 };
                 assert_eq!(place, part.start + 100, "{order:?}");
-                // Until all before the last are there nobody knows whether more come.
+                // Until all parts before the last are there, more may come.
                 let all_before = (0..*order[..=count].iter().max().unwrap())
                     .all(|before| order[..=count].contains(&before));
                 assert_eq!(known.gaps.is_empty(), all_before, "{order:?}");
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_gap_is_none_of_theirs() {
+    fn a_part_outside_every_gap_belongs_to_another_write() {
         let mut known = AppendParts::default();
         assert_eq!(known.place(&(5..6)), None);
         known.come_early(&(20..30), (10, 10));

@@ -30,7 +30,7 @@ use tally::{Resident, Tally};
 /// Rows of one order: the files with most bytes, most reads, and so on.
 const ROWS_MAX: usize = 100;
 
-/// What is known of a file, a directory, or everything.
+/// The figures of a file, a directory, or everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     resident: Resident,
@@ -73,7 +73,7 @@ impl Figures {
     }
 }
 
-/// What is in the cache now, and what was sampled since somebody began to ask: a JSON object.
+/// What is in the cache now, and what was sampled since the first question: a JSON object.
 pub(crate) fn told<O: Origin>(view: &View<O>, now: Instant) -> String {
     let sampled = view.observers.sampled(now);
     let mut tally = Tally::default();
@@ -127,7 +127,7 @@ fn tell<O: Origin>(
     })
 }
 
-/// Finds the files that have these versions, and takes their figures out of what is unnamed.
+/// Finds the files that have these versions, and moves their figures out of the unnamed ones.
 fn name<O: Origin>(
     inodes: &InodeTable<O>,
     mut versions: HashMap<Version, Figures>,

@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-/// What a file of the directory tells or takes.
+/// What a file of the directory shows or takes.
 #[derive(Clone, Copy, Debug)]
 enum File {
     Arcstats,
@@ -77,7 +77,7 @@ enum File {
     Hidden,
 }
 
-/// Longest request that can be written, but for those about devices.
+/// Longest request that can be written, except for those about devices.
 const REQUEST_MAX_BYTES: usize = 64;
 
 /// Memory at which no further file can be opened, in bytes.
@@ -96,7 +96,7 @@ pub(crate) struct Control<O: Origin> {
     transport: OnceLock<&'static str>,
     owner: (u32, u32),
     release_memory: fn(),
-    /// Somebody has the cache walked.
+    /// A program has the cache walked.
     is_walked: AtomicBool,
     handles: Handles<Handle>,
     /// Memory of the handles, in bytes.
@@ -183,7 +183,7 @@ impl<O: Origin> Control<O> {
         format!("{description:#}\n")
     }
 
-    /// The path of what is mounted.
+    /// The path of the source.
     fn source(&self) -> &str {
         self.description.get("source").and_then(serde_json::Value::as_str).unwrap_or_default()
     }
@@ -193,7 +193,7 @@ impl<O: Origin> Control<O> {
         !self.name.is_empty() && self.name == name
     }
 
-    /// Number of what has this name in the directory `parent`.
+    /// The number of the entry with this name in the directory `parent`.
     pub(crate) fn find(&self, parent: u64, name: &OsStr) -> Option<u64> {
         tree::find(parent, name)
     }
@@ -209,7 +209,7 @@ impl<O: Origin> Control<O> {
             return Some(0o555);
         }
         Some(match tree::file(number)? {
-            // What is read, and by which name, is told to nobody else.
+            // Which files are read, and by which name, is shown to no other user.
             File::Trace | File::Objects | File::Reads | File::Hidden => 0o400,
             file if file.is_writable() => 0o644,
             _ => 0o444,
@@ -300,7 +300,7 @@ impl<O: Origin> Control<O> {
         Ok(view.observers.sampled_reads(Instant::now(), reads))
     }
 
-    /// What is in the cache by object. One at a time: others can have it when that is done.
+    /// What is in the cache by object. One walk at a time: the next may begin when it is done.
     fn objects(&self, view: &View<O>) -> Result<String> {
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
@@ -467,7 +467,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_that_no_mount_could_begin_with_is_refused_later_too() {
+    fn a_size_that_no_mount_could_start_with_is_refused_later_too() {
         let check = |max_bytes| check_arc_max(max_bytes, 4096, Some(1 << 30));
         assert_eq!(check(16 * 4096), Ok(()));
         assert_eq!(check(1 << 30), Ok(()));

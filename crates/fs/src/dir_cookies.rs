@@ -79,7 +79,8 @@ impl DirCookies {
         THROUGH | if cookie < NUMBERED { cookie } else { NUMBERED | self.0.lock().number(cookie) }
     }
 
-    /// The cookie that an offset stands for: none if it was never told, or too long ago.
+    /// The cookie that an offset stands for; none if the offset was never given out, or too long
+    /// ago.
     pub(crate) fn cookie(&self, offset: u64) -> Option<u64> {
         if offset == 0 {
             return Some(0);
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn short_cookies_are_told_as_they_are_and_not_remembered() {
+    fn short_cookies_are_used_as_they_are_and_not_remembered() {
         let offsets = DirCookies::new(&Arc::default());
         for cookie in [1, 77, NUMBERED - 1] {
             assert_eq!(offsets.cookie(offsets.of(cookie)), Some(cookie));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_told_or_is_given_up_stands_for_nothing() {
+    fn unknown_and_dropped_offsets_stand_for_no_cookie() {
         let offsets = DirCookies::remembering(3, &Arc::default());
         assert_eq!(offsets.cookie(0), Some(0), "the beginning");
         for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {

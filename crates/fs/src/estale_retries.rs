@@ -38,7 +38,7 @@ const WALK: Duration = Duration::from_secs(2);
 /// Threads that are expected back at most. With more, those that are late are left out, and all if
 /// that is not half of them: a program of those may see `ESTALE`.
 const THREADS_MAX: usize = 1 << 14;
-/// Threads that ask anew at most: all are looked through by each lookup.
+/// Most threads that ask anew: each lookup looks through all of them.
 const STALE_MAX: usize = 1024;
 
 /// Threads that are expected back.
@@ -47,7 +47,7 @@ pub(crate) struct EstaleRetries {
     threads: Mutex<HashMap<u32, Refused>>,
     /// How many they are, so that lookups of other threads need no lock.
     count: AtomicUsize,
-    /// Threads that were told `ESTALE`, and when.
+    /// Threads that got `ESTALE`, and when.
     stale: Mutex<HashMap<u32, Instant>>,
     /// How many they are.
     stale_count: AtomicUsize,
@@ -56,7 +56,7 @@ pub(crate) struct EstaleRetries {
 /// What is known of a thread since it was refused.
 struct Refused {
     since: Instant,
-    /// The name by which the object was known that it asked for, and its number.
+    /// The name by which the object that it asked for was known, and its number.
     object: (Name, u64),
     /// What it found under that name since.
     found: Option<u64>,
@@ -73,7 +73,7 @@ impl Default for EstaleRetries {
 }
 
 impl EstaleRetries {
-    /// Where a thread may take so long to come back.
+    /// With another time for a thread to come back.
     pub(crate) fn with_patience(patience: Duration) -> Self {
         Self {
             patience,
@@ -84,7 +84,7 @@ impl EstaleRetries {
         }
     }
 
-    /// Notes that a thread is told `ESTALE`, after which it walks a path anew.
+    /// Notes that a thread gets `ESTALE`, after which it walks a path anew.
     pub(crate) fn met_stale(&self, thread: u32) {
         let mut stale = self.stale.lock();
         if stale.len() >= STALE_MAX {
@@ -96,7 +96,7 @@ impl EstaleRetries {
         self.stale_count.store(stale.len(), Ordering::Relaxed);
     }
 
-    /// Whether a name that a thread looks up is to be asked for anew.
+    /// Whether the source is to be asked anew for a name that a thread looks up.
     pub(crate) fn asks_anew(&self, thread: u32) -> bool {
         if self.stale_count.load(Ordering::Relaxed) == 0 {
             return false;
@@ -173,7 +173,7 @@ mod tests {
     /// What is refused.
     const NUMBER: u64 = 3;
 
-    /// A machine that stands still makes nobody late.
+    /// A machine that stands still delays no thread.
     fn retries() -> EstaleRetries {
         EstaleRetries::with_patience(Duration::from_secs(3600))
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_thread_that_met_what_is_gone_asks_anew() {
+    fn only_a_thread_that_met_a_removed_object_asks_anew() {
         let retries = retries();
         assert!(!retries.asks_anew(7));
         retries.met_stale(7);
@@ -213,13 +213,13 @@ mod tests {
         refuse(&retries, 7, false);
         retries.give_up(7);
         assert!(!retries.is_retry(7, NUMBER));
-        // A watcher of events does not come back; what it opens next has to be checked.
+        // A watcher of events does not come back. Its next open has to be checked.
         refuse(&retries, 7, false);
         assert!(!retries.is_retry(7, NUMBER + 1));
     }
 
     #[test]
-    fn a_thread_is_back_only_with_what_it_found_under_the_name() {
+    fn a_thread_is_back_only_with_the_object_it_found_under_the_name() {
         let retries = retries();
         refuse(&retries, 7, false);
         find(&retries, 7, "name", 2);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_may_end_under_another_name_and_pass_the_one_that_was_known() {
+    fn a_walk_may_end_under_another_name_and_pass_the_known_one() {
         let retries = retries();
         refuse(&retries, 7, false);
         // A directory has the name by which the file was known.
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_expected_are_bounded_and_the_latest_is_there() {
+    fn expected_threads_are_bounded_and_the_latest_is_kept() {
         let retries = retries();
         for thread in 0..2 * THREADS_MAX as u32 + 5 {
             refuse(&retries, thread, false);

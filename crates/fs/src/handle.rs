@@ -20,23 +20,24 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
     pub(crate) file: O::File,
     pub(crate) writable: bool,
-    /// Its size tells how much can be read. If not, the origin is asked for each read.
+    /// Its size says how much can be read. If not, the origin is asked for each read.
     pub(crate) size_tells: bool,
-    /// What is read by it may go to the second level.
+    /// Records that are read by it may go to the second level.
     pub(crate) may_be_kept: bool,
     /// The version it was opened at.
     pub(crate) version: Version,
     /// The kernel drops the file's pages while it opens this, and is not known to have done so.
     pub(crate) drops_pages: AtomicBool,
-    /// Parts of what is appended by it past the page cache. They take turns: the lock is held while
-    /// one is written.
+    /// Parts that it appends past the page cache. They take turns: the lock is held while one is
+    /// written.
     pub(crate) append_parts: Mutex<AppendParts>,
     /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
     pub(crate) streams: Mutex<Streams>,
 }
 
 impl<O: Origin> OpenFile<O> {
-    /// A request by this handle has come, so the kernel has opened it, and dropped what it was to.
+    /// A request by this handle has come. So the kernel has opened it, and has dropped the pages
+    /// that it was to drop.
     pub(crate) fn is_opened(&self) {
         if self.drops_pages.load(Ordering::Relaxed)
             && self.drops_pages.swap(false, Ordering::AcqRel)
@@ -53,7 +54,7 @@ pub(crate) struct OpenDirectory<O: Origin> {
     pub(crate) directory: OnceLock<O::Directory>,
     /// Device it is on: its entries' numbers are of that device.
     pub(crate) device: u64,
-    /// It shows what the kernel keeps of the directory, and what it reads is kept.
+    /// It shows the names that the kernel has cached, and the names that it reads are cached.
     pub(crate) sharing: Option<Sharing>,
     pub(crate) view: Mutex<DirectoryView>,
     /// What its offsets stand for, where it is too large for a listing.
@@ -70,8 +71,7 @@ impl<O: Origin> OpenDirectory<O> {
     }
 }
 
-/// Passes before the present one whose names a handle remembers: offsets that were told in them go
-/// on to mean the same place.
+/// A handle remembers the names of so many earlier passes: offsets from them keep their meaning.
 const EARLIER_MAX: usize = 4;
 
 /// What an open directory reads, from its beginning to its end and once more.

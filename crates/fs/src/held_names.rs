@@ -12,12 +12,12 @@ use crate::listing::Listing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Share of the cache's maximum for what is held.
+/// The names' share of the cache's maximum.
 const SHARE: u64 = 32;
 /// So much may be held however small the cache is: sixteen of the largest listings.
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// What is held by all handles together.
+/// The memory of all handles' names.
 #[derive(Debug)]
 pub(crate) struct HeldNames {
     bytes: AtomicU64,
@@ -37,7 +37,7 @@ impl Default for HeldNames {
 }
 
 impl HeldNames {
-    /// The cache may have so many bytes from now on.
+    /// Sets the cache's maximum, in bytes.
     pub(crate) fn set_cache_max(&self, cache_max_bytes: u64) {
         self.bytes_max.store((cache_max_bytes / SHARE).max(LEAST_BYTES), Ordering::Relaxed);
     }
@@ -47,12 +47,12 @@ impl HeldNames {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether no more is to be held.
+    /// Whether nothing more may be held.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes() >= self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Holds a listing, unless nobody does yet and it is too much.
+    /// Holds a listing, unless it would be the first to hold it and there is no room.
     pub(crate) fn hold(self: &Arc<Self>, listing: Arc<Listing>) -> Option<HeldListing> {
         if self.is_full() && !listing.is_held() {
             return None;
@@ -66,7 +66,7 @@ impl HeldNames {
         self.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
     }
 
-    /// Whether much was held that is no more: it is time to give memory back, once.
+    /// Whether much memory of names was freed, so that it is time to give it back; true once.
     pub(crate) fn has_shrunk(&self) -> bool {
         let (now, peak) = (self.bytes(), self.peak_bytes.load(Ordering::Relaxed));
         let has_shrunk = peak >= LEAST_BYTES / 4 && now <= peak / 2;
@@ -76,7 +76,7 @@ impl HeldNames {
         has_shrunk && swap(peak).is_ok()
     }
 
-    /// So much is held no more.
+    /// So many bytes are not held any more.
     pub(crate) fn remove(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_once_when_much_is_held_no_more() {
+    fn memory_is_given_back_once_after_much_was_freed() {
         let held = HeldNames::default();
         held.add(LEAST_BYTES / 8);
         held.remove(LEAST_BYTES / 8);

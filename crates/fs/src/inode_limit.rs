@@ -16,7 +16,7 @@ pub(crate) struct InodeLimit {
     tally: Tally,
 }
 
-/// What was asked for outside of the engine's requests, which count for themselves.
+/// Requests for inodes outside of the engine's, which it counts itself.
 #[derive(Default)]
 struct Tally {
     requests: AtomicU64,
@@ -87,8 +87,8 @@ impl InodeLimit {
         }
     }
 
-    /// Gives memory to the system of which much was freed: the kernel has forgotten inodes of its own
-    /// accord, or programs have closed directories.
+    /// Gives memory back to the system after much was freed: the kernel has forgotten inodes
+    /// unasked, or programs have closed directories.
     pub(crate) fn give_memory_back(&self) {
         (self.release_memory)();
     }

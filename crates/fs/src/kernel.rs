@@ -125,8 +125,8 @@ impl Kernel {
         numbers.chunks(PRUNE_BATCH).try_for_each(|batch| send_prune(&connection.device, batch))
     }
 
-    /// Makes the kernel make a request, of the processor this is called on: it is to send none of
-    /// the bytes that its page cache has of a regular file. Waits for nobody.
+    /// Makes the kernel make a request, from the processor this is called on: it is to send no
+    /// bytes of the page cache of a regular file. Never waits.
     ///
     /// # Errors
     /// `ENOENT` if the kernel does not know the file, `ENODEV` after the session ended.

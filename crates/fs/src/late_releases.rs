@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// How long a program is kept waiting that removes a directory in which another has a file open.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Counts files that were let go of.
+/// Counts files that were released.
 #[derive(Debug, Default)]
 pub(crate) struct LateReleases {
     count: Mutex<u64>,
@@ -21,14 +21,14 @@ pub(crate) struct LateReleases {
 }
 
 impl LateReleases {
-    /// A file was let go of.
+    /// A file was released.
     pub(crate) fn note(&self) {
         *self.count.lock() += 1;
         self.changed.notify_all();
     }
 
-    /// Tries something after each file that is let go of, until it succeeds or a time is over, and
-    /// then once more: a source may take a moment for its own part of letting go.
+    /// Tries something after each release, until it succeeds or a time is over, and then once more:
+    /// a source may take a moment to close its own file.
     pub(crate) fn retry<T, E>(
         &self,
         patience: Duration,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_tried_again_after_each_file_that_is_let_go_of() {
+    fn a_refused_removal_is_tried_again_after_each_release() {
         let (releases, mut tries) = (LateReleases::default(), 0);
         let result = releases.retry(Duration::from_secs(3600), || {
             tries += 1;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
+    fn stopping_waits_with_a_bound() {
         let (releases, mut tries) = (LateReleases::default(), 0);
         let result = releases.retry(Duration::ZERO, || {
             tries += 1;

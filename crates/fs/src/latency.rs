@@ -9,7 +9,7 @@ use ogive_kstat::exponential;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds in microseconds, from what a page cache answers in to what is hardly an answer.
+/// Upper bounds in microseconds, from the time of a page cache to one that is hardly an answer.
 pub(crate) const BOUNDS_US: [u64; 15] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
     5_000_000, 30_000_000,

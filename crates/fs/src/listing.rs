@@ -24,8 +24,7 @@ const NUMBER_BITS: u32 = 15;
 /// The names of one directory.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// Above the positions in its cookies: not 0, and another one than those of all listings of
-    /// late.
+    /// Above the positions in its cookies: not 0, and different from all recent listings'.
     number: u64,
     names: Vec<u8>,
     entries: Vec<Name>,
@@ -73,8 +72,8 @@ impl Listing {
         self.holders.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
-    /// Reads the directory, with attributes for those who are about to ask for them; `None` if it
-    /// has too many names to keep.
+    /// Reads the directory, with attributes if they are about to be asked for; `None` if it has too
+    /// many names to keep.
     pub(crate) fn read<O: Origin>(
         origin: &O,
         directory: &O::Directory,
@@ -150,11 +149,11 @@ impl Listing {
     }
 }
 
-/// Reads a directory of an origin that is told attributes with names, from its start, so that they
-/// need not be asked for one by one right afterwards.
+/// Reads a directory from its start, of an origin that gets attributes with names, so that no
+/// question for each entry has to follow.
 ///
-/// FUSE below tells them with the first piece of a directory, and with the next one if something of
-/// the piece before was wanted. So something is wanted of each.
+/// A FUSE source sends them with the first piece of a directory, and with each further piece if an
+/// entry of the piece before was looked up. So one entry of each piece is looked up.
 pub(crate) fn read_with_attributes<O: Origin>(
     origin: &O,
     directory: &O::Directory,
@@ -166,7 +165,7 @@ pub(crate) fn read_with_attributes<O: Origin>(
     origin.read_directory(directory, 0, &mut |entry| {
         if entry.name != "." && entry.name != ".." {
             if count % NAMES_A_LOOK == 0 {
-                // Whether it is there still is found out by whoever wants it.
+                // Whether the entry is still there is found out when it is used.
                 let _ = origin.lookup_in(directory, entry.name);
             }
             count += 1;

@@ -11,7 +11,8 @@ use ogive_arc::reclaim::{Decision, Reading};
 use ogive_text::{Bytes, Change, Recurring};
 use std::time::{Duration, Instant};
 
-/// Memory is said to be short once in so long, and to be so no longer when it was not for so long.
+/// How often memory is said to be short at most, and how long it must be ample before that is
+/// logged.
 const MEMORY_PAUSE: Duration = Duration::from_secs(60);
 /// The same of what the second level may write, and how often the rule of each kind is said.
 const SLOW_PAUSE: Duration = Duration::from_secs(600);
@@ -21,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Kinds of content, as they are called in statistics.
 const CONTENTS: [&str; 2] = ["data", "metadata"];
 
-/// What is looked at.
+/// The figures that are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     /// The size the ARC aims at.
@@ -44,7 +45,7 @@ pub(crate) enum Event {
     BudgetBack { seconds: u64, refused_records: u64 },
 }
 
-/// What was said, and of what.
+/// What was logged last.
 #[derive(Debug)]
 pub(crate) struct EventReporter {
     memory: Recurring,
@@ -104,7 +105,7 @@ impl EventReporter {
         self.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY)
     }
 
-    /// Looks at the figures, and says what is to be said.
+    /// Looks at the figures, and logs what has changed.
     pub(crate) fn look(&mut self, figures: &Figures, now: Instant, say: &mut impl FnMut(Event)) {
         self.looked = Some(now);
         if let Some(Change::Went(after)) = self.memory.say(false, now) {
@@ -204,7 +205,7 @@ mod tests {
     const QUIET: Figures =
         Figures { target_bytes: 100, reclaimed_bytes: 0, rules: [0, 3], refused_by_budget: 0 };
 
-    /// Looks at figures by second, and tells what was said when.
+    /// Looks at figures by second, and returns which lines came when.
     fn events(figures: impl IntoIterator<Item = (u64, Figures)>) -> Vec<(u64, Event)> {
         let (start, mut reporter, mut events) =
             (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_told_when_it_changes_and_in_a_storm_once_in_ten_minutes() {
+    fn a_change_of_rule_is_logged_and_in_a_storm_once_in_ten_minutes() {
         let once = [0, 0, 3, 3].into_iter().zip(0..);
         let once = once.map(|(rule, second)| (second, Figures { rules: [rule, 3], ..QUIET }));
         let changed = |from, to| Event::RuleChanged { content: "data", from, to };
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_told_of_when_it_is_reached_and_when_nothing_was_refused_for_long() {
+    fn a_used_up_budget_is_logged_and_its_return_once_nothing_was_refused_for_long() {
         let refused = |at: u64| Figures { refused_by_budget: at.clamp(5, 50) - 5, ..QUIET };
         let events = events((0..2000).map(|at| (at, refused(at))));
         let back = Event::BudgetBack { seconds: 644, refused_records: 45 };

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 /// its maximum that may be.
 const ARC_MIN_BYTES: u64 = 32 << 20;
 const ARC_MIN_SHARE: u64 = 4;
-/// Memory left to others: a share of all, as OpenZFS's `arc_sys_free`, and at least so much on a
-/// machine, and so much in a group, which has less to do besides.
+/// Memory left to others: a share of all, as OpenZFS's `arc_sys_free`, with a least value for a
+/// machine, and one for a group, which has less to do besides.
 const RESERVE_SHARE: u64 = 32;
 const RESERVE_MIN_BYTES: u64 = 64 << 20;
 const HEADROOM_MIN_BYTES: u64 = 8 << 20;
 /// What the cache gives back each time its cgroup is squeezed without being full.
 const SQUEEZED_SHARE: u64 = 4;
-/// With less than so many times that left, a stall is taken to be this cache's business.
+/// With less than so many times that left, a stall is taken to be this cache's fault.
 const TIGHT_RESERVES: u64 = 4;
 
 /// Bounds of the cache in bytes.
@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// What was asked for, or half of the memory there is and a thirty-second part of it.
+    /// The given value, or half of the memory there is and a thirty-second part of it.
     pub(crate) fn new(limit_bytes: u64, max_bytes: Option<u64>, min_bytes: Option<u64>) -> Self {
         let max_bytes = max_bytes.unwrap_or(limit_bytes / 2);
         let share = (limit_bytes / RESERVE_SHARE).max(ARC_MIN_BYTES);
@@ -103,8 +103,8 @@ impl<O: Origin> SystemPressure<O> {
         })
     }
 
-    /// Tasks stall for memory also when a group of theirs is at its limit and the machine is not.
-    /// Such a stall is none of this cache's unless there is little left for it, too.
+    /// Tasks also stall for memory when one of their groups is at its limit and the machine is not.
+    /// Such a stall is not this cache's fault unless there is little memory left for it, too.
     fn is_tight(&self) -> bool {
         let reading = read(&self.sources);
         let share = |reserve_bytes: u64| reserve_bytes.saturating_mul(TIGHT_RESERVES);
@@ -118,9 +118,9 @@ impl<O: Origin> SystemPressure<O> {
 
     /// Gives back a good part of the cache at once, whatever the kernel says of the present limit.
     ///
-    /// A limit of cgroup v1 that is to be lowered below the usage is refused with `EBUSY` as soon
-    /// as the kernel finds nothing to reclaim, and the limit stays as it was. Whoever lowers it can
-    /// only try again, and should not have to do so a hundred times.
+    /// A limit of cgroup v1 cannot be lowered below the usage: the kernel refuses with `EBUSY` as
+    /// soon as it finds nothing to reclaim, and the limit stays. The user can only try again, and
+    /// should not have to do so a hundred times.
     fn give_way(&mut self) {
         let Some(view) = self.view.upgrade() else {
             return;
@@ -145,7 +145,7 @@ impl<O: Origin> SystemPressure<O> {
         }
     }
 
-    /// Says what is worth saying of the mount, since this thread is awake.
+    /// Logs what has changed, since this thread is awake.
     fn log_changes(&mut self, view: &View<O>) {
         let now = Instant::now();
         if !self.log_events.is_time(now) {
@@ -217,8 +217,8 @@ impl<O: Origin> Pressure for SystemPressure<O> {
     }
 
     /// The thread that brings the next record calls this each time the cache has grown by
-    /// [`check_every_bytes`]. It looks at the memory itself. It stops the growth where there is none
-    /// to spare, and lets go of copies where none is free: the reclaim thread may be too late to
+    /// [`check_every_bytes`]. It looks at the memory itself. It stops the growth where there is
+    /// none to spare, and drops copies where none is free: the reclaim thread may be too late to
     /// save a small group.
     fn waker(&self) -> Waker {
         let waker = self.waiter.waker();
@@ -249,18 +249,18 @@ fn as_engine_reads(memory: &Memory) -> Reading {
         available_bytes: Some(memory.available_bytes),
         headroom_bytes: (memory.limit_bytes < memory.total_bytes)
             .then(|| i64::try_from(memory.headroom_bytes).unwrap_or(i64::MAX)),
-        // Whether there are stalls now is what the triggers tell; the average that could be read
-        // fades for ten seconds after the last.
+        // The triggers tell whether there are stalls now. The average that could be read fades for
+        // ten seconds after the last.
         stalled: false,
     }
 }
 
-/// How much of the cache may be copies of what the page cache has, in bytes, when they are
-/// `handed_bytes` now.
+/// How much of the cache may be copies of the page cache, in bytes, when they are `handed_bytes`
+/// now.
 ///
-/// A copy must not push out the page that it copies. So this goes by memory that nobody uses, page
-/// cache counted as used. What is free beyond the reserve is for both: each record that comes in is
-/// a copy and a page.
+/// A copy must not push out the page that it copies. So this goes by unused memory, with the page
+/// cache counted as used. Free memory beyond the reserve is shared: each record that comes in is a
+/// copy and a page.
 fn handed_limit(reading: &Memory, config: &GovernorConfig, handed_bytes: u64) -> u64 {
     let beyond = |bytes: u64, reserve_bytes: u64| {
         i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(reserve_bytes)
@@ -277,7 +277,7 @@ fn limit_handed<O: Origin>(view: &View<O>, memory: &Memory, config: &GovernorCon
     view.cache.limit_handed(handed_limit(memory, config, view.cache.handed_bytes()));
 }
 
-/// Whether less memory is left than is to be left alone.
+/// Whether less memory is left than must stay free.
 fn is_short(reading: &Reading, config: &GovernorConfig) -> bool {
     let reserve = i64::try_from(config.headroom_reserve_bytes).unwrap_or(i64::MAX);
     reading.available_bytes.is_some_and(|available| available < config.reserve_bytes)
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_have_half_of_what_is_free_and_give_all_that_is_lacking() {
+    fn copies_take_half_of_free_memory_and_give_back_all_that_is_lacking() {
         let mib = |mib: u64| mib << 20;
         let memory = |free: u64, unused: u64| Memory {
             total_bytes: mib(1000),

@@ -9,14 +9,14 @@ use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// The eventfds of those who have something to give back.
+/// The eventfds of the threads that have something to give back.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBell {
     event_fds: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
 impl MemoryBell {
-    /// An eventfd for the calling thread; nobody writes to it any more once it is dropped.
+    /// An eventfd for the calling thread; once it is dropped it is not written to any more.
     ///
     /// # Errors
     /// If the process may open no more descriptors.

@@ -40,14 +40,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Threads that wait for the origin, unless told otherwise.
+/// Default of the threads that wait for the origin.
 const ORIGIN_THREADS: usize = 32;
-/// Session threads for each processor, unless told otherwise, and the bounds of their number. With
-/// one each, a processor whose thread is just being woken has nobody to take the next request.
+/// Default of the session threads for each processor, and the bounds of their number. With one
+/// each, a processor whose thread is just waking up would have none to take the next request.
 const SESSION_THREADS_PER_PROCESSOR: usize = 2;
 const SESSION_THREADS_MIN: usize = 2;
 const SESSION_THREADS_MAX: usize = 16;
-/// Share of the cache's maximum that the table of inodes may take, unless told otherwise.
+/// Default share of the cache's maximum that the table of inodes may take.
 const INODES_SHARE: u64 = 16;
 const INODES_MIN: u64 = 1 << 16;
 
@@ -78,8 +78,8 @@ type Served<O> = (device::Threads, Option<Rings<O>>);
 type ReadKstat = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Kstats {
-    /// The text of `arcstats`, `zfetchstats` or `ogivestats` at this moment, as the file of this
-    /// name in the control directory has it; `None` for another name, and once the mount has ended.
+    /// The present text of `arcstats`, `zfetchstats` or `ogivestats`, as the file of this name in
+    /// the control directory has it; `None` for another name, and once the mount has ended.
     pub fn read(&self, name: &str) -> Option<String> {
         (self.read)(name)
     }
@@ -178,8 +178,8 @@ impl<O: Origin> Mount<O> {
         let session = run(session, threads, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
-        // After the inodes: what they pin comes back from the origin in a moment, the index of the
-        // second level only with the next mount.
+        // After the inodes: the memory that they pin comes back from the origin in a moment, the
+        // index of the second level only with the next mount.
         let index = view.second_level.clone();
         let index_registration = index.map(|level| view.cache.register_prune("l2_index", level));
         let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
@@ -206,7 +206,7 @@ impl<O: Origin> Mount<O> {
         self.kstats.clone()
     }
 
-    /// Waits until the file system was unmounted, by whomever, and tells what it did.
+    /// Waits until the file system is unmounted, and returns what the mount did.
     ///
     /// # Errors
     /// If the session ended in another way than by unmounting.
@@ -231,11 +231,11 @@ impl<O: Origin> Mount<O> {
     }
 }
 
-/// Tells the origin which file system is served from it: before the first request is answered,
-/// since one of them may lead back here.
+/// Tells the origin which file system is served from it, before the first request is answered: a
+/// request may lead back here.
 fn tell_origin_of_mount(origin: &DirectoryOrigin, mount_point: &std::path::Path) {
     if let Some(device) = attach::device_at(mount_point) {
-        // Nobody has told it before.
+        // It was not told before.
         let _ = origin.served_as().set(device);
     }
 }
@@ -280,8 +280,8 @@ fn serve<O: Origin>(
     Ok((started, unmounter))
 }
 
-/// Waits for the end of the connection, and then for what was under way. What is caught in an
-/// origin that hangs is left behind.
+/// Waits for the end of the connection, and then for the requests in flight. Threads that are
+/// caught in an origin that hangs are left behind.
 fn run<O: Origin>(
     session: Arc<Session<O>>,
     threads: device::Threads,
@@ -301,7 +301,7 @@ fn run<O: Origin>(
     })
 }
 
-/// Starts giving memory back. A mount that cannot be told of pressure is still a mount.
+/// Starts giving memory back. A mount that gets no events of pressure is still a mount.
 fn reclaimer<O: Origin>(
     pressure: Sources,
     limit_bytes: u64,
@@ -319,15 +319,15 @@ fn reclaimer<O: Origin>(
         .ok()
 }
 
-/// Different for each mount, so that nobody can choose names that collide in tables or versions.
+/// Different for each mount, so that no user can choose names that collide in tables or versions.
 fn salt() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Says of which file systems little can be kept.
+/// Logs of which file systems little can be kept.
 fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
-    // Whoever asked for it needs no advice against it.
+    // The user asked for it and needs no advice against it.
     let advice = match trust {
         TrustTimes::Never => "",
         _ => {
@@ -345,7 +345,7 @@ fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
     });
 }
 
-/// Says that other file systems are part of the view, which no program can tell.
+/// Logs that other file systems are part of the view, which no program can see.
 fn warn_of_mounts_below(origin: &DirectoryOrigin) {
     const NAMED_MAX: usize = 3;
     let below = origin.mounted_below();
@@ -367,7 +367,7 @@ fn warn_of_mounts_below(origin: &DirectoryOrigin) {
     }
 }
 
-/// Why a source cannot be served without what is mounted below it.
+/// Why a source cannot be served without the mounts below it.
 fn not_alone(errno: Errno) -> String {
     let why = match errno {
         Errno::PERM => "only root can copy a mount without what is mounted below it".to_owned(),

@@ -49,7 +49,7 @@ impl Observers {
         Ok(())
     }
 
-    /// Ends the recording; what was not taken is lost.
+    /// Ends the recording; reads that were not taken out are lost.
     pub(crate) fn stop_recording(&self) {
         self.on.fetch_and(!RECORDS, Ordering::Relaxed);
         self.recording.stop();
@@ -60,8 +60,7 @@ impl Observers {
         self.recording.take(length_bytes)
     }
 
-    /// What was sampled so far; sampling goes on, or begins, until the lease that begins now is
-    /// over.
+    /// What was sampled so far. Sampling goes on, or begins, until a lease from now on is over.
     pub(crate) fn sampled(&self, now: Instant) -> Sampled {
         self.sampling(now, |sampling| sampling.sampled(now))
     }
@@ -73,7 +72,7 @@ impl Observers {
         self.sampling(now, |sampling| sampling.reads(now, reads))
     }
 
-    /// Looks into the sampling, which somebody wants from now on.
+    /// Looks into the sampling, which begins if there is none.
     fn sampling<T>(&self, now: Instant, look: impl FnOnce(&mut Sampling) -> T) -> T {
         let mut sampling = self.sampling.lock();
         sampling.take_if(|sampling| sampling.is_over(now));
@@ -138,7 +137,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn nobody_is_there_before_somebody_asks_and_after_the_lease() {
+    fn there_is_no_observer_before_the_first_question_and_after_the_lease() {
         let observers = Observers::default();
         assert!(!observers.are_there());
         // The lease began so long ago that it is over with the next sampled record.

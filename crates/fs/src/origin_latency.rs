@@ -22,8 +22,8 @@ const COPIED: Duration = Duration::from_micros(50);
 /// The share that the latest record has in the average.
 const WEIGHT: u64 = 8;
 
-/// An average of late, in nanoseconds; 0 until there is one. Two that are noted at the same moment
-/// may count as one.
+/// A recent average in nanoseconds; 0 until there is one. Two that are noted at the same moment may
+/// count as one.
 #[derive(Debug, Default)]
 pub(crate) struct OriginLatency(AtomicU64);
 
@@ -46,7 +46,7 @@ impl TimedRead {
         self.since
     }
 
-    /// Whether it has given its processor away since, of its own accord.
+    /// Whether it has given up its processor voluntarily since.
     fn has_waited(&self) -> bool {
         self.given_away.is_none() || self.given_away != given_away()
     }
@@ -58,7 +58,7 @@ fn given_away() -> Option<i64> {
 }
 
 impl OriginLatency {
-    /// Notes a record that the calling thread has got, after so much time.
+    /// Notes a record that the calling thread has got, after this time.
     pub(crate) fn note(&self, timed: &TimedRead, took: Duration) {
         self.note_record(if timed.has_waited() { took } else { took.min(COPIED) });
     }

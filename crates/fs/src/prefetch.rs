@@ -16,9 +16,9 @@ use std::ops::Range;
 
 /// Streams per handle, as OpenZFS's `zfetch_max_streams`.
 const STREAMS_MAX: usize = 8;
-/// A read may miss the place where it was expected by so many times its own length: the kernel
-/// sends the reads of one readahead window to several threads, and they arrive in any order. In
-/// proportion to the length, because among small reads at random in a small file a wider gap would
+/// A read may miss its expected place by so many times its own length: the kernel sends the reads
+/// of one readahead window to several threads, and they arrive in any order. The gap is in
+/// proportion to the length, because among small reads at random in a small file a wider one would
 /// be hit by chance.
 const SLACK_LENGTHS: u64 = 2;
 /// But never by more than this, in bytes.
@@ -38,7 +38,7 @@ struct Stream {
     /// Everything before this was asked for by a prefetch.
     ahead: u64,
     distance_bytes: u64,
-    /// What was read since it started.
+    /// How much was read since it started.
     read_bytes: u64,
     hits: u32,
     used: u64,
@@ -88,9 +88,9 @@ impl Streams {
             (None, before) => before.saturating_mul(2),
         };
         let distance = distance.min(reach.most_bytes);
-        // In steps of half the distance, so that loads are issued in runs and not one by one. What
-        // grows by what was read grows when half of what is ahead has been read: or each read would
-        // be a request.
+        // In steps of half the distance, so that loads are issued in runs and not one by one. A
+        // distance that grows with each read grows when half of it has been read: otherwise each
+        // read would be a request.
         let is_far = |distance: u64| stream.ahead > end.saturating_add(distance / 2);
         match reach.times_read {
             Some(_) if before > 0 && is_far(before.min(distance)) => {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn how_soon_and_how_far_is_as_the_origin_asks_for() {
+    fn prefetching_starts_and_reaches_as_the_origin_asks() {
         let far =
             ReadAhead { hits_min: 2, first_bytes: MIB, times_read: Some(4), ..up_to(4 * MIB) };
         let mut streams = Streams::default();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_prefetched_is_asked_for_again_by_the_next_read() {
+    fn a_dropped_prefetch_is_tried_again_by_the_next_read() {
         let mut streams = Streams::default();
         let mut read = 0;
         let mut next = || {

@@ -62,7 +62,7 @@ pub(crate) enum Worth {
     Passing,
 }
 
-/// What is kept under a key.
+/// The value under a key.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// Bytes of a record: a whole record, or fewer where the file ends.

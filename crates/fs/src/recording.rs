@@ -57,12 +57,12 @@ impl Recording {
         Ok(())
     }
 
-    /// Ends the recording; what was not taken is lost.
+    /// Ends the recording; reads that were not taken out are lost.
     pub(crate) fn stop(&self) {
         *self.ring.lock() = None;
     }
 
-    /// Notes that a record was read, if somebody records.
+    /// Notes that a record was read, if there is a recording.
     pub(crate) fn note(&self, version: Version, index: u64, bytes: usize, access: Access) {
         let mut ring = self.ring.lock();
         // It may have ended since.
@@ -87,7 +87,7 @@ impl Recording {
         });
     }
 
-    /// Takes out whole records, at most so many bytes; nothing if there is nothing.
+    /// Takes out whole records, at most so many bytes; possibly none.
     pub(crate) fn take(&self, length_bytes: u32) -> Vec<u8> {
         let mut ring = self.ring.lock();
         let Some(ring) = ring.as_mut() else { return Vec::new() };
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_while_somebody_records_comes_out_once() {
+    fn records_read_during_a_recording_come_out_once() {
         let recording = Recording::default();
         recording.note(1, 1, 1, Access::Demand);
         assert!(recording.take(4096).is_empty());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_ring_drops_is_counted_in_its_place() {
+    fn reads_dropped_by_a_full_ring_are_counted_in_their_place() {
         let recording = Recording::default();
         recording.start(4096).unwrap();
         let (extra, all) = (10, RING_RECORDS_MAX as u64);

@@ -13,8 +13,8 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
-/// Most names kept. With more all are left out, and whoever asks for one of them knows nothing of
-/// it, as after a change behind the mount.
+/// Most names kept. With more all are dropped, and a later question about one of them is answered
+/// as after a change behind the mount.
 const NAMES_MAX: usize = 1 << 13;
 
 /// What became of names.
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_name_is_known_to_whom_was_told_it_before() {
+    fn changes_of_a_name_are_known_for_those_told_it_before() {
         let start = Instant::now();
         let second = |seconds| start + Duration::from_secs(seconds);
         let renames = RenamesSeen::default();
@@ -101,7 +101,7 @@ mod tests {
 
     /// What takes the place of another is not taken for it.
     #[test]
-    fn what_was_moved_to_a_name_is_not_what_was_removed_from_it() {
+    fn an_object_moved_to_a_name_is_not_the_one_removed_from_it() {
         let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
         renames.note(name("b"), None, now, MEMORY);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_bounded_and_the_latest_is_there() {
+    fn names_are_bounded_and_the_latest_is_kept() {
         let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
         for number in 0..2 * NAMES_MAX {

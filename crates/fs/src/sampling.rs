@@ -21,7 +21,7 @@ use crate::record::Version;
 use hashbrown::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long sampling goes on after somebody has looked.
+/// How long sampling goes on after a program has looked.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// Samples of a second at most, at some hundred nanoseconds each.
 const SAMPLES_A_SECOND: u32 = 1 << 15;
@@ -30,7 +30,8 @@ const SHIFT_MAX: u32 = 20;
 /// Objects that are counted at most; of more, those with the fewest reads are forgotten.
 const OBJECTS_MAX: usize = 8192;
 
-/// What is counted of an object. All are estimates: each sample counts for all that it stands for.
+/// The counters of an object. All are estimates: each sample counts for all the records that it
+/// stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Records that programs read.
@@ -53,7 +54,7 @@ pub(crate) enum Event {
     SecondLevel(u64),
 }
 
-/// What came of a record whose hash says that it is sampled.
+/// The outcome for a record whose hash says that it is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
     Counted,
@@ -63,7 +64,7 @@ pub(crate) enum Picked {
     Over,
 }
 
-/// What was sampled.
+/// The figures of a sampling.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampled {
     /// Since when.
@@ -100,7 +101,7 @@ pub(crate) fn hash(version: Version, index: u64) -> u64 {
 }
 
 impl Counts {
-    /// Adds what is counted of something else.
+    /// Adds the counters of another object.
     pub(crate) fn add(&mut self, other: &Self) {
         self.reads += other.reads;
         self.misses += other.misses;
@@ -139,12 +140,12 @@ impl Sampling {
         }
     }
 
-    /// Whether nobody has looked for as long as a lease.
+    /// Whether no program has looked for as long as a lease.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         now >= self.until
     }
 
-    /// Somebody looks.
+    /// A program looks.
     pub(crate) fn renew(&mut self, now: Instant) {
         self.until = now + LEASE;
     }
@@ -165,7 +166,7 @@ impl Sampling {
         if self.is_over(now) {
             return Picked::Over;
         }
-        // Whoever looked at the mask may have seen the one before.
+        // A thread that looked at the mask may have seen the one before.
         if hash & self.mask() != 0 {
             return Picked::Counted;
         }
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_forgotten_that_are_hardly_read() {
+    fn objects_that_are_hardly_read_are_dropped() {
         let start = Instant::now();
         let mut sampling = Sampling::new(start);
         let mut note = |object: u64, times: u64| {
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_kept_one_by_one_while_somebody_asks_for_them() {
+    fn reads_are_kept_one_by_one_while_a_program_asks_for_them() {
         use ogive_kstat::reads::{ENTRY_BYTES, HEADER_BYTES};
         let start = Instant::now();
         let mut sampling = Sampling::new(start);
@@ -308,7 +309,7 @@ mod tests {
         sampling.note(0, 1, Event::Miss, start);
         sampling.note(0, 1, Event::Read(4096), start);
         assert_eq!(entries(sampling.reads(start, 2)), 1, "a miss is no read");
-        // Somebody else keeps the sampling going.
+        // Another reader keeps the sampling going.
         sampling.renew(start + LEASE);
         sampling.note(0, 1, Event::Read(4096), start + LEASE);
         assert!(sampling.log.is_none(), "nobody asks for reads any more");

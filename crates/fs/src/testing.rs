@@ -49,14 +49,14 @@ pub(crate) const RECORD: u64 = 4096;
 /// Bytes of the file: ten records and a half.
 pub(crate) const SIZE: u64 = 10 * RECORD + RECORD / 2;
 
-/// An origin that has one file, below its root; a run of it goes on when the test says so. What
-/// is no part of listing, looking up and reading it is refused.
+/// An origin that has one file, below its root; its runs go on when the test says so. Operations
+/// other than listing, looking up and reading it are refused.
 #[derive(Default)]
 pub(crate) struct FakeOrigin {
     pub(crate) runs: Mutex<Vec<Going>>,
-    /// How often the file was overwritten; what is opened is vouched for as of then.
+    /// How often the file was overwritten; the origin vouches for an open file as of its open.
     pub(crate) overwritten: AtomicU64,
-    /// Nothing may be asked for that nobody waits for.
+    /// Reading ahead is refused.
     pub(crate) is_sparing: AtomicBool,
     /// The bytes of the file were found to be none of it.
     pub(crate) is_spoilt: AtomicBool,
@@ -65,7 +65,8 @@ pub(crate) struct FakeOrigin {
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
     /// It comes to an error before the name of this cookie.
     pub(crate) breaks_off_at: Mutex<Option<u64>>,
-    /// It keeps whoever asks for a run waiting, and does not give the record of this number.
+    /// It keeps the thread that asks for a run waiting, and does not give the record of this
+    /// number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
     /// It remembers a file that is gone, until it is asked anew.
     pub(crate) is_stale: AtomicBool,
@@ -75,7 +76,7 @@ pub(crate) struct FakeOrigin {
     pub(crate) folds_case: AtomicBool,
     /// How often it was to bring attributes with names from itself.
     pub(crate) names_dropped: AtomicU64,
-    /// It brings what was written to itself before it tells times.
+    /// It sends writes to its server before it answers with times.
     pub(crate) flushes_to_tell_times: AtomicBool,
     /// How often all attributes of the file were asked for.
     pub(crate) times_asked: AtomicU64,
@@ -83,13 +84,13 @@ pub(crate) struct FakeOrigin {
     pub(crate) lacks_capabilities: AtomicBool,
 }
 
-/// Names in its root, each of which leads to the file. They are told by the hundred: with
-/// attributes if they are the first, or if something of those before was wanted, as FUSE does.
+/// Names in its root, each of which leads to the file. They come by the hundred: with attributes in
+/// the first hundred, and later if an entry of the hundred before was looked up, as FUSE does.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// Those whose attributes were told.
+    /// Names that came with attributes.
     pub(crate) told: HashSet<OsString>,
-    /// One that was told was wanted.
+    /// One that came was looked up.
     is_wanted: bool,
     /// How often the attributes of one were asked for by themselves.
     pub(crate) asked: u64,
@@ -126,7 +127,7 @@ pub(crate) fn attributes(inode: u64) -> Found<FakeNode> {
     found
 }
 
-/// The file after so many times of overwriting.
+/// The file after it was overwritten so often.
 pub(crate) fn overwritten(times: u64) -> Found<FakeNode> {
     let mut found = attributes(2);
     found.attributes.modified.seconds += times as i64;

@@ -40,7 +40,7 @@ use ogive_origin::{Identity, Time, VersionSecret};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What is known of the contents of a file that has been opened.
+/// The version and size of a file that has been opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Start of the keys of its records.
@@ -85,13 +85,13 @@ impl Versions {
         Self { racy_window, sole_writer, next: AtomicU64::new(1), salt, secret }
     }
 
-    /// Whether a version is the one by which an identity is known once it is settled.
+    /// Whether a version is the one that a settled identity gives.
     pub(crate) fn stands_for(&self, version: Version, identity: &Identity) -> bool {
         identity.digest(&self.secret) == version
     }
 
-    /// The version by which this identity is known: the same each time if it is settled at `now`,
-    /// one of a kind otherwise.
+    /// The version of this identity: the same each time if it is settled at `now`, unique
+    /// otherwise.
     pub(crate) fn of(&self, identity: &Identity, now: Time) -> (Version, bool) {
         if identity.is_settled(now, self.racy_window) {
             (identity.digest(&self.secret), true)
@@ -100,7 +100,7 @@ impl Versions {
         }
     }
 
-    /// Whether nobody changes the origin but this mount.
+    /// Whether only this mount changes the origin.
     pub(crate) fn is_sole_writer(&self) -> bool {
         self.sole_writer
     }
@@ -182,7 +182,7 @@ mod tests {
         Versions::new(WINDOW, sole_writer, 42, VersionSecret::new([1; 32]))
     }
 
-    /// Opens as a program would that nobody interferes with.
+    /// Opens as a program would without interference.
     fn open(versions: &Versions, known: Option<Contents>, identity: Identity, now: Time) -> Opened {
         versions.open(known, &identity, now, versions.ticket())
     }
@@ -215,20 +215,21 @@ mod tests {
     }
 
     #[test]
-    fn two_changes_within_one_tick_are_told_apart() {
+    fn two_changes_within_one_tick_are_distinguished() {
         let versions = versions(false);
         let first = open(&versions, None, identity(9, 100), at(100));
         let second = open(&versions, Some(first.contents), identity(9, 100), at(101));
         assert_ne!(second.contents.version, first.contents.version);
         assert!(!second.keep_pages);
-        // The first settled open must not believe what was loaded before it was settled.
+        // The first settled open must not believe in records that were loaded before it was
+        // settled.
         let third = open(&versions, Some(second.contents), identity(9, 100), at(200));
         assert_ne!(third.contents.version, second.contents.version);
         assert!(!third.keep_pages);
     }
 
     #[test]
-    fn an_open_that_was_overtaken_by_a_change_believes_nothing() {
+    fn an_open_overtaken_by_a_change_takes_a_unique_version() {
         let versions = versions(false);
         let cached = open(&versions, None, identity(9, 100), at(200)).contents;
         // Someone has the file open under a version of a kind, as after an unsettled open.
@@ -243,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_settled_version_that_nobody_wrote_under_is_pristine() {
+    fn only_a_settled_version_without_writes_is_pristine() {
         let versions = versions(false);
         assert!(!open(&versions, None, identity(9, 100), at(100)).contents.pristine, "unsettled");
         let first = open(&versions, None, identity(9, 100), at(200)).contents;
         let again = open(&versions, Some(first), identity(9, 100), at(201)).contents;
         assert!(first.pristine && again.pristine);
-        // A write through the mount keeps the version; an open that arrives at it all the same,
-        // because it read the identity before, must not believe what was kept of it.
+        // A write through the mount keeps the version. An open that arrives at it all the same,
+        // because it read the identity before, must not believe in its records.
         let written = Contents { pristine: false, ticket: versions.ticket(), ..first };
         let same = open(&versions, Some(written), identity(9, 100), at(202)).contents;
         assert!(same.version == first.version && !same.pristine);

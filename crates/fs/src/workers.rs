@@ -42,14 +42,14 @@ pub(crate) enum Place {
     SecondLevel,
 }
 
-/// Who waits for a job.
+/// What waits for a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lane {
     /// A request, for this and nothing else.
     Request,
     /// A request that waits for other records meanwhile. The job must not wait for another load.
     Load,
-    /// Nobody yet. Nor must this.
+    /// A prefetch, for which no request waits yet.
     Prefetch,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct WorkerStatistics {
 }
 
 impl WorkerStatistics {
-    /// Those that are told as they are, by name.
+    /// Counters that are shown as they are, by name.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("worker_threads", self.threads),
@@ -180,8 +180,8 @@ impl Workers {
         }
     }
 
-    /// Runs what is queued and ends the threads, but waits for no longer than `patience`: an origin
-    /// may hang. Returns how many threads have not ended.
+    /// Runs what is queued and ends the threads, but waits no longer than `patience`: an origin may
+    /// hang. Returns how many threads have not ended.
     pub(crate) fn stop(&self, patience: Duration) -> usize {
         let until = Instant::now() + patience;
         // Those of the second level queue for others, and requests may still wait for loads.
@@ -216,7 +216,7 @@ impl Pool {
         }
     }
 
-    /// Queues work that somebody waits for. After [`Pool::stop`] it runs at once instead.
+    /// Queues work that a request waits for. After [`Pool::stop`] it runs at once instead.
     fn demand(&self, job: Job) {
         let mut job = Some(job);
         let pushed = self.threads.push(|jobs| {
@@ -232,7 +232,7 @@ impl Pool {
         }
     }
 
-    /// Queues work that nobody waits for; false if there is too much of it and it was dropped.
+    /// Queues work that no request waits for; false if there is too much of it and it was dropped.
     fn prefetch(&self, job: Job) -> bool {
         let pushed = self.threads.push(|jobs| {
             let has_room = jobs.prefetch.len() < PREFETCH_QUEUE_MAX;
@@ -254,14 +254,15 @@ impl Pool {
         }
     }
 
-    /// With no thread at all nobody would ever come for the jobs.
+    /// With no thread at all the jobs would never be run.
     fn run_here(&self) {
         let jobs = self.threads.take_back();
         self.prefetch_dropped.fetch_add(jobs.prefetch.len() as u64, Ordering::Relaxed);
         jobs.demand.into_iter().for_each(|job| job());
     }
 
-    /// Runs what is queued and ends the threads; how many have not ended when patience does.
+    /// Runs what is queued and ends the threads; returns how many have not ended when patience is
+    /// over.
     fn stop(&self, patience: Duration) -> usize {
         self.threads.stop(patience, |jobs| std::mem::take(&mut jobs.prefetch))
     }
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_prefetch_and_stopping_runs_what_is_demanded() {
+    fn a_full_queue_drops_prefetch_and_stopping_runs_demanded_jobs() {
         let pool = Pool::new("test", 1);
         let (hold, held) = mpsc::channel::<()>();
         pool.demand(Box::new(move || held.recv().unwrap()));
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_does_not_come_back() {
+    fn stopping_does_not_wait_for_a_thread_that_does_not_come_back() {
         let pool = Pool::new("test", 1);
         let (hold, held) = mpsc::channel::<()>();
         pool.demand(Box::new(move || held.recv().unwrap_or(())));

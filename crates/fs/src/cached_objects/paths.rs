@@ -23,7 +23,7 @@ pub(super) struct Named {
     pub(super) figures: Figures,
 }
 
-/// Directories by their numbers, with what is below them.
+/// Directories by their numbers, with the figures of everything below them.
 #[derive(Debug, Default)]
 pub(super) struct Directories(HashMap<u64, Directory>);
 
@@ -75,7 +75,7 @@ impl Directories {
     pub(super) fn figures(&self) -> Vec<(u64, Figures)> {
         let all = self.0.iter().map(|(number, directory)| (*number, directory.figures));
         let mut all: Vec<_> = all.filter(|(_, figures)| *figures != Figures::default()).collect();
-        // The order of a hash table is nobody's business.
+        // The order must not depend on a hash table.
         all.sort_by_key(|(number, _)| *number);
         all
     }
@@ -88,7 +88,7 @@ impl Directories {
         self.path(&self.0.get(&number)?.name)
     }
 
-    /// The path of what has this name.
+    /// The path of the inode with this name.
     pub(super) fn path(&self, name: &Name) -> Option<String> {
         let mut names = vec![&*name.name];
         let mut number = name.parent;
@@ -105,9 +105,9 @@ impl Directories {
     }
 }
 
-/// Adds a name to a path so that it can be shown anywhere and read back: a backslash is doubled,
-/// bytes that are no text are `\xNN`, and what is not to be printed, which includes what turns the
-/// direction of text, is `\u{N}`.
+/// Adds a name to a path so that it can be shown anywhere and read back. A backslash is doubled,
+/// bytes that are not text are `\xNN`, and characters that do not print or that turn the direction
+/// of text are `\u{N}`.
 fn escape(name: &OsStr, path: &mut String) {
     for chunk in name.as_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hostile_name_is_told_as_one_line_of_text_that_can_be_read_back() {
+    fn a_hostile_name_is_shown_as_one_line_of_text_that_can_be_read_back() {
         let escaped = |name: &[u8]| {
             let mut path = String::new();
             escape(OsStr::from_bytes(name), &mut path);

@@ -13,7 +13,7 @@ use ogive_arc::List;
 /// Objects that stay when there are too many.
 const OBJECTS_MAX: usize = 1 << 16;
 
-/// What is resident of something.
+/// The resident bytes of an object, by list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Resident {
     pub(super) records: u64,
@@ -47,7 +47,7 @@ impl Resident {
     }
 }
 
-/// What is resident, by version.
+/// The resident bytes, by version.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     objects: HashMap<Version, Figures>,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_objects_stay_and_no_more_is_missing_than_is_said() {
+    fn large_objects_stay_and_at_most_the_stated_bytes_are_missing() {
         let mut tally = Tally::default();
         let all = 3 * OBJECTS_MAX as u64;
         for object in 0..all {

@@ -22,7 +22,7 @@ enum Kind {
     File(File),
 }
 
-/// A file or directory: its name, the position of the directory it is in, and what it is.
+/// A file or directory: its name, the position of its directory, and its kind.
 type Node = (&'static str, usize, Kind);
 
 const CONTROL: usize = 0;
@@ -91,12 +91,12 @@ fn position(number: u64) -> Option<usize> {
     (position < NODES.len()).then_some(position)
 }
 
-/// What is in a directory, with positions; the control directory is not in itself.
+/// The entries of a directory, with positions; the control directory is not in itself.
 fn inside(directory: usize) -> impl Iterator<Item = (usize, &'static Node)> {
     NODES.iter().enumerate().skip(1).filter(move |(_, (_, parent, _))| *parent == directory)
 }
 
-/// Number of what has this name in the directory of this number.
+/// The number of the entry with this name in the directory of this number.
 pub(super) fn find(directory: u64, name: &OsStr) -> Option<u64> {
     let (position, _) = inside(position(directory)?).find(|(_, (own, ..))| *own == name)?;
     Some(number(position))

@@ -35,7 +35,7 @@ struct State {
     /// The device that the directory is on.
     device: u64,
     since: Instant,
-    /// The kernel has nothing left of what it kept before.
+    /// The kernel has dropped everything that it had cached before.
     has_dropped: bool,
     /// Handles that share.
     open: usize,
@@ -52,19 +52,19 @@ struct State {
 pub(crate) struct Sharing {
     /// The version that was opened.
     version: Version,
-    /// The kernel may show what it has; otherwise it drops that.
+    /// The kernel may show its cached names; otherwise it drops them.
     pub(crate) keeps: bool,
 }
 
 impl DirCache {
-    /// For an object the number of which the kernel knew as another's.
+    /// For an object whose number the kernel knew as another's.
     pub(super) fn never() -> Self {
         let state = State { is_never_shared: true, ..State::new() };
         Self(Mutex::new(Some(Box::new(state))))
     }
 
-    /// Decides for a handle that is being opened at this version, whether it shares. What was kept
-    /// for `memory` is dropped.
+    /// Decides whether a handle that is being opened at this version shares. Names that were cached
+    /// for longer than `memory` are dropped.
     pub(crate) fn open(
         &self,
         (version, device): (Version, u64),
@@ -123,7 +123,7 @@ impl DirCache {
         let Some(state) = state.as_mut() else { return };
         state.open = state.open.saturating_sub(1);
         if state.open == 0 && state.dir_cookies.take().is_some() {
-            // Nobody knows any more what the offsets stand for that the kernel keeps.
+            // The meaning of the offsets that the kernel has cached is lost.
             state.has_dropped = false;
         }
     }
@@ -140,7 +140,7 @@ impl DirCache {
         are_old
     }
 
-    /// Nobody knows any more what the kernel keeps.
+    /// It is not certain any more what the kernel has cached.
     pub(crate) fn forget(&self) {
         if let Some(state) = self.0.lock().as_mut() {
             (state.version, state.has_dropped) = (None, false);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown_before_the_kernel_has_dropped_what_it_kept_before() {
+    fn no_names_are_shown_before_the_kernel_has_dropped_the_earlier_ones() {
         let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
         let overtakes = kept.open((ONE, 0), LONG).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_mean_the_same_for_all_that_share_and_names_go_with_them() {
+    fn handles_that_share_have_the_same_offsets_which_go_with_the_names() {
         let held = Arc::default();
         let kept = DirCache::default();
         kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_or_is_of_another_object_is_never_shown() {
+    fn dropped_names_and_another_objects_are_never_shown() {
         let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
         kept.is_opened(first);

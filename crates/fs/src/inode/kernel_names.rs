@@ -35,7 +35,7 @@ impl Name {
     }
 }
 
-/// A name, and when the kernel was told last that it leads here.
+/// A name, and when the kernel was last told that it leads here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelName {
     pub(crate) name: Name,
@@ -55,13 +55,13 @@ struct Known {
 #[derive(Debug, Default)]
 struct Others {
     names: Vec<KernelName>,
-    /// When the kernel was told last of a name that is not kept.
+    /// When the kernel was last told a name that is not kept.
     left_out: Option<Instant>,
 }
 
 impl KernelNames {
-    /// The kernel is told, at `now`, that this name leads here. Others that it was told it may
-    /// believe in for up to `memory`.
+    /// The kernel is told, at `now`, that this name leads here. It may believe in earlier names for
+    /// up to `memory`.
     pub(crate) fn tell(&self, parent: u64, name: &OsStr, now: Instant, memory: Duration) {
         let mut known = self.0.lock();
         if let Some(last) = known.last.as_mut().filter(|last| last.name.is(parent, name)) {
@@ -82,7 +82,7 @@ impl KernelNames {
         drop(gone);
     }
 
-    /// The name that the kernel was told last; of the root, an empty one.
+    /// The name that the kernel was told last; the root's is empty.
     pub(crate) fn last(&self) -> Name {
         self.0.lock().last.as_ref().map(|told| told.name.clone()).unwrap_or_default()
     }
@@ -103,7 +103,8 @@ impl KernelNames {
         Some(believed)
     }
 
-    /// The kernel knows the inode by another name instead, or, with `None`, by this one no more.
+    /// The kernel knows the inode by another name instead, or, with `None`, not by this one any
+    /// more.
     pub(crate) fn changed(&self, told: &KernelName, to: Option<KernelName>) {
         let mut known = self.0.lock();
         let is_last = known.last.as_ref() == Some(told);
@@ -127,7 +128,7 @@ impl KernelNames {
 }
 
 impl Others {
-    /// One more; what nobody believes in any more goes.
+    /// Adds a name, and drops those that are not believed any more.
     fn add(
         &mut self,
         told: KernelName,
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_told_of_late_may_be_believed_and_none_told_long_ago() {
+    fn recently_told_names_are_believed_and_old_ones_are_not() {
         let names = KernelNames::default();
         assert_eq!(believed(&names, 0).unwrap(), [""; 0]);
         assert_eq!(names.last(), Name::default());
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_names_it_is_known_that_not_all_are_known() {
+    fn with_too_many_names_the_list_is_known_to_be_incomplete() {
         let names = KernelNames::default();
         for name in 0..=OTHERS_MAX {
             tell(&names, &name.to_string(), 0);

@@ -72,9 +72,9 @@ impl KernelSizes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelSize {
     sizes: Sizes,
-    /// What it was told since the last write that began elsewhere than where one had ended.
+    /// The sizes it was told since the last write that did not begin where another had ended.
     told: Sizes,
-    /// What it was told between that write and the one of its kind before.
+    /// The sizes it was told between that write and the one of its kind before.
     told_before: Sizes,
     /// Where its last write ended.
     written_to: Option<u64>,
@@ -111,7 +111,7 @@ impl KernelSize {
         self.told = self.told.and(size);
     }
 
-    /// It was told that a file ends there by being given fewer bytes than it wanted.
+    /// A read was answered with fewer bytes than asked for, which says that the file ends there.
     pub(crate) fn may_have_shrunk_to(&mut self, bytes: u64) {
         if bytes < self.sizes.least {
             self.may_be(bytes);
@@ -123,11 +123,11 @@ impl KernelSize {
         self.sizes.greatest = self.sizes.greatest.max(bytes);
     }
 
-    /// The kernel has appended there, and so has said what it believed in by then. It may have
-    /// been given an answer since.
+    /// The kernel has appended there, and so has said what it believed by then. It may have got an
+    /// answer since.
     pub(crate) fn appends_at(&mut self, bytes: u64) {
         if bytes < self.sizes.least {
-            // It did not append: it was told not to (`RWF_NOAPPEND`).
+            // It did not append: the write said so (`RWF_NOAPPEND`).
             return;
         }
         // A long write comes in parts, and only its end makes older answers void. It may be one
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_that_the_kernel_believes_in_is_never_outside() {
+    fn the_kernels_size_is_always_within_the_range() {
         let mut believed = KernelSize::exactly(10);
         believed.has_written_to(12);
         assert_eq!(range(believed), (12, 12));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_under_way_may_be_taken_after_an_append_has_begun() {
+    fn an_answer_in_flight_may_be_taken_after_an_append_has_begun() {
         let mut believed = KernelSize::exactly(10);
         believed.may_be(50);
         // The answer has not been taken yet.
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_append_make_no_answer_void() {
+    fn parts_of_one_append_void_no_answer() {
         let mut believed = KernelSize::exactly(0);
         believed.may_be(1000);
         for part in 0..5 {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_file_is_opened_all_that_was_told_of_it_counts() {
+    fn before_a_file_is_opened_every_size_the_kernel_was_told_counts() {
         let told = KernelSizes::default();
         assert_eq!(range(told.believed()), range(KernelSize::UNKNOWN));
         told.tell(7);

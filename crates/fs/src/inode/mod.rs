@@ -52,11 +52,11 @@ pub(crate) struct Inode<O: Origin> {
     /// What the kernel keeps of a directory.
     pub(crate) dir_cache: DirCache,
     opened: Mutex<Option<Box<OpenState<O>>>>,
-    /// By which the kernel may come to it.
+    /// The names by which the kernel may come to it.
     pub(crate) kernel_names: KernelNames,
 }
 
-/// What is kept of an inode once it has been opened.
+/// The state of an inode that has been opened.
 struct OpenState<O: Origin> {
     contents: Contents,
     believed: KernelSize,
@@ -104,8 +104,8 @@ impl<O: Origin> Inode<O> {
         Self { dir_cache: DirCache::never(), ..Self::new(number, shown, found) }
     }
 
-    /// Notes that the kernel is about to be told these attributes, and says whether it believed
-    /// something else of the contents so far.
+    /// Notes that the kernel is about to be told these attributes. Says whether they differ from
+    /// those it was told before.
     pub(crate) fn tell(&self, attributes: &Attributes) -> bool {
         match self.opened.lock().as_mut() {
             Some(opened) => opened.believed.may_be(attributes.size_bytes),
@@ -141,8 +141,8 @@ impl<O: Origin> Inode<O> {
         opened.as_ref().map_or(KernelSize::UNKNOWN, |opened| opened.believed)
     }
 
-    /// Changes what is known of the size that the kernel believes in, of a file that has been
-    /// opened; `change` must not call anything that blocks.
+    /// Changes the belief about the kernel's size of a file that has been opened; `change` must not
+    /// block.
     pub(crate) fn believe(&self, change: impl FnOnce(&mut KernelSize)) {
         if let Some(opened) = self.opened.lock().as_mut() {
             change(&mut opened.believed);
@@ -154,7 +154,7 @@ impl<O: Origin> Inode<O> {
         self.opened.lock().as_ref().map(|opened| opened.contents)
     }
 
-    /// Changes what is known of the contents; `change` must not call anything that blocks.
+    /// Changes the contents' version and size; `change` must not block.
     pub(crate) fn update_contents(&self, change: impl FnOnce(&mut Contents)) {
         if let Some(opened) = self.opened.lock().as_mut() {
             change(&mut opened.contents);
@@ -205,7 +205,7 @@ impl<O: Origin> Inode<O> {
         self.opened.lock().as_mut().and_then(|opened| opened.open_mode.join(requested))
     }
 
-    /// One file less is. A backing that none needs any more is to be given up.
+    /// One file less is open. Returns a backing that no file needs any more.
     pub(crate) fn leave_open_mode(&self) -> Option<Backing> {
         self.opened.lock().as_mut().and_then(|opened| opened.open_mode.leave())
     }

@@ -24,7 +24,7 @@ pub(super) struct NoXattrs(AtomicU64);
 pub(crate) struct Mark(u64);
 
 impl NoXattrs {
-    /// Whether there are none.
+    /// Whether the inode is known to have none.
     pub(super) fn is_known(&self) -> bool {
         self.0.load(Ordering::Acquire) > now()
     }
@@ -34,7 +34,7 @@ impl NoXattrs {
         Mark(self.0.load(Ordering::Acquire))
     }
 
-    /// The origin said that there are none, which is to be believed for `memory`.
+    /// The origin said that there are none. That is believed for `memory`.
     pub(super) fn learn(&self, mark: Mark, memory: Duration) {
         let memory = u64::try_from(memory.as_nanos()).unwrap_or(u64::MAX);
         let until = now().saturating_add(memory);
@@ -61,7 +61,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn what_was_learned_is_believed_until_its_time_or_a_change() {
+    fn a_missing_attribute_is_believed_until_its_time_or_a_change() {
         let bare = NoXattrs::default();
         assert!(!bare.is_known());
         bare.learn(bare.mark(), LONG);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_before_a_change_is_not_believed_after_it() {
+    fn an_answer_from_before_a_change_is_not_believed_after_it() {
         let bare = NoXattrs::default();
         let mark = bare.mark();
         bare.forget();

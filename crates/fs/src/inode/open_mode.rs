@@ -18,9 +18,9 @@ pub(super) enum OpenMode {
     /// None is open.
     #[default]
     Free,
-    /// This process is asked for the bytes of so many.
+    /// This process serves so many files.
     Here(u64),
-    /// The kernel reads those of so many itself.
+    /// The kernel reads so many files itself, from this backing.
     Kernel(Backing, u64),
 }
 
@@ -30,7 +30,7 @@ impl OpenMode {
         self == Self::Free
     }
 
-    /// One more file, which would like that backing; what it has to be answered with.
+    /// One more file, which asks for this backing; returns the backing to answer with.
     pub(super) fn join(&mut self, requested: Option<Backing>) -> Option<Backing> {
         match self {
             Self::Here(files) => {
@@ -48,7 +48,7 @@ impl OpenMode {
         }
     }
 
-    /// One file less. A backing that no file needs any more is to be given up.
+    /// One file less. Returns a backing that no file needs any more.
     pub(super) fn leave(&mut self) -> Option<Backing> {
         match self {
             Self::Here(files) | Self::Kernel(_, files) if *files > 1 => {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_joins_the_way_there_is_and_only_the_first_chooses() {
+    fn a_file_joins_the_present_mode_and_only_the_first_chooses() {
         let (one, other) = (Some(Backing::numbered(1)), Some(Backing::numbered(2)));
         let mut mode = OpenMode::default();
         assert!(mode.is_free());

@@ -43,11 +43,11 @@ pub(crate) struct InodeTable<O: Origin> {
     shards: Vec<Mutex<Shard<O>>>,
     length: AtomicUsize,
     forgotten: Forgotten,
-    /// Where the next request to let go starts, so that all shards take their turn.
+    /// Where the next prune starts, so that all shards take their turn.
     hand: AtomicUsize,
 }
 
-/// How many inodes left the table so far, for those who wait for more to.
+/// How many inodes have left the table, for threads that wait for more.
 #[derive(Default)]
 pub(crate) struct Forgotten {
     count: AtomicU64,
@@ -118,8 +118,8 @@ impl<O: Origin> InodeTable<O> {
                     again = Some(found.node);
                     known.clone()
                 } else {
-                    // The kernel cannot tell them apart: its references to either are given back
-                    // under one number, so they are counted together.
+                    // The kernel cannot tell them apart. It gives back references to either under
+                    // one number, so they are counted together.
                     let inode = Arc::new(Inode::in_place_of_another(number, shown, found));
                     replaced = entry.inode.replace(inode.clone());
                     entry.open = false;
@@ -180,8 +180,8 @@ impl<O: Origin> InodeTable<O> {
         }
     }
 
-    /// Notes that the kernel gave back `lookups` references, and tells of an inode that it knows no
-    /// more.
+    /// Notes that the kernel gave back `lookups` references, and returns an inode that it does not
+    /// know any more.
     pub(crate) fn forget(&self, number: u64, lookups: u64) -> Option<Leaves<O>> {
         if number == ROOT {
             return None;
@@ -307,7 +307,7 @@ impl<O: Origin> Shard<O> {
         self.later.get(&shown).copied().unwrap_or(shown)
     }
 
-    /// Whether the kernel takes what was found for the inode that it knows.
+    /// Whether the kernel takes a found object for the inode that it knows.
     fn is_of_one_kind(&self, slot: u32, found: &Found<O::Node>) -> bool {
         let known = self.slots[slot as usize].inode.as_ref();
         known.is_some_and(|known| {
@@ -324,7 +324,8 @@ impl<O: Origin> Shard<O> {
         number
     }
 
-    /// This inode is known no more: its object, or the next of its number, gets another node id.
+    /// The kernel is not told this inode any more: the next object of its number gets another node
+    /// id.
     fn is_later_no_more(&mut self, inode: &Inode<O>) {
         if self.later.get(&inode.shown) == Some(&inode.number) {
             self.later.remove(&inode.shown);
@@ -444,7 +445,7 @@ impl<O: Origin> Shard<O> {
     }
 }
 
-/// An inode that the kernel knows no more.
+/// An inode that the kernel does not know any more.
 pub(crate) struct Leaves<O: Origin> {
     pub(crate) inode: Option<Arc<Inode<O>>>,
     /// Its shard was compacted, which happens each time three quarters of it have become empty.

@@ -41,15 +41,15 @@ impl Backing {
         Self(number)
     }
 
-    /// Registers a regular file, whatever it was opened for.
+    /// Registers a regular file, however it was opened.
     ///
-    /// The kernel writes to it in the name of the thread that calls this. That has none of the
-    /// right to keep set-id bits meanwhile, so that the file's own file system drops them at a
-    /// write, as it does for anybody who is not root.
+    /// The kernel writes to it with the rights of the thread that calls this. That thread gives up
+    /// the right to keep set-id bits meanwhile. So the file's own file system drops them at a
+    /// write, as for any user but root.
     ///
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN` over the machine, `ELOOP` if the file's file system stands
-    /// on too many others, `ENOTTY` or `EINVAL` if the kernel does not know of this.
+    /// on too many others, `ENOTTY` or `EINVAL` if the kernel lacks this.
     pub(super) fn open(device: &OwnedFd, file: BorrowedFd<'_>) -> Result<Self, Errno> {
         let _without = WithoutSetId::new()?;
         // SAFETY: the operation reads a `struct fuse_backing_map`, which `Map` is and which lives
@@ -104,7 +104,7 @@ impl WithoutSetId {
 impl Drop for WithoutSetId {
     fn drop(&mut self) {
         if let Err(errno) = set_capabilities(None, self.0) {
-            // What is permitted may be taken up again at any time, so this does not happen.
+            // A permitted capability can always be taken up again, so this does not happen.
             log::error!("a thread has lost a capability: {errno}");
         }
     }

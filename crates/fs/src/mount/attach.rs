@@ -40,9 +40,9 @@ struct Way {
 }
 
 impl Unmounter {
-    /// Unmounts. If programs still use the file system it disappears from sight at once and goes
-    /// when the last of them lets go. Programs that wait for a source that does not answer are let
-    /// go with an error, after a moment in which it may: the connection is ended.
+    /// Unmounts. If programs still use the file system, it disappears from sight at once and goes
+    /// when the last of them closes it. Programs that wait for a source that does not answer get an
+    /// error, after a moment in which it may: the connection is ended.
     ///
     /// # Errors
     /// What the system says; that it is not mounted any more is no error.
@@ -65,14 +65,14 @@ impl Unmounter {
                     other => other.map_err(io::Error::from),
                 }
             }
-            // Somebody else was quicker.
+            // Another process was quicker.
             Err(Errno::INVAL | Errno::NOENT) => Ok(()),
             other => other.map_err(io::Error::from),
         }
     }
 }
 
-/// Whether the source leaves somebody who asks it without an answer; waits until that is known.
+/// Whether the source leaves a question without an answer; waits until that is known.
 fn hangs(in_flight: &InFlight) -> bool {
     let waits_for =
         |time| Instant::now().checked_sub(time).is_some_and(|before| in_flight.waits_since(before));
@@ -150,7 +150,7 @@ fn mount(
     rustix::mount::mount(name, path, "fuse.ogive", flags, data.as_c_str()).map_err(fail)
 }
 
-/// The device number of what is mounted there, which is not asked for anything.
+/// The device number of the file system mounted there, without a request to it.
 pub(super) fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let statx = rustix::fs::statx(CWD, mount_point, flags, StatxFlags::TYPE).ok()?;

@@ -51,8 +51,8 @@ pub(super) fn mount(
     receive(&ours)
 }
 
-/// The argument of `-o`. Device nodes, set-user-id programs and what is not in here are root's: the
-/// program would refuse them.
+/// The argument of `-o`. Other options, device nodes and set-user-id programs are for root alone:
+/// the program would refuse them.
 fn argument((options, permissions): (&MountOptions, Permissions), name: &OsStr) -> OsString {
     let mut argument = OsString::from("subtype=ogive");
     let words = [
@@ -84,7 +84,7 @@ fn escaped(name: &OsStr) -> OsString {
     OsString::from_vec(escaped)
 }
 
-/// Unmounts; what is in use goes when the last program lets go.
+/// Unmounts; a file system in use goes when the last program closes it.
 ///
 /// # Errors
 /// What the program says; that it is not mounted any more is no error.
@@ -98,7 +98,7 @@ pub(super) fn unmount(path: &Path) -> io::Result<()> {
     Err(said(&output, path))
 }
 
-/// What the program said, without the path, whose name could be any of its words.
+/// The program's message without the path, whose name could contain any words.
 fn words_of(output: &Output, path: &Path) -> String {
     String::from_utf8_lossy(&output.stderr).replace(&*path.to_string_lossy(), "")
 }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_what_was_asked_is_said_whatever_the_source_is_called() {
+    fn a_source_name_cannot_add_mount_options() {
         let names = [
             &b"/srv/plain"[..],
             b"/srv/a,b",
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_path_are_not_what_the_program_says() {
+    fn words_of_a_path_are_not_taken_for_a_message() {
         let output = |text: &str| Output {
             status: std::process::ExitStatus::default(),
             stdout: Vec::new(),

@@ -81,17 +81,17 @@ pub struct MountOptions {
     pub racy_window: Option<Duration>,
     /// Whether to believe in the times of the source's file system.
     pub trust_times: TrustTimes,
-    /// Nobody changes the source but through this mount.
+    /// Only this mount changes the source.
     pub sole_writer: bool,
-    /// Nobody changes the source as long as it is mounted, not even this mount: everything that is
+    /// Nothing changes the source as long as it is mounted, not even this mount: everything that is
     /// known of it is believed until it is unmounted. Implies `read_only` and `sole_writer`; times
-    /// of belief are without meaning.
+    /// of belief have no meaning then.
     pub immutable: bool,
     /// Threads that receive requests; 0: by the number of processors.
     pub threads: usize,
     /// How requests come from the kernel.
     pub transport: Transport,
-    /// After how long a program that waits for the source is told `EIO`; never if `None`.
+    /// After how long a program that waits for the source gets `EIO`; never if `None`.
     pub origin_timeout: Option<Duration>,
     /// Threads that wait for the origin, at most; 0: 32.
     pub origin_threads: usize,
@@ -115,10 +115,10 @@ pub struct MountOptions {
     pub one_file_system: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
     pub name: Option<OsString>,
-    /// A second level on SSDs, if there is to be one.
+    /// A second level on SSDs, if there is one.
     pub second_level: Option<SecondLevelOptions>,
-    /// Gives memory that the process has freed back to the system: the allocator's business, so
-    /// whoever chose the allocator says how.
+    /// Gives memory that the process has freed back to the system. That is the allocator's
+    /// business, so the program that chose the allocator passes this.
     pub release_memory: fn(),
 }
 
@@ -204,7 +204,7 @@ impl MountOptions {
         }
         if let Some(name) = &self.name {
             let bytes = name.as_encoded_bytes();
-            // Whoever reads the table of mounts takes an empty one for the mount point.
+            // A reader of the table of mounts would take an empty one for the mount point.
             if bytes.is_empty() || bytes.contains(&0) || bytes.len() > NAME_BYTES_MAX {
                 let reason = format!(
                     "of {} bytes: give one of 1 to {NAME_BYTES_MAX} without NUL, or leave it out",

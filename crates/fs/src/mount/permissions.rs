@@ -12,8 +12,8 @@ use super::{MountError, MountOptions};
 use crate::view::Permissions;
 use ogive_origin::DirectoryOrigin;
 
-/// Makes the source decide what users may do, if it does so by itself, and says by whose word
-/// they may.
+/// Makes the source decide what users may do, if it has rules of its own, and logs which side
+/// decides.
 ///
 /// # Errors
 /// [`MountError::Option`] for options under which users would get what is not theirs.

@@ -26,7 +26,8 @@ impl WithoutReserve {
 impl Drop for WithoutReserve {
     fn drop(&mut self) {
         if let Some(before) = self.0 {
-            // What is permitted can be taken up again; without it only pressure events may lack.
+            // A permitted capability can be taken up again; without it only pressure events may be
+            // missing.
             if let Err(errno) = set_capabilities(None, before) {
                 log::warn!("cannot take up a capability again: {errno}");
             }
@@ -43,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_serve_do_without_the_reserve_and_others_keep_it() {
+    fn serving_threads_give_up_the_reserve_and_others_keep_it() {
         let before = has_reserve();
         let without = WithoutReserve::begin();
         assert!(!has_reserve());

@@ -57,8 +57,8 @@ impl Summary {
 }
 
 impl Summary {
-    /// Where what was read came from. Records are brought whole and ahead of time, so more may have
-    /// been brought than was read; memory has the rest.
+    /// Where the bytes that were read came from. Records are loaded whole and ahead of time, so
+    /// more may have been loaded than was read; memory has the rest.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>, second_level_bytes: u64) -> fmt::Result {
         let brought = second_level_bytes.saturating_add(self.origin_bytes);
         let memory = self.read_bytes.saturating_sub(brought);

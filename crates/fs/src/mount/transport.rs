@@ -8,8 +8,8 @@ use ogive_origin::Origin;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Makes rings, if there are to be any and they can be made, for a session that is then going to
-/// accept the kernel's offer of them.
+/// Makes rings for a session, if they are wanted and can be made. The session then accepts the
+/// kernel's offer of them.
 ///
 /// # Errors
 /// If they were asked for by name and cannot be made.
@@ -57,7 +57,7 @@ pub(super) fn start<O: Origin>(
     let has_lists = session.view.origin.has_access_control_lists();
     let are_of_source = session.view.settings.permissions.are_of_source();
     let requested = RequestedFeatures {
-        // The kernel that is told of them takes all permissions to be its own to check.
+        // A kernel that agrees to them takes all checks of permissions to be its own.
         access_control_lists: has_lists && !are_of_source,
         // A directory may have a default list, which counts instead.
         umask_by_origin: has_lists || are_of_source,
@@ -79,9 +79,9 @@ pub(super) fn start<O: Origin>(
     Ok((threads.map_err(MountError::thread)?, rings))
 }
 
-/// On how many file systems, one upon the other, a mount stands whose files the kernel reads
-/// itself. It allows two (`FILESYSTEM_MAX_STACK_DEPTH`), and nothing that stacks can be put upon
-/// the second: so it is one, unless the source is upon another file system itself.
+/// How many file systems stand below a mount whose files the kernel reads itself. The kernel allows
+/// two (`FILESYSTEM_MAX_STACK_DEPTH`), and nothing can be stacked upon the second. So it is one,
+/// unless the source stands upon another file system itself.
 fn stacked_on(source: &std::path::Path) -> u32 {
     /// Magic numbers of overlayfs, eCryptfs and FUSE, which may be upon another.
     const MAY_BE_UPON: [u64; 3] = [0x794c_7630, 0xf15f, 0x6573_5546];

@@ -9,13 +9,13 @@ use ogive_kstat::reads::{Entry, HEADER_BYTES, Header};
 use std::collections::VecDeque;
 use std::time::{Instant, SystemTime};
 
-/// Reads that are kept at most: 1 MiB, what is sampled in two seconds.
+/// Most reads kept: 1 MiB, which is two seconds of sampling.
 pub(super) const ENTRIES_MAX: usize = 1 << 16;
 
 /// The last reads of a sampling.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// Tells it from those before and after it.
+    /// Tells it from logs before and after it.
     began_unix_ns: u64,
     until: Instant,
     /// Records that programs had asked for when it began.
@@ -38,7 +38,7 @@ impl Log {
         }
     }
 
-    /// Whether nobody has asked for as long as a lease.
+    /// Whether no program has asked for as long as a lease.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= self.until
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_sees_the_same_and_what_is_new_behind_it() {
+    fn every_reader_sees_the_same_log_with_new_reads_at_its_end() {
         let now = Instant::now();
         let mut log = Log::new(now, 100);
         log.note(7, 4096, 0);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_reads_are_kept_and_the_others_are_seen_to_have_gone() {
+    fn the_last_reads_are_kept_and_dropped_ones_leave_a_gap_in_the_numbers() {
         let now = Instant::now();
         let mut log = Log::new(now, 0);
         let all = ENTRIES_MAX as u64 + 10;

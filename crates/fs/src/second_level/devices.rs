@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Longest request that can be written: a path and what is around it.
+/// Longest request that can be written: a path and the words around it.
 pub(crate) const REQUEST_MAX_BYTES: usize = 4096 + 64;
 
 /// What the devices of a mount are opened with, and which they are.
@@ -38,11 +38,11 @@ pub(super) struct Devices {
 struct State {
     /// Paths, with the names of the devices.
     paths: Vec<(PathBuf, [u8; 16])>,
-    /// The last request, and what was wrong with it.
+    /// The last request, and its error.
     last: Option<(String, Option<String>)>,
 }
 
-/// What is asked for.
+/// A request.
 #[derive(Debug, PartialEq, Eq)]
 enum Request<'a> {
     Add { path: &'a Path, size_bytes: Option<u64> },
@@ -81,12 +81,12 @@ impl Devices {
 }
 
 impl SecondLevel {
-    /// Carries out a request to add or remove a device. What was wrong is told by
-    /// [`SecondLevel::status`], and in the log.
+    /// Carries out a request to add or remove a device. [`SecondLevel::status`] and the log have
+    /// its error.
     ///
     /// # Errors
-    /// `EBUSY` while another is carried out; `EINVAL` for what is none, or cannot be; what the
-    /// system says.
+    /// `EBUSY` while another is carried out; `EINVAL` for a malformed or impossible request; what
+    /// the system says.
     pub(crate) fn change(&self, request: &[u8]) -> Result<(), Errno> {
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
@@ -157,7 +157,7 @@ impl SecondLevel {
         devices.iter().filter_map(|device| self.devices.path_of(&device.device)).collect()
     }
 
-    /// What the file `l2` tells (JSON).
+    /// The contents of the file `l2` (JSON).
     pub(crate) fn status(&self) -> String {
         let devices = self.tier.devices();
         let devices = devices.iter().map(|device| {

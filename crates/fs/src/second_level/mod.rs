@@ -51,7 +51,7 @@ pub(crate) struct SecondLevel {
     devices: Devices,
 }
 
-/// A record that the engine has let go of, as bytes.
+/// A record that the engine has evicted, as bytes.
 struct Evicted(Arc<Entry>);
 
 impl AsRef<[u8]> for Evicted {
@@ -61,7 +61,7 @@ impl AsRef<[u8]> for Evicted {
 }
 
 impl SecondLevel {
-    /// Opens the devices, if there are to be any. What they hold is found in the background.
+    /// Opens the devices, if there are any. Their records are found in the background.
     ///
     /// # Errors
     /// See [`SecondLevelError`]; nothing is in use then.
@@ -91,8 +91,8 @@ impl SecondLevel {
         Ok(Some(Self { tier, record_size_bytes, devices }))
     }
 
-    /// What the versions of this mount are made unforeseeable with: the devices' secret, so that
-    /// what is on them is found again, or one of this mount alone.
+    /// The secret that makes versions unforeseeable: that of the devices, so that their records are
+    /// found again, or one of this mount alone.
     ///
     /// # Errors
     /// If there is no second level and the system has no random bytes.
@@ -135,7 +135,7 @@ impl SecondLevel {
         self.read_by(may_be_asked, || self.tier.read(&self.name(version, index)))
     }
 
-    /// The same on a thread whose work this is ([`Tier::read_here`]).
+    /// The same on a thread that exists for this ([`Tier::read_here`]).
     pub(crate) fn read_here(
         &self,
         version: Version,
@@ -162,7 +162,7 @@ impl SecondLevel {
         self.tier.note_miss();
     }
 
-    /// What a record at `start` of a file is worth whose bytes are its version's.
+    /// The worth of a record at `start` of a file whose bytes are its version's.
     pub(crate) fn worth(&self, start: u64, sequential: bool) -> Worth {
         if sequential && start >= SEQUENTIAL_CUTOFF_BYTES { Worth::Passing } else { Worth::Lasting }
     }
@@ -177,7 +177,7 @@ impl SecondLevel {
         self.tier.note_refused_path();
     }
 
-    /// The engine has evicted an entry: offers it to the tier, if it is a record that may be kept.
+    /// Takes an evicted entry and offers it to the tier, if it is a record that may be kept.
     pub(crate) fn on_evict(&self, eviction: Eviction<Key, Entry>) {
         let worth = match &*eviction.value {
             Entry::Record(_, worth) => *worth,
@@ -196,7 +196,7 @@ impl SecondLevel {
         self.tier.offer(&name, Arc::new(Evicted(eviction.value)), offered);
     }
 
-    /// Seals what is open and ends the threads.
+    /// Seals the open segment and ends the threads.
     pub(crate) fn close(&self) {
         self.tier.close();
     }

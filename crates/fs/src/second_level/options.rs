@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct SecondLevelOptions {
     /// Files or block devices to keep records on; they share them by size.
     pub devices: Vec<PathBuf>,
-    /// Size of each in bytes; `None`: what it has.
+    /// Size of each in bytes; with `None` all that it has.
     pub size_bytes: Option<u64>,
     /// How records are sealed; `None`: sealed as the devices are, or with AES-256-GCM on new ones.
     pub cipher: Option<Cipher>,
@@ -60,7 +60,7 @@ pub enum SecondLevelError {
         /// Its path.
         path: PathBuf,
     },
-    /// It would lie in what it is to be a cache for.
+    /// It would lie in the source that it caches.
     #[error("cannot use {} as a second level: it lies inside the mount itself; keep it elsewhere, \
         best on a faster disk", path.display())]
     InMount {
@@ -89,7 +89,7 @@ pub enum SecondLevelError {
     /// There is no secret to make versions with.
     #[error("cannot keep versions of files unforeseeable: {0}")]
     Random(SecretError),
-    /// It would lie in what it is to be a cache of.
+    /// It would lie in the source that it caches.
     #[error("cannot use {} as a second level: it lies inside the source {}; keep it elsewhere, \
         best on a faster disk", path.display(), source_directory.display())]
     InSource {
@@ -100,10 +100,10 @@ pub enum SecondLevelError {
     },
 }
 
-/// A device, its path, and how it is to be taken into use.
+/// A device, its path, and how it is taken into use.
 type Opened = (Arc<dyn Device>, OpenOptions, PathBuf);
 
-/// Whether it is the hardware that fails, and not what was asked for.
+/// Whether the hardware fails, and not the request.
 fn does_not_answer(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);
@@ -112,7 +112,7 @@ fn does_not_answer(error: &std::io::Error) -> bool {
     errno.is_some_and(|errno| GONE.contains(&errno))
 }
 
-/// Whether a path leads to something below a directory, as far as that can be told.
+/// Whether a path leads to something below a directory, as far as that can be known.
 pub(super) fn lies_below(path: &Path, directory: &Path) -> bool {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let place = path.canonicalize().or_else(|_| parent.unwrap_or(Path::new(".")).canonicalize());
@@ -124,8 +124,8 @@ fn warn(path: &Path, error: &std::io::Error) {
 }
 
 impl SecondLevelOptions {
-    /// Takes the devices into use. What is wrong with what was asked for is an error; a device that
-    /// does not answer is left out with a warning, for a mount is worth more than its cache.
+    /// Takes the devices into use. A wrong option is an error. A device that does not answer is
+    /// left out with a warning, because a mount is worth more than its cache.
     pub(super) fn open(
         &self,
         source: &Path,
@@ -154,7 +154,7 @@ impl SecondLevelOptions {
         }
     }
 
-    /// Opens a path, and says how it is to be taken into use.
+    /// Opens a path, and says how it is taken into use.
     pub(super) fn open_device(
         &self,
         path: &Path,
@@ -190,7 +190,7 @@ impl SecondLevelOptions {
         self.devices.iter().filter_map(|path| open(path).transpose()).collect()
     }
 
-    /// For the control directory; nothing secret. `devices` and `ciphers` are what is in use.
+    /// For the control directory; nothing secret. `devices` and `ciphers` are those in use.
     pub(super) fn describe(&self, devices: &[PathBuf], ciphers: &str) -> serde_json::Value {
         serde_json::json!({
             "devices": devices.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ pub struct PathRules {
     exclude: Option<GlobSet>,
 }
 
-/// Why a pattern is none.
+/// Why a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathRuleError {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_excluded_is_not_included() {
+    fn an_excluded_path_is_not_included() {
         let rules = rules(&["*.sst", "logs/"], &["tmp/"]);
         for (path, expected) in [
             ("a.sst", true),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_name_nothing_are_refused() {
+    fn patterns_that_can_match_nothing_are_refused() {
         for wrong in ["", "/", "a//b", "!a", "[", "a/[b"] {
             let refused = PathRules::new(&[], &[wrong.to_owned()]).unwrap_err().to_string();
             assert!(refused.contains("names no file"), "{wrong}: {refused}");

@@ -53,7 +53,7 @@ impl SecondLevel {
         self.tier.counts().l2_refused_budget
     }
 
-    /// Tells what `arcstats` has no row for, and much that it has: the caller leaves that out.
+    /// Shows what `arcstats` has no row for, and much that it has: the caller leaves that out.
     pub(crate) fn own(&self, push: &mut impl FnMut(&str, u64)) {
         let usage = self.tier.usage();
         for (name, value) in self.tier.counts().fields() {

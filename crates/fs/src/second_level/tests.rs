@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const RECORD: u64 = 4096;
 
-/// What is waited for that has to come, and whose coming late proves nothing.
+/// A wait for something that has to come; its coming late proves nothing.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Fixture {
@@ -65,7 +65,7 @@ fn view_with(
         key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
         ..OpenOptions::default()
     };
-    // None of it is about slow devices: the clock by which they are judged stands still.
+    // None of these tests is about slow devices: the clock that judges them stands still.
     let mut options = TierOptions { read_patience: LONG, ..TierOptions::default() };
     options.store.admission = Admission::All;
     options.store.close_patience = LONG;
@@ -133,7 +133,7 @@ impl Fixture {
         answer(&self.view, &read)
     }
 
-    /// Memory lets go of everything, and the second level has written what it took.
+    /// Evicts everything, and waits until the second level has written it.
     fn forget(&self) {
         self.view.cache.reclaim(u64::MAX);
         assert!(self.tier().settle());
@@ -152,7 +152,7 @@ fn contents(seed: u8) -> Vec<u8> {
     (0..RECORD * 3 + 100).map(|n| (n / 7) as u8 ^ seed).collect()
 }
 
-/// Changes a file of the origin, whose clock has to tick for anybody to notice.
+/// Changes a file of the origin, whose clock has to tick for the change to be noticed.
 fn change_behind(path: &Path, contents: &[u8]) {
     let changed = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
     let (before, deadline) = (changed(), Instant::now() + LONG);
@@ -163,7 +163,7 @@ fn change_behind(path: &Path, contents: &[u8]) {
 }
 
 #[test]
-fn what_memory_lets_go_of_comes_back_without_the_origin() {
+fn evicted_records_come_back_without_the_origin() {
     let fixture = fixture();
     fs::write(fixture.directory.path().join("a"), contents(1)).unwrap();
     let handle = fixture.open("a");
@@ -185,7 +185,7 @@ fn what_memory_lets_go_of_comes_back_without_the_origin() {
 }
 
 #[test]
-fn what_comes_back_is_counted_as_missed_and_not_as_asked_for_twice() {
+fn an_evicted_record_that_comes_back_counts_as_one_miss() {
     let fixture = fixture();
     fs::write(fixture.directory.path().join("a"), b"one record").unwrap();
     let handle = fixture.open("a");
@@ -243,7 +243,7 @@ fn a_change_behind_the_mount_is_seen_at_the_next_open() {
 }
 
 #[test]
-fn bytes_that_nothing_vouches_for_are_not_kept() {
+fn bytes_that_the_origin_does_not_vouch_for_are_not_kept() {
     let fixture = fixture();
     let path = fixture.directory.path().join("a");
     fs::write(&path, contents(1)).unwrap();
@@ -274,7 +274,7 @@ fn the_index_is_memory_that_the_engine_may_ask_for() {
 }
 
 #[test]
-fn what_is_wrong_with_a_second_level_is_said_and_several_are_one() {
+fn errors_of_a_second_level_are_named_and_several_devices_are_one_level() {
     let directory = tempfile::tempdir().unwrap();
     let options = |path: &std::path::Path| SecondLevelOptions {
         devices: vec![directory.path().join("good"), path.into()],
@@ -312,7 +312,7 @@ fn change(fixture: &Fixture, word: &str, path: &Path) -> Result<(), ogive_origin
 }
 
 #[test]
-fn devices_come_and_go_while_it_is_mounted_and_every_byte_stays_right() {
+fn devices_are_added_and_removed_while_mounted_and_every_byte_stays_right() {
     let fixture = fixture();
     let elsewhere = tempfile::tempdir().unwrap();
     let added = elsewhere.path().join("added");
@@ -356,7 +356,7 @@ fn devices_come_and_go_while_it_is_mounted_and_every_byte_stays_right() {
 }
 
 #[test]
-fn what_cannot_be_a_device_is_refused_in_words() {
+fn an_impossible_device_is_refused_in_words() {
     use ogive_origin::Errno;
     let fixture = fixture();
     let level = fixture.view.second_level.as_ref().unwrap();
@@ -389,7 +389,7 @@ fn what_cannot_be_a_device_is_refused_in_words() {
 }
 
 #[test]
-fn what_a_path_excludes_is_read_and_never_kept() {
+fn an_excluded_path_is_read_and_never_kept() {
     let directory = tempfile::tempdir().unwrap();
     let device = Arc::new(MemoryDevice::new(8 << 20));
     let rules = PathRules::new(&[], &["*.key".to_owned(), "private/".to_owned()]).unwrap();
@@ -419,11 +419,11 @@ fn what_a_path_excludes_is_read_and_never_kept() {
     read("a.key", 2);
     read("private/file", 3);
     assert_eq!((records(), fixture.tier().counts().l2_refused_path), (4, 8));
-    // By another name it is another matter: the name by which it is opened decides.
+    // Under another name it is another matter: the name of the open decides.
     fs::rename(root.join("a.key"), root.join("renamed")).unwrap();
     read("renamed", 2);
     assert_eq!(records(), 8);
-    // And a link to what is there already leads to what is there.
+    // A link to an existing file leads to the same file.
     fs::hard_link(root.join("renamed"), root.join("b.key")).unwrap();
     let before = fixture.tier().counts().l2_refused_path;
     read("b.key", 2);

@@ -152,7 +152,7 @@ impl Arguments<'_> {
         Operation::SetXattr { size_bytes: self.u32(0), flags, kills_set_group_id }
     }
 
-    /// The kernel asks for flags of its own accord, after it has looked who may set which
+    /// The kernel asks for flags itself, after it has checked that the user may set them
     /// (`fuse_fileattr_get` and `fuse_fileattr_set` of `fs/fuse/ioctl.c`).
     fn control(self) -> Operation {
         let (plain, extended) = (FlagsForm::Plain, FlagsForm::Extended);

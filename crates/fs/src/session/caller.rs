@@ -47,8 +47,8 @@ const MAY_KEEP_PRIVILEGES: u64 = 1 << 4;
 /// `CAP_FOWNER` in it.
 const OWNS_ALL: u64 = 1 << 3;
 
-/// The credentials of a thread that waits for its request; of one that cannot be seen, what its
-/// user and group tell.
+/// The credentials of a thread that waits for its request. If the thread cannot be seen, they
+/// follow from its user and group.
 pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
     let seen = status.ok().filter(|_| thread != 0).and_then(|status| {
@@ -67,13 +67,13 @@ pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
     })
 }
 
-/// Whoever a request is carried out for.
+/// The program that a request is carried out for.
 pub(super) fn requester(request: &Request) -> Requester {
     let Request { user, group, thread, .. } = *request;
     Requester { user, group, thread, groups }
 }
 
-/// The supplementary groups of whoever waits; of a thread that cannot be seen none.
+/// The supplementary groups of the waiting thread; none if it cannot be seen.
 fn groups(requester: &Requester) -> Vec<u32> {
     let Requester { user, group, thread, .. } = *requester;
     let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
@@ -81,8 +81,8 @@ fn groups(requester: &Requester) -> Vec<u32> {
     status.and_then(|status| groups_in(&status, user, group)).unwrap_or_default()
 }
 
-/// The groups in the text of `/proc/N/status`, if that is of a thread whose file-system user and
-/// group are these: it may be another's, by the same number in another process name space.
+/// The groups in the text of `/proc/N/status`, if its file-system user and group are these.
+/// Otherwise it is of another thread with the same number in another process name space.
 fn groups_in(status: &str, user: u32, group: u32) -> Option<Vec<u32>> {
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -101,7 +101,8 @@ const HASTY_LOOKS: usize = 50;
 const LOOKS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Whether the write that a thread waits for is to append by itself; not if that cannot be seen.
+/// Whether the write that a thread waits for appends although its file does not; false if the call
+/// cannot be seen.
 pub(super) fn one_appends(thread: u32) -> bool {
     if thread == 0 {
         return false;
@@ -120,7 +121,7 @@ pub(super) fn one_appends(thread: u32) -> bool {
     false
 }
 
-/// What the text of `/proc/N/syscall` tells: the number of the call, and its six arguments in
+/// Reads the text of `/proc/N/syscall`: the number of the call, and its six arguments in
 /// hexadecimal.
 fn appends_by_itself(text: &str) -> Option<bool> {
     let mut words = text.split_whitespace();
@@ -129,7 +130,7 @@ fn appends_by_itself(text: &str) -> Option<bool> {
     Some(number == libc::SYS_pwritev2 && flags & APPEND != 0)
 }
 
-/// What becomes of a thread, by its number; 0 is nobody's.
+/// Whether a thread lives or is dying, by its number; 0 is no thread.
 pub(super) fn fate(thread: u32) -> Fate {
     if thread == 0 {
         return Fate::Unknown;
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_killed_thread_is_told_from_one_with_another_signal() {
+    fn a_killed_thread_is_distinguished_from_one_with_another_signal() {
         let status = |own, shared| format!("Name:\tx\nSigPnd:\t{own}\nShdPnd:\t{shared}\n");
         let none = "0000000000000000";
         assert_eq!(is_killed(&status(none, none)), Some(false));
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_appends_by_itself_is_told_from_the_others() {
+    fn a_write_with_rwf_append_is_distinguished_from_the_others() {
         let call = |number: i64, flags: &str| {
             let rest = format!("0x3 0x7ffc 0x1 0x0 0x0 {flags} 0x7ffd 0x7f00");
             appends_by_itself(&format!("{number} {rest}\n"))
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_thread_that_cannot_be_seen_its_user_tells() {
+    fn the_rights_of_an_unseen_thread_follow_from_its_user() {
         let unseen = |user| credentials(0, user, 9);
         assert_eq!(
             unseen(0),

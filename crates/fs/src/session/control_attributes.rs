@@ -26,9 +26,9 @@ impl<O: Origin> Session<O> {
         None
     }
 
-    /// Makes sure that whoever has made a request may come to the control directory, where the
-    /// kernel does not: by the mode of the root as it was seen last. A source that does not answer
-    /// is not asked, since what has happened to it is told in there.
+    /// Checks that the sender of a request may enter the control directory, where the kernel does
+    /// not check: by the mode of the root as it was last seen. A source that does not answer is not
+    /// asked, because the directory says what has happened to it.
     pub(super) fn may_come_to_control(&self, request: &Request) -> Result<()> {
         if request.node != ROOT || request.user == 0 || !self.view.settings.asks_for_each() {
             return Ok(());
@@ -38,8 +38,8 @@ impl<O: Origin> Session<O> {
         if root.permissions & searching == 0 { Err(Errno::ACCESS) } else { Ok(()) }
     }
 
-    /// Makes sure that whoever has made a request may do that in the control directory, by the
-    /// modes there: where the source decides on what is its own, the kernel checks nothing.
+    /// Checks that the sender of a request may do it in the control directory, by the modes there:
+    /// where the source decides about rights, the kernel checks nothing.
     pub(super) fn check_control(&self, request: &Request) -> Result<()> {
         let wanted = match request.operation {
             Operation::Open { flags } => match flags & OFlags::ACCMODE {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_may_do_in_the_control_directory_what_its_modes_say() {
+    fn modes_decide_what_users_may_do_in_the_control_directory() {
         let (read, write) = (Access::READ_OK, Access::WRITE_OK);
         for user in [0, 5] {
             assert!(may(user, 5, 0o644, read | write), "root and the owner");

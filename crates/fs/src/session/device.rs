@@ -86,7 +86,7 @@ impl Threads {
     /// lasts; returns how many of them still wait for the origin.
     ///
     /// # Errors
-    /// If a thread cannot read requests any more; nobody is served then.
+    /// If a thread cannot read requests any more; then no request is answered.
     pub(crate) fn join(self) -> io::Result<usize> {
         let mut result = self.ended.recv().unwrap_or(Ok(()));
         let left = self.alive.wait(PATIENCE);
@@ -285,7 +285,7 @@ impl Drop for Answer {
     }
 }
 
-/// The way back for an answer that does not come from the work.
+/// The return path of an answer that does not come from the work.
 struct Late(Arc<OwnedFd>);
 
 impl ReplyRoute for Late {
@@ -297,8 +297,8 @@ impl ReplyRoute for Late {
     }
 }
 
-/// Writes an answer; whether somebody got it. By the descriptor that the request was read from: the
-/// kernel keeps those that wait for their answer apart.
+/// Writes an answer; returns whether it was taken. It goes by the descriptor that the request was
+/// read from: the kernel keeps waiting requests by descriptor.
 fn send(device: &OwnedFd, unique: u64, result: Result<&[&[u8]]>) -> bool {
     let length = |pieces: &[&[u8]]| pieces.iter().map(|bytes| bytes.len() as u32).sum();
     let header = answer_header(unique, result.map(length).map_err(error_number));
@@ -309,11 +309,11 @@ fn send(device: &OwnedFd, unique: u64, result: Result<&[&[u8]]>) -> bool {
     is_taken(rustix::io::writev(device, &parts))
 }
 
-/// Whether somebody got the answer that was written.
+/// Whether the written answer was taken.
 fn is_taken(written: rustix::io::Result<usize>) -> bool {
     match written {
         Ok(_) => true,
-        // Whoever asked was interrupted, or the connection has ended.
+        // The waiting thread was interrupted, or the connection has ended.
         Err(Errno::NOENT | Errno::NODEV) => false,
         Err(errno) => {
             log::error!("cannot answer a request: {errno}");

@@ -12,11 +12,11 @@ use crate::view::Result;
 use ogive_origin::{Errno, Origin};
 
 impl<O: Origin> Session<O> {
-    /// Carries out a request, the payload of which stands at the beginning of `buffer`, and puts
-    /// the answer there; returns its length.
+    /// Carries out a request. Its payload stands at the beginning of `buffer`, and the answer is
+    /// put there; returns the answer's length.
     ///
     /// # Errors
-    /// What the operation fails with; there is no answer then.
+    /// That of the operation; there is no answer then.
     pub(super) fn perform(&self, request: &Request, buffer: &mut [u8]) -> Result<usize> {
         if self.owner.is_some_and(|owner| !request.may_be_sent_by(request.user, owner)) {
             return Err(Errno::ACCESS);
@@ -85,7 +85,7 @@ impl<O: Origin> Session<O> {
             Operation::Destroy | Operation::Wakeup => Ok(0),
             Operation::Flags { form } => self.flags(node, form, buffer),
             Operation::SetFlags { form } => self.set_flags(request, form, buffer),
-            // There is none that a file here has. Programs ask whether it is a terminal.
+            // No file here has an ioctl. Programs ask whether it is a terminal.
             Operation::Control => Err(Errno::NOTTY),
             Operation::ForgetMany { count } => self.forget_many(request, count, buffer).map(done),
             Operation::Allocate { handle, allocation } => {

@@ -20,41 +20,43 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A request in its buffers, and the way back. One that is dropped unanswered is answered `EIO`.
+/// A request in its buffers, with the return path of its answer. If it is dropped unanswered, it is
+/// answered `EIO`.
 pub(super) trait Exchange: Send + 'static {
     /// The payload of the request; the answer is put there. It has room for `answer_max_bytes` if
     /// the buffer can have it.
     fn buffer(&mut self, answer_max_bytes: usize) -> &mut [u8];
 
-    /// The request is about to wait: from here on somebody else may answer it.
+    /// The request is about to wait: from here on another thread may answer it.
     fn wait(&mut self, pending: Pending);
 
     /// Whether it is still to be answered by this. If not, this gives up.
     fn claim(&mut self) -> bool;
 
-    /// Answers with so many bytes of the buffer, or with an error; whether anybody gets it.
+    /// Answers with so many bytes of the buffer, or with an error; returns whether the answer was
+    /// taken.
     fn finish(&mut self, result: Result<usize>) -> bool;
 
     /// Answers with bytes that stand elsewhere, in pieces.
     fn finish_with(&mut self, pieces: &[&[u8]]) -> bool;
 
-    /// Somebody else has answered.
+    /// Another thread has answered.
     fn give_up(&mut self);
 
-    /// Lets whoever must know that it is answered.
+    /// Reports the answer to the thread that has to commit it, if there is one.
     fn send(self);
 }
 
-/// What is left to be done of a request that cannot be answered where it arrived.
+/// The rest of a request that cannot be answered where it arrived.
 pub(super) enum Work<O: Origin> {
-    /// A read of which records are missing.
+    /// A read with missing records.
     Read(Read<O>),
-    /// A request of which nothing has been done.
+    /// A request that is not begun.
     Request,
 }
 
 impl<O: Origin> Session<O> {
-    /// Answers a request if that takes no waiting; returns what is left to be done otherwise.
+    /// Answers a request if that takes no waiting; returns the rest of the work otherwise.
     pub(super) fn at_once(
         &self,
         request: &Request,
@@ -130,8 +132,8 @@ impl<O: Origin> Session<O> {
         None
     }
 
-    /// Does what is left of a request that is in flight, on a thread that may wait, and answers it
-    /// unless somebody else has.
+    /// Does the rest of a request that is in flight, on a thread that may wait, and answers it
+    /// unless another thread has.
     pub(super) fn carry_out(&self, request: &Request, work: Work<O>, exchange: &mut impl Exchange) {
         match work {
             Work::Read(read) => {
@@ -143,7 +145,7 @@ impl<O: Origin> Session<O> {
                 if !(exchange.claim() && exchange.finish(result))
                     && let Ok(length) = result
                 {
-                    // Nobody waits for this.
+                    // No thread waits for this.
                     let _ = self.guarded(|| {
                         self.take_back(request, &exchange.buffer(0)[..length]);
                         Ok(())
@@ -154,8 +156,8 @@ impl<O: Origin> Session<O> {
     }
 
     /// The same for a request that had to wait for a thread. If it was answered meanwhile, because
-    /// whoever asked has died or it took too long, nothing of it is begun any more: a change that
-    /// nobody waits for is not made long after.
+    /// its sender has died or it took too long, it is not begun any more: a change that no program
+    /// waits for is not made long after.
     pub(super) fn carry_out_late(
         &self,
         request: &Request,
@@ -170,7 +172,7 @@ impl<O: Origin> Session<O> {
         self.carry_out(request, work, exchange);
     }
 
-    /// Answers a read that has been completed, unless somebody else has.
+    /// Answers a completed read, unless another thread has.
     fn answer_read(&self, completed: Result<Read<O>>, exchange: &mut impl Exchange) {
         if !exchange.claim() {
             return;
@@ -185,8 +187,8 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// Has a read completed by whoever brings what is missing, if no thread need wait for that;
-    /// gives it back otherwise.
+    /// Has a read completed by the thread that brings its missing records, if no thread need wait
+    /// for them; gives it back otherwise.
     pub(super) fn complete_elsewhere<E: Exchange>(
         self: &Arc<Self>,
         read: Read<O>,
@@ -203,7 +205,7 @@ impl<O: Origin> Session<O> {
     fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
         let buffer = exchange.buffer(request.answer_max_bytes());
         let requester = caller::requester(request);
-        // Nothing else carries out a request, so nothing is asked of the source for nobody.
+        // No other function carries out a request, so every question to the source has a requester.
         let perform = || on_behalf_of(requester, || self.perform(request, buffer));
         let result = self.guarded(perform);
         if result == Err(Errno::STALE) {

@@ -34,7 +34,7 @@ const CHUNK_HEADER_BYTES: usize = 3;
 const BY_RING: u8 = 1;
 /// Its lengths are made to agree.
 const IS_WHOLE: u8 = 1 << 1;
-/// What was agreed on ([`Dialect`]).
+/// The agreed form of requests ([`Dialect`]).
 const LONG_SET_XATTR: u8 = 1 << 2;
 const CHECKED_FLAGS: u8 = 1 << 3;
 /// Payload buffer of a slot.
@@ -42,8 +42,8 @@ const SLOT_BYTES: usize = 8192;
 /// An answer and its header.
 const ANSWER_MAX_BYTES: usize = 2 << 20;
 
-/// Carries out requests that stand one after the other: each a byte of how it comes, two of its
-/// length, and so many bytes.
+/// Carries out requests that stand one after the other: one byte says how it comes, two give its
+/// length, and its bytes follow.
 ///
 /// # Panics
 /// If one is not answered as it should be.
@@ -102,7 +102,7 @@ pub(super) fn session_over<O: Origin>(
     })
 }
 
-/// Ends what is being read of the origin.
+/// Ends all reads of the origin.
 fn bring_all(session: &Session<FakeOrigin>) {
     loop {
         let runs = std::mem::take(&mut *session.view.origin.runs.lock());
@@ -113,7 +113,7 @@ fn bring_all(session: &Session<FakeOrigin>) {
     }
 }
 
-/// Whether somebody waits for an answer to it.
+/// Whether it has an answer.
 fn has_answer(request: &Request) -> bool {
     request.rules.wait != Wait::OneWay
 }
@@ -189,7 +189,7 @@ impl Exchange for Slot {
     fn send(self) {}
 }
 
-/// Nobody answers in the stead of the work.
+/// No other thread answers.
 struct Nobody;
 
 impl ReplyRoute for Nobody {
@@ -239,7 +239,7 @@ mod tests {
 
     /// What the fuzzer begins with, and the same with bytes changed.
     #[test]
-    fn seeds_and_what_becomes_of_them_are_answered_or_refused() {
+    fn seeds_and_their_mutations_are_answered_or_refused() {
         let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/requests");
         let mut paths: Vec<_> =
             std::fs::read_dir(seeds).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -67,7 +67,7 @@ impl<O: Origin> Session<O> {
             return Ok(reply.length());
         }
         if Numbers::is_control(request.node) {
-            // Exporters of metrics leave out what is not there, and give up at any other error.
+            // Exporters of metrics skip a missing file, and give up at any other error.
             return Err(Errno::NOENT);
         }
         let view = &self.view;
@@ -84,9 +84,9 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// How long the kernel may follow a name of the control directory. Its own name is kept: to ask
-    /// for it the kernel waits for whoever is making a name in the root, and that one may be waiting
-    /// for a source that does not answer.
+    /// How long the kernel may follow a name of the control directory. Its own name is kept. To
+    /// look it up again the kernel would wait for a thread that is making a name in the root, and
+    /// that one may be waiting for a source that does not answer.
     fn control_validity(&self, parent: u64) -> Validity {
         const FOR_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
         let is_kept = parent == ROOT && !self.view.settings.asks_for_each();
@@ -99,7 +99,7 @@ impl<O: Origin> Session<O> {
     }
 
     /// How long the kernel may follow a name without asking. Opening a file is checked
-    /// ([`View::open`]), but nobody is asked when a symbolic link is followed.
+    /// ([`View::open`]), but following a symbolic link is not.
     fn validity(&self, known: &NodeAttributes) -> Validity {
         let settings = &self.view.settings;
         let may_remember = self.view.may_remember_name(known);
@@ -139,7 +139,7 @@ impl<O: Origin> Session<O> {
     ) -> Result<usize> {
         // Nothing to be changed: that is how a change to the same owner and group arrives.
         let is_same_owner = *changes == Changes::default();
-        // The source does so itself where it sees who asks, and first whether they may.
+        // Where the source sees the requester, it does so itself, after it has checked the rights.
         let kills = kills_privileges && !self.view.settings.permissions.are_of_source();
         if (kills || is_same_owner) && !request.is_control() {
             let change = if is_same_owner {

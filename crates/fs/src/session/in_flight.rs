@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(500);
 const SHARDS: usize = 16;
 
-/// The way back for an answer that does not come from the work.
+/// The return path of an answer that does not come from the work.
 pub(super) trait ReplyRoute: Send + 'static {
     /// Answers a request of this number, with bytes or an error.
     fn answer(self: Box<Self>, unique: u64, result: Result<&[u8], Errno>);
@@ -69,7 +69,7 @@ pub(crate) struct InFlight {
     /// Something waits for longer than a moment.
     is_hanging: AtomicBool,
     timeout: Option<Duration>,
-    /// The root's attributes, as they were told last.
+    /// The root's attributes, as they were last told.
     root: Mutex<Option<NodeAttributes>>,
 }
 
@@ -80,15 +80,15 @@ struct Watch {
 
 struct Waiting {
     since: Instant,
-    /// Who waits.
+    /// The waiting thread.
     thread: u32,
     interrupted: bool,
     is_root_asked_for: bool,
-    /// `None` once the answer is claimed: the work goes on for nobody.
+    /// `None` once the answer is claimed. The work goes on, and its result is dropped.
     back: Option<Box<dyn ReplyRoute>>,
 }
 
-/// Why a request is answered by somebody else.
+/// Why a request is answered by another thread than its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerReason {
     Interrupted,
@@ -131,7 +131,7 @@ impl InFlight {
             let _watch = self.watch.lock();
             self.wake.notify_one();
         }
-        // Whoever is already dying is not made to wait for the next look.
+        // A thread that is dying already does not wait for the next look.
         if self.is_hanging.load(Ordering::Relaxed) && caller::fate(request.thread) == Fate::Dying {
             self.answer_instead(request.unique, AnswerReason::Interrupted);
         }
@@ -162,7 +162,7 @@ impl InFlight {
         }
     }
 
-    /// The root's attributes were told.
+    /// Notes the root's attributes that the kernel is told.
     pub(super) fn remember_root(&self, known: &NodeAttributes) {
         *self.root.lock() = Some(*known);
     }
@@ -191,10 +191,9 @@ impl InFlight {
         }
     }
 
-    /// Looks at what waits until [`InFlight::stop`], on a thread of its own. It also looks after
-    /// something else meanwhile, as often, as long as that returns that there is more to come:
-    /// what begins it must be a request that has been in flight. A panic of either is told to
-    /// `panicked`: who waits must be looked at all the same.
+    /// Looks at the waiting requests until [`InFlight::stop`], on a thread of its own. It also
+    /// calls `look_after`, as often, as long as that returns that there is more to do; a request in
+    /// flight must begin that. A panic of either is reported to `panicked`, and the watch goes on.
     pub(super) fn watch(&self, look_after: impl Fn() -> bool, panicked: impl Fn()) {
         let mut watch = self.watch.lock();
         while !watch.has_ended {
@@ -245,7 +244,7 @@ impl InFlight {
         self.is_hanging.store(is_hanging, Ordering::Relaxed);
         if is_empty {
             self.is_parked.store(true, Ordering::Release);
-            // What began just before that was not told.
+            // A request that began just before is not reported.
             if self.shards.iter().any(|shard| !shard.lock().is_empty()) {
                 self.is_parked.store(false, Ordering::Release);
             }

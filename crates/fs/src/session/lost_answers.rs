@@ -15,7 +15,7 @@ use crate::inode_number::Numbers;
 use ogive_origin::Origin;
 
 impl<O: Origin> Session<O> {
-    /// Takes back what this answer, which nobody got, would have given.
+    /// Takes back what this undelivered answer would have given.
     pub(super) fn take_back(&self, request: &Request, answer: &[u8]) {
         let inode = || u64_at(answer, 0);
         let handle = |at| u64_at(answer, at);

@@ -6,16 +6,16 @@ use ogive_origin::Errno;
 use rustix::fd::OwnedFd;
 use std::io::{self, IoSlice};
 
-/// Largest write, and largest read but for the kernel's own limit, in bytes.
+/// Largest write in bytes, and largest read within the kernel's own limit.
 pub(super) const REQUEST_MAX_BYTES: u32 = 1 << 20;
 /// Readahead and other asynchronous requests that the kernel may have under way.
 const BACKGROUND_MAX: u16 = 64;
-/// Above so many of them the kernel takes the mount for congested.
+/// With more of them the kernel takes the mount for congested.
 const CONGESTED_ABOVE: u16 = BACKGROUND_MAX / 4 * 3;
 /// The version of the protocol that is spoken here, and the oldest that will do: that of Linux 5.4.
 const VERSION: (u32, u32) = (7, 42);
 const MINOR_MIN: u32 = 31;
-/// From this one on the kernel looks who may set flags of files.
+/// From this version on the kernel checks which flags a user may set.
 const MINOR_CHECKS_FLAGS: u32 = 34;
 /// `sizeof(struct fuse_init_out)`.
 const ANSWER_BYTES: usize = 64;
@@ -47,16 +47,16 @@ mod flag {
 pub(crate) struct RequestedFeatures {
     /// The origin keeps access control lists.
     pub(crate) access_control_lists: bool,
-    /// The origin applies the umask of whoever makes something.
+    /// The origin applies the umask of the requester.
     pub(crate) umask_by_origin: bool,
-    /// Largest request through a ring in bytes, if there are to be rings.
+    /// Largest request through a ring in bytes, if there are rings.
     pub(crate) ring_payload_bytes: Option<u32>,
-    /// The kernel is to read and write files itself, whose file systems stand on fewer others than
-    /// so many.
+    /// The kernel may read and write files itself, if their file systems stand on fewer others than
+    /// this.
     pub(crate) passthrough_depth: Option<u32>,
 }
 
-/// What was agreed on.
+/// The agreed features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// Requests come through rings, as soon as those are there.
@@ -141,7 +141,7 @@ impl InitRequest {
         })
     }
 
-    /// Accepts what is offered and can be made use of; with the answer, `struct fuse_init_out`.
+    /// Accepts the offered features that can be used; with the answer, `struct fuse_init_out`.
     fn accept(&self, requested: RequestedFeatures) -> (Agreed, [u8; ANSWER_BYTES]) {
         let mut wanted = flag::ASYNC_READ
             | flag::BIG_WRITES
@@ -152,7 +152,7 @@ impl InitRequest {
             | flag::READDIRPLUS_AUTO
             | flag::CACHE_SYMLINKS
             | flag::DIRECT_IO_ALLOW_MMAP
-            // Who may leave a file privileged is told with each change (`privileges`).
+            // Each change says whether its program may leave a file privileged (`privileges`).
             | flag::HANDLE_KILLPRIV_V2
             | flag::SETXATTR_EXT
             | flag::INIT_EXT;

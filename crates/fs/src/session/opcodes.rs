@@ -25,15 +25,15 @@ pub(super) struct Rules {
     pub(super) control: ControlAnswer,
 }
 
-/// Who may send it, where the mount serves its owner alone.
+/// Which users may send it, where the mount serves its owner alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
     /// Its owner.
     Owner,
-    /// Anybody who was handed a descriptor, or the kernel for nobody. Before the kernel reads or
+    /// Any user who was handed a descriptor, or the kernel on its own. Before the kernel reads or
     /// finds the end of a file, it asks for attributes.
     Anybody,
-    /// Anybody, if it says by which open file; its owner otherwise.
+    /// Any user, if it names an open file; its owner otherwise.
     ByHandle,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Sender {
 pub(super) enum Wait {
     /// It is answered where it arrived.
     Never,
-    /// It is done where it arrived, and nobody waits for an answer.
+    /// It is done where it arrived, and has no answer.
     OneWay,
     /// It waits, unless it is about the control directory.
     Outside,
@@ -57,13 +57,13 @@ pub(super) enum Wait {
 pub(super) enum Effect {
     /// It makes, removes or moves a name.
     Names,
-    /// It ends something, so it is carried out even if nobody waits for it any more: what is open
-    /// would never be closed.
+    /// It ends something, so it is carried out even if its answer is not waited for any more:
+    /// otherwise an open file would never be closed.
     Ends,
     Other,
 }
 
-/// What its answer gives the kernel, which is taken back if nobody gets the answer.
+/// What its answer gives the kernel, which is taken back if the answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gift {
     Nothing,
@@ -96,7 +96,7 @@ use Sender::{Anybody, ByHandle, Owner};
 use Wait::{Always, Never, OneWay, Outside, Unknown};
 
 impl Rules {
-    /// Those of what is refused: an opcode without a row, arguments that are not its own.
+    /// The rules of a refused request: an opcode without a row, or arguments that are not its own.
     pub(super) const OF_REFUSED: Self = row(0, Owner, Never, Other, Nothing, Served).rules;
 }
 

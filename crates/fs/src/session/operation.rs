@@ -45,7 +45,7 @@ pub(super) enum Operation {
     Link {
         node: u64,
     },
-    /// Whether whoever asks may do this.
+    /// Whether the requester may do this.
     Access {
         wanted: Access,
     },
@@ -123,7 +123,7 @@ pub(super) enum Operation {
     ForgetMany {
         count: u32,
     },
-    /// Whoever waits for this request has got a signal; nothing is answered.
+    /// The thread that waits for this request has got a signal; there is no answer.
     Interrupt {
         unique: u64,
     },

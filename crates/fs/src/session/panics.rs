@@ -27,7 +27,7 @@ use std::time::Duration;
 struct Panicking {
     origin: DirectoryOrigin,
     is_on: AtomicBool,
-    /// Reads are said to come in the background, and are asked for by whoever answers requests.
+    /// The origin claims to read in the background, and reads on the threads that answer requests.
     in_background: bool,
 }
 
@@ -242,7 +242,7 @@ impl Fixture {
         ]
     }
 
-    /// What was asked for last has ended, and the session goes on.
+    /// The last request has ended, and the session goes on.
     fn is_well(&mut self) {
         self.panics(false);
         assert!(!self.session().in_flight.waits_since(std::time::Instant::now()));
@@ -264,7 +264,7 @@ fn a_request_of_the_device_that_panics_is_an_error_and_the_next_one_is_served() 
             assert!(fixture.counted() > counted, "operation {opcode} is not counted");
             fixture.is_well();
         }
-        // What was to be read ahead may panic only now, and whoever waits for it is told. Each of
+        // Reading ahead may panic only now, and a reader that waits for it gets the error. Each of
         // these few ends with that.
         let read = fixture.operations()[12].2.clone();
         let mut answers = (0..100).map(|_| fixture.ask(15, fixture.file, &read));
@@ -291,7 +291,7 @@ fn a_request_that_panics_on_a_thread_for_requests_is_an_error_too() {
     assert_eq!(fixture.session().view.workers.stop(BOUND), 0, "nothing hangs at the end");
 }
 
-/// Who would answer in the stead of a ring's thread.
+/// The other side that would answer in the stead of a ring's thread.
 struct Nobody;
 
 impl ReplyRoute for Nobody {

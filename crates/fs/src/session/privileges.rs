@@ -32,16 +32,16 @@ const SET_USER_ID: u16 = 0o4000;
 const SET_GROUP_ID: u16 = 0o2000;
 const GROUP_EXECUTES: u16 = 0o0010;
 
-/// What is about to be done to a file, as far as it matters here.
+/// The change to a file, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Its contents, by a program that may not leave it privileged.
     Contents,
-    /// Its contents, by a program of which that is not known.
+    /// Its contents, by a program whose rights are not known.
     ContentsByAnybody,
     /// Its owner or group.
     Owner,
-    /// Nothing, or its owner and group to what they are: the kernel sends the same for both, the
+    /// Nothing, or its owner and group to the present ones: the kernel sends the same for both, the
     /// first before a program copies to a file.
     SameOwner,
 }
@@ -74,7 +74,7 @@ impl<O: Origin> Session<O> {
         self.set(number, handle, &attributes, permissions)
     }
 
-    /// After an access control list was set by somebody outside the group.
+    /// After a user outside the group has set an access control list.
     pub(super) fn after_access_list(&self, number: u64) -> Result<()> {
         let attributes = self.view.attributes_to_change(number, None)?;
         self.set(number, None, &attributes, attributes.permissions & !SET_GROUP_ID)

@@ -64,7 +64,7 @@ pub(super) struct Header {
     pub(super) unique: u64,
     /// Number of the inode that the request is about.
     pub(super) node: u64,
-    /// Who asks; 0 if that is nobody in particular.
+    /// The requester; 0 if there is none in particular.
     pub(super) user: u32,
     pub(super) group: u32,
     pub(super) thread: u32,
@@ -86,7 +86,7 @@ impl Header {
     }
 }
 
-/// `struct fuse_out_header` of an answer with so many bytes after it, or a positive error number
+/// `struct fuse_out_header` of an answer with so many bytes after it, or of a positive error number
 /// and nothing.
 pub(super) fn answer_header(unique: u64, result: Result<u32, i32>) -> [u8; ANSWER_HEADER_BYTES] {
     let (error, payload_bytes) = match result {
@@ -101,8 +101,8 @@ pub(super) fn answer_header(unique: u64, result: Result<u32, i32>) -> [u8; ANSWE
     bytes
 }
 
-/// An error as the kernel is told it. What a dead network or FUSE file system says of itself would
-/// read as if this mount had died; to a program above it the origin is a device that fails.
+/// An error as the kernel is told it. Some errors of a dead network or FUSE source would read as if
+/// this mount had died. To a program above, the origin is a device that fails.
 pub(super) fn error_number(errno: Errno) -> i32 {
     match errno {
         Errno::NOTCONN | Errno::CONNABORTED | Errno::SHUTDOWN | Errno::HOSTDOWN => {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_bear_the_number_of_their_request() {
+    fn answers_carry_the_number_of_their_request() {
         let bytes = answer_header(7, Ok(10));
         assert_eq!((u32_at(&bytes, 0), u32_at(&bytes, 4), u64_at(&bytes, 8)), (26, 0, 7));
         let bytes = answer_header(8, Err(5));

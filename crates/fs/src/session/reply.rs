@@ -25,7 +25,7 @@ pub(super) mod open_flags {
     pub(crate) const PASSTHROUGH: u32 = 1 << 7;
 }
 
-/// How long the kernel may believe in a name and in what is told of it.
+/// How long the kernel may believe in a name and in its attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validity {
     pub(super) name: Duration,
@@ -142,7 +142,7 @@ impl<'a> Reply<'a> {
         self.u32(0);
     }
 
-    /// `struct fuse_ioctl_out` of a success, and what was asked for.
+    /// `struct fuse_ioctl_out` of a success, and the result.
     pub(super) fn flags(&mut self, flags: FileFlags) {
         self.bytes(&[0; 16]);
         match flags {

@@ -29,7 +29,7 @@ const LONG_SET_XATTR_BYTES: usize = 8;
 pub(super) struct Request {
     pub(super) unique: u64,
     pub(super) node: u64,
-    /// Who asks.
+    /// The requester.
     pub(super) user: u32,
     pub(super) group: u32,
     pub(super) thread: u32,
@@ -99,7 +99,7 @@ impl Request {
         }
     }
 
-    /// Whether it must be carried out even if nobody waits for it any more.
+    /// Whether it must be carried out even if its answer is not waited for any more.
     pub(super) fn ends_something(&self) -> bool {
         self.rules.effect == Effect::Ends
     }
@@ -120,12 +120,12 @@ impl Request {
     }
 }
 
-/// What was agreed on of the form of requests.
+/// The agreed form of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// Extended attributes are set with flags of FUSE's own (`FUSE_SETXATTR_EXT`).
     pub(super) long_set_xattr: bool,
-    /// The kernel looks who may set flags of files before it asks: since Linux 5.13, protocol 7.33,
+    /// The kernel checks the right to set flags before it asks: since Linux 5.13, protocol 7.33,
     /// and so certainly with 7.34.
     pub(super) checked_flags: bool,
 }
@@ -147,8 +147,8 @@ pub(super) fn forgotten(payload: &[u8], count: u32) -> impl Iterator<Item = (u64
     payload.chunks_exact(16).take(count as usize).map(|one| (u64_at(one, 0), u64_at(one, 8)))
 }
 
-/// The names in a payload, each of which ends with a zero byte; `None` if they are not `N`, or one
-/// is empty.
+/// The names in a payload, each of which ends with a zero byte; `None` if there are not exactly
+/// `N`, or one is empty.
 pub(super) fn names<const N: usize>(payload: &[u8]) -> Option<[OsString; N]> {
     let mut rest = payload;
     let mut names = [const { OsString::new() }; N];
@@ -160,8 +160,8 @@ pub(super) fn names<const N: usize>(payload: &[u8]) -> Option<[OsString; N]> {
     rest.is_empty().then_some(names)
 }
 
-/// The name at the beginning of a payload and the bytes behind it, of which there are to be so
-/// many; `None` if there are others.
+/// The name at the beginning of a payload and the bytes behind it; `None` if there are not
+/// `size_bytes`.
 pub(super) fn name_and_value(payload: &[u8], size_bytes: u32) -> Option<(OsString, &[u8])> {
     let length = payload.iter().position(|byte| *byte == 0).filter(|length| *length > 0)?;
     let value = &payload[length + 1..];

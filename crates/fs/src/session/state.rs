@@ -16,6 +16,6 @@ pub(crate) struct Session<O: Origin> {
     pub(crate) device_nodes: bool,
     /// Which of the device's threads may wait for the origin.
     pub(crate) permits: Arc<Permits>,
-    /// The one user whose requests are answered; with `None` everybody's are.
+    /// The one user whose requests are answered; `None` for all users.
     pub(crate) owner: Option<u32>,
 }

@@ -11,7 +11,7 @@ pub(super) fn session(directory: &std::path::Path) -> Arc<Session<DirectoryOrigi
 }
 
 #[test]
-fn open_control_files_take_so_much_and_no_more_and_give_it_back() {
+fn open_control_files_have_a_memory_bound_and_give_it_back() {
     use crate::inode_number::CONTROL_FIRST;
     use ogive_origin::{Errno, OFlags};
     use std::ffi::OsStr;

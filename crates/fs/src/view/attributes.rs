@@ -14,11 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl<O: Origin> View<O> {
-    /// Attributes for a kernel that asks by a handle and so needs no more than the size: it does so
-    /// when it reads, appends or looks for the end, and never for `stat(2)`. The other attributes
-    /// may be of an earlier moment. `None` where all of them can be had: it matters while a file is
-    /// being written to, for its times a client would have each write brought to the source as it
-    /// comes.
+    /// Attributes for a kernel that asks by a handle and so needs only the size. It does so when it
+    /// reads, appends or looks for the end, and never for `stat(2)`. The other attributes may be of
+    /// an earlier moment. `None` where all of them can be had. It matters while a file is being
+    /// written: to answer with its times, a client would send each write to the source as it comes.
     pub(crate) fn attributes_for_size(
         &self,
         number: u64,
@@ -49,13 +48,13 @@ impl<O: Origin> View<O> {
         if let Some(open) = &open
             && self.origin.contents_of(&open.file).is_some()
         {
-            // They are of the moment when it was opened, and tell nothing of a change since.
+            // They are of the moment of its open, and do not show a change since.
             self.contents_read_by(open)?;
             let attributes = self.origin.attributes(&inode.node, file)?;
             return Ok(self.tell(&inode, attributes));
         }
         let attributes = match self.origin.attributes(&inode.node, file) {
-            // The last name is gone, but somebody has the file open.
+            // The last name is gone, but a program has the file open.
             Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
                 Some(open) => self.origin.attributes(&inode.node, Some(&open.file))?,
                 None => return Err(errno),
@@ -69,8 +68,8 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, attributes))
     }
 
-    /// An open file of an inode, by which its attributes can be had without opening it once more:
-    /// one that tells those of now.
+    /// An open file of an inode, by which its attributes can be had without another open, and whose
+    /// attributes are current.
     fn open_file_of(&self, inode: &Inode<O>) -> Option<Arc<OpenFile<O>>> {
         inode.any_file().filter(|open| self.origin.contents_of(&open.file).is_none())
     }
@@ -97,7 +96,7 @@ impl<O: Origin> View<O> {
         if changes.size_bytes.is_none() {
             open = open.or_else(|| self.open_file_of(&inode));
         }
-        // What is loaded while a size is being set is not kept.
+        // Records that are loaded while a size is being set are not kept.
         let changing = changes.size_bytes.map(|size_bytes| {
             let changing = inode.begin_change(0..u64::MAX);
             let replaced = self.versions.replaced(size_bytes);
@@ -130,7 +129,7 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, attributes))
     }
 
-    /// Makes sure that a file is cut by a descriptor of somebody else's only for those who may.
+    /// Checks that the requester may cut a file that another program has open.
     fn may_resize(&self, inode: &Inode<O>, open: &OpenFile<O>, changes: &Changes) -> Result<()> {
         if changes.size_bytes.is_none() || !self.settings.permissions.are_of_source() {
             return Ok(());
@@ -138,14 +137,14 @@ impl<O: Origin> View<O> {
         self.origin.access(&inode.node, Some(&open.file), Access::WRITE_OK)
     }
 
-    /// Asks the source whether somebody may do this with an object.
+    /// Asks the source whether the requester may do this with an object.
     pub(crate) fn access(&self, number: u64, wanted: Access) -> Result<()> {
         let inode = match number {
             ROOT => self.refresh_root()?.0,
             number => self.inode(number)?,
         };
         match self.origin.access(&inode.node, None, wanted) {
-            // The last name is gone, but somebody has the file open.
+            // The last name is gone, but a program has the file open.
             Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
                 Some(open) => self.origin.access(&inode.node, Some(&open.file), wanted),
                 None => Err(errno),
@@ -154,8 +153,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether the answer for an extended attribute is known without asking the origin: that there
-    /// is none.
+    /// Whether an extended attribute is known to be missing, without asking the origin.
     pub(crate) fn is_known_to_lack(&self, number: u64, name: &OsStr) -> bool {
         let Some(inode) = self.inodes.get(number).filter(|_| is_listed(name)) else {
             return false;
@@ -220,7 +218,7 @@ impl<O: Origin> View<O> {
     /// Sets them for a user whom the kernel lets do so.
     ///
     /// # Errors
-    /// `EPERM` for what the origin's file system lets nobody do but root, which this process may
+    /// `EPERM` for flags that the origin's file system reserves for root, which this process may
     /// be: journaling data as ext4 does.
     pub(crate) fn set_flags(&self, number: u64, flags: FileFlags, user: u32) -> Result<()> {
         /// `FS_JOURNAL_DATA_FL` of `linux/fs.h`.
@@ -275,8 +273,8 @@ impl<O: Origin> View<O> {
 /// since a write takes it away.
 const CAPABILITY: &str = "security.capability";
 
-/// Whether an extended attribute of this name is in the list of a file that has it. Some file
-/// systems make up others that are in no list.
+/// Whether an extended attribute of this name is listed by a file that has it. Some file systems
+/// have others that are in no list.
 fn is_listed(name: &OsStr) -> bool {
     let listed =
         [CAPABILITY, "security.selinux", "system.posix_acl_access", "system.posix_acl_default"];

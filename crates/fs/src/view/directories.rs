@@ -35,7 +35,7 @@ pub(crate) struct Listed<'a> {
 pub(crate) struct OpenedDirectory {
     /// Number of the handle.
     pub(crate) handle: u64,
-    /// Whether the kernel shows what it keeps of the directory, and keeps what is read.
+    /// Whether the kernel shows its cached names of the directory, and caches those that are read.
     pub(crate) sharing: Option<Sharing>,
 }
 
@@ -118,9 +118,9 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Has the kernel drop names that it has shown for too long to those who opened a directory
-    /// long ago: they would be shown them again when they rewind it. Returns whether there is more
-    /// to be looked after.
+    /// Makes the kernel drop names that it has shown for too long to programs that opened a
+    /// directory long ago: a rewind would show them again. Returns whether there is more to look
+    /// after.
     pub(crate) fn drop_old_names(&self) -> bool {
         let memory = self.settings.metadata_ttl;
         let mut old = Vec::new();
@@ -140,7 +140,7 @@ impl<O: Origin> View<O> {
         is_more_to_come
     }
 
-    /// Lets go of a directory handle that the kernel was never told.
+    /// Closes a directory handle that the kernel never learned of.
     pub(crate) fn undo_open_directory(&self, handle: u64) {
         let Some(open) = self.directories.remove(handle) else { return };
         if open.sharing.is_some() {
@@ -156,15 +156,15 @@ impl<O: Origin> View<O> {
         self.origin.sync_directory(self.origin_directory(&open)?)
     }
 
-    /// Calls `visit` for each entry after `cookie` until it returns false: it does so for an
-    /// entry that has no room left in the reply.
+    /// Calls `visit` for each entry after `cookie` until it returns false: it does so for an entry
+    /// that has no room left in the reply.
     ///
-    /// With `attributes` each entry is looked up, and for an entry that found no room the
-    /// reference is given back.
+    /// With `attributes` each entry is looked up, and for an entry that found no room the reference
+    /// is given back.
     ///
     /// # Errors
     /// Only if no entry had room before it. `ESTALE` for an offset into a directory too large for a
-    /// listing that was told by another handle, or too long ago. An end of the directory would be
+    /// listing, if another handle gave it out, or too long ago. An end of the directory would be
     /// believed.
     pub(crate) fn read_directory(
         &self,
@@ -180,7 +180,7 @@ impl<O: Origin> View<O> {
                 self.shown.lock().insert(handle, Instant::now());
             }
         }
-        // Asking for the attributes of each entry by itself is slow where they come with names.
+        // A question for the attributes of each entry is slow where they come with names.
         let attributes_come = attributes && self.origin.lists_with_attributes(open.device);
         let names = self.names(&open, cookie, attributes_come && cookie == 0)?;
         if let Names::Listed(listing) = &names
@@ -234,8 +234,9 @@ impl<O: Origin> View<O> {
         Ok(())
     }
 
-    /// The same in a directory that is too large for a listing. What was taken before an error is
-    /// told, as getdents(2) does: the kernel refers to it, and comes to the error when it reads on.
+    /// The same in a directory that is too large for a listing. Entries that came before an error
+    /// are shown, as getdents(2) does: the kernel holds references to them, and meets the error
+    /// when it reads on.
     fn read_through(
         &self,
         open: &OpenDirectory<O>,
@@ -283,7 +284,7 @@ impl<O: Origin> View<O> {
         let (version, settled) = match version {
             Some(version) => version,
             None => {
-                // What is read now is of another moment than what this handle was opened for.
+                // This listing is of another moment than that of the open.
                 if open.sharing.is_some() {
                     open.inode.dir_cache.forget();
                 }

@@ -43,7 +43,7 @@ impl<O: Origin> View<O> {
         // Drawn and read before the identity, so that neither can be later than it.
         let ticket = self.versions.ticket();
         let now = Time::now();
-        // Far away, whoever is asked for the file can send the first record in the same answer.
+        // In an origin far away, the first record can come in the same answer as the open.
         let is_kept = |identity: &Identity| {
             let (version, is_settled) = self.versions.of(identity, now);
             is_settled && (inode.has_pages_of(version) || self.has_first_record(version))
@@ -127,7 +127,7 @@ impl<O: Origin> View<O> {
             // The kernel does not say what it writes.
             inode.believe(|believed| *believed = KernelSize::UNKNOWN);
         }
-        // Pages that the kernel kept of it before are none of what it writes now.
+        // Pages that the kernel cached before do not have its own writes.
         let keep_pages = keep_pages && backing.is_none();
         let open = Arc::new(OpenFile {
             may_be_kept: self.may_be_kept(&inode),
@@ -161,7 +161,7 @@ impl<O: Origin> View<O> {
         self.close(open);
     }
 
-    /// Lets go of a handle that the kernel was never told.
+    /// Closes a handle that the kernel never learned of.
     pub(crate) fn undo_open(&self, handle: u64) {
         if let Some(open) = self.files.remove(handle) {
             self.close(open);
@@ -179,7 +179,7 @@ impl<O: Origin> View<O> {
 }
 
 /// A mount may end with files open, by `umount -l` or because its connection was cut. An open file
-/// and its inode know each other, so neither would go by itself.
+/// and its inode know each other, so neither would be dropped by itself.
 impl<O: Origin> Drop for View<O> {
     fn drop(&mut self) {
         for open in self.files.remove_all() {

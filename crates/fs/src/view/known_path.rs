@@ -29,8 +29,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether the records of a file that is being opened may go to the second level. A file whose
-    /// path nobody knows may not, where paths decide.
+    /// Whether the records of a file that is being opened may go to the second level. Where paths
+    /// decide, a file without a known path may not.
     pub(super) fn may_be_kept(&self, inode: &Inode<O>) -> bool {
         let Some(level) = &self.second_level else { return true };
         let rules = level.rules();

@@ -60,7 +60,7 @@ pub(super) type Loaded = Hold<Key, Entry>;
 /// What a request does when the record has come, or has not. It must not block.
 pub(super) type Continuation = Box<dyn FnOnce(Result<Loaded>) + Send>;
 
-/// A record, and by which open file it is read.
+/// A record, and the open file that it is read by.
 pub(super) struct MissingRecord<O: Origin> {
     pub(super) open: Arc<OpenFile<O>>,
     pub(super) version: Version,
@@ -69,13 +69,14 @@ pub(super) struct MissingRecord<O: Origin> {
     pub(super) sequential: bool,
 }
 
-/// Who asked for a record: by that it is known where it waits and who is told of an error.
+/// What asked for a record. It decides on which threads the load waits and where an error goes.
 pub(super) enum Asker<O: Origin> {
     /// A request, which goes on with this.
     Request(Continuation),
     /// A request that is going to join the load when it has got the records before.
     Rest,
-    /// Nobody yet. Whoever asks for the record itself is told of its error, if there is one then.
+    /// No request yet. If a request asks for the record later, it gets the error, if there is one
+    /// then.
     Nobody { _counted: Prefetch<O> },
 }
 
@@ -152,8 +153,8 @@ impl<O: Origin> View<O> {
         contents.is_some_and(|now| now.version == wanted.version && now.pristine)
     }
 
-    /// Whether what was just read by an open file is its version's: the origin vouches for that, or
-    /// the file is now what its version says. Times only go forward.
+    /// Whether the bytes that were just read by an open file are its version's: the origin vouches
+    /// for that, or the file still has its version's identity. Times only go forward.
     fn is_still(&self, wanted: &MissingRecord<O>) -> bool {
         let OpenFile { inode, file, .. } = &*wanted.open;
         let identity = match self.origin.contents_of(file) {
@@ -199,7 +200,7 @@ impl<O: Origin> Load<O> {
     ) -> Result<Loaded> {
         let (send, receive) = sync_channel(1);
         let then = move |loaded| {
-            // Nobody waits if the thread that did has panicked.
+            // The waiting thread may have panicked.
             let _ = send.send(loaded);
         };
         let load = Self::begin(view, wanted, claim, Asker::Request(Box::new(then)));
@@ -263,7 +264,7 @@ impl<O: Origin> Load<O> {
         Arriving::read(VecDeque::from([self]));
     }
 
-    /// The origin has sent the record, in so much time.
+    /// The origin has sent the record, after this time.
     fn arrived(self, bytes: Vec<u8>, took: Duration) {
         self.view.counters.origin_read(bytes.len() as u64, took);
         let event = Event::Origin(bytes.len() as u64);
@@ -337,8 +338,8 @@ impl<O: Origin> Start<O> {
         debug_assert!(is_started, "nothing is dropped that somebody waits for");
     }
 
-    /// Starts a load. False if too many are waiting that nobody has asked for, and it was dropped,
-    /// or those before it were.
+    /// Starts a load. False if too many prefetches are waiting, and it was dropped, or those before
+    /// it were.
     pub(super) fn prefetch(&mut self, load: Load<O>) -> bool {
         if load.may_be_in_second_level() {
             return load.queue_for_second_level();
@@ -365,13 +366,13 @@ impl<O: Origin> Start<O> {
         last.wanted.index.checked_add(1) == Some(index) && bytes < self.run_bytes
     }
 
-    /// Starts what is gathered.
+    /// Starts the gathered loads.
     pub(super) fn finish(mut self) {
         self.send();
     }
 
-    /// Starts what is gathered: on a thread that may wait, or on none. All of it is waited for in
-    /// the same way, or the first is what the request wants that waits for the others, too.
+    /// Starts the gathered loads: on a thread that may wait, or on none. Either all of them are
+    /// waited for in the same way, or a request waits for the first and, by that, for the others.
     fn send(&mut self) -> bool {
         let run = std::mem::take(&mut self.run);
         let Some(first) = run.front() else { return true };
@@ -404,7 +405,7 @@ impl<O: Origin> Arriving<O> {
 
 impl<O: Origin> RunSink for Arriving<O> {
     fn asks(&mut self) {
-        // A file's last record tells little of how long a whole one takes, and most files are small
+        // A file's last record says little of how long a whole one takes, and most files are small
         // ones that have no other.
         if self.run.front().is_some_and(|load| load.wanted.index < self.whole) {
             let timed = TimedRead::begin();
@@ -431,9 +432,9 @@ impl<O: Origin> RunSink for Arriving<O> {
         }
     }
 
-    /// Records that did not come although there was no error are beyond the end of the file: who
-    /// wants one asks for it alone. So does who wants one behind an error of an origin that is asked
-    /// for one record after the other: it is that record's.
+    /// Records that did not come although there was no error are beyond the end of the file: a
+    /// reader asks for such a record alone. The same holds for records behind an error, where the
+    /// origin is asked for one record after the other: the error is of the first.
     fn end(self, result: Result<()>) {
         let mut is_first = true;
         for load in self.run {

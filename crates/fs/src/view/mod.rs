@@ -78,13 +78,13 @@ pub(crate) struct Settings {
     pub(crate) prefetch_max_bytes: u64,
     /// Nothing may be changed.
     pub(crate) read_only: bool,
-    /// Nobody changes the origin, ever: what is known of it is believed for ever.
+    /// The origin never changes: everything that is known of it is believed for ever.
     pub(crate) immutable: bool,
-    /// By whose word users may do what they ask for.
+    /// Which side decides what users may do.
     pub(crate) permissions: Permissions,
 }
 
-/// By whose word users may do what they ask for.
+/// Which side decides what users may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Permissions {
     /// The kernel above the mount judges by mode bits and access lists.
@@ -92,7 +92,7 @@ pub(crate) enum Permissions {
     Kernel,
     /// The source says, and there is one user, that of this process.
     Source,
-    /// The source says, to each user by itself.
+    /// The source decides, for each user by itself.
     SourceForEach,
 }
 
@@ -104,14 +104,14 @@ impl Permissions {
 }
 
 impl Settings {
-    /// How long the kernel may follow a name without asking. Where the source says to each user,
-    /// and on each step of a path, that is not at all: the kernel would take others on the way of
-    /// the first.
+    /// How long the kernel may follow a name without asking. Where the source decides for each
+    /// user, and on each step of a path, that is not at all: the kernel would let other users
+    /// follow the path of the first.
     pub(crate) fn name_ttl(&self) -> Duration {
         if self.asks_for_each() { Duration::ZERO } else { self.metadata_ttl }
     }
 
-    /// Whether the source says to each user what that one may do.
+    /// Whether the source decides for each user.
     pub(crate) fn asks_for_each(&self) -> bool {
         self.permissions == Permissions::SourceForEach
     }
@@ -130,10 +130,10 @@ pub(crate) struct View<O: Origin> {
     pub(crate) passthrough: Passthrough,
     pub(crate) second_level: Option<Arc<SecondLevel>>,
     pub(crate) inode_limit: InodeLimit,
-    /// Who else has memory to give back.
+    /// The threads that have memory to give back.
     pub(crate) memory_bell: MemoryBell,
     estale_retries: EstaleRetries,
-    /// Files that were let go of.
+    /// Files that were released.
     late_releases: LateReleases,
     renames_seen: RenamesSeen,
     /// How fast the origin is at present.
@@ -150,7 +150,7 @@ pub(crate) struct View<O: Origin> {
     pub(crate) held_names: Arc<HeldNames>,
     /// Attributes of this age, which came with names, are old.
     attributes_old: Duration,
-    /// Handles of directories of which the kernel shows names that it keeps, and since when.
+    /// Handles of directories whose cached names the kernel shows, and since when.
     shown: Mutex<HashMap<u64, Instant>>,
 }
 
@@ -177,7 +177,7 @@ impl<O: Origin> View<O> {
         second_level: Option<Arc<SecondLevel>>,
     ) -> Result<Self> {
         let root = origin.root()?;
-        // Nobody asks before: neither the kernel nor a client between.
+        // For this long neither the kernel nor a client between asks again.
         let attributes_old = origin.attributes_believed().max(settings.metadata_ttl);
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
@@ -211,12 +211,12 @@ impl<O: Origin> View<O> {
         Ok(view)
     }
 
-    /// The inode of this number. Only a confused kernel asks for one it was never told.
+    /// The inode of this number. Only a confused kernel asks for one that it was never told.
     pub(crate) fn inode(&self, number: u64) -> Result<Arc<Inode<O>>> {
         self.inodes.get(number).ok_or(Errno::STALE)
     }
 
-    /// The number of a file that somebody has open.
+    /// The number of any open file.
     pub(crate) fn any_open_file(&self) -> Option<u64> {
         self.files.any().map(|open| open.inode.number)
     }
@@ -231,19 +231,19 @@ impl<O: Origin> View<O> {
         self.directories.get(handle).ok_or(Errno::BADF)
     }
 
-    /// Makes sure that the name by which the kernel came to this inode leads there still.
+    /// Checks that the name by which the kernel came to this inode still leads there.
     ///
     /// The kernel believes names for a while, and meanwhile another file may have been renamed to
-    /// this one. It has to be told so before it opens, or truncates, what it believes in: on
-    /// `ESTALE` it looks the path up anew and tries once more, on the same thread.
+    /// this one. It has to learn that before it opens or truncates the file: on `ESTALE` it looks
+    /// the path up anew and tries once more, on the same thread.
     ///
-    /// Not everybody who opens an inode has a path that could be looked up anew: a watcher of
-    /// events (fanotify), a server that was given a handle, a file system on top of this one. The
-    /// program would see the error. So it is given only where a name was changed behind the mount
-    /// that the kernel may believe in still.
+    /// Some openers have no path that could be looked up anew: a watcher of events (fanotify), a
+    /// server with a file handle, a file system on top of this one. Their program would see the
+    /// error. So it is given only where a name was changed behind the mount that the kernel may
+    /// still believe in.
     ///
-    /// The kernel came by a name that it believed when it sent the request: however long the source
-    /// has taken since, that name is the one to be checked.
+    /// The kernel came by a name that it believed when it sent the request. However long the source
+    /// has taken since, that name is checked.
     ///
     /// # Errors
     /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
@@ -282,13 +282,13 @@ impl<O: Origin> View<O> {
         false
     }
 
-    /// Whether a request that was led here by a name must check it: not if the kernel has just
-    /// asked for it, or if nobody else changes names.
+    /// Whether a request that came by a name must check it: not if the kernel has just looked it
+    /// up, or if only this mount changes names.
     fn must_check_name(&self, number: u64, thread: u32) -> bool {
         self.names_may_be_old() && !self.estale_retries.is_retry(thread, number)
     }
 
-    /// Notes that a thread is told `ESTALE`, which has the kernel look the path up anew.
+    /// Notes that a thread gets `ESTALE`, which makes the kernel look the path up anew.
     pub(crate) fn met_stale(&self, thread: u32) {
         self.estale_retries.met_stale(thread);
     }
@@ -358,9 +358,9 @@ impl<O: Origin> View<O> {
         *self.root.lock()
     }
 
-    /// Attributes of the root; after it has gone those that it had. The kernel wants them before it
-    /// lets anybody through to the control directory, which tells what has happened. Whatever else
-    /// is asked of the root is refused.
+    /// Attributes of the root; after it has gone, the last known ones. The kernel wants them before
+    /// it lets any user through to the control directory, which says what has happened. Every other
+    /// request to the root is refused.
     fn root_attributes(&self) -> Result<NodeAttributes> {
         self.refresh_root().map(|(_, known)| known).or_else(|errno| {
             let attributes = *self.root.lock();

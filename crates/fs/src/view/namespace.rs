@@ -49,20 +49,20 @@ impl<O: Origin> View<O> {
     }
 
     /// How long the kernel may believe in a name after it was told, with time for the reply to
-    /// get there.
+    /// arrive.
     pub(super) fn name_memory(&self) -> Duration {
         self.settings.name_ttl() * 2 + Duration::from_secs(1)
     }
 
-    /// Notes what was found under a name.
+    /// Notes the object that was found under a name.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
         let (inode, known) = self.remember(found);
         inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
         known
     }
 
-    /// Notes that through the mount something was moved from a name, or removed from it. What the
-    /// kernel was told since that began may be of after it, so it counts from `begun`.
+    /// Notes that something was moved from a name through the mount, or removed. Names that the
+    /// kernel was told since that began may already be the new ones, so it counts from `begun`.
     fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>, begun: Instant) {
         if self.names_may_be_old() {
             let to = to.map(|(parent, name)| Name::of(parent, name));
@@ -89,7 +89,7 @@ impl<O: Origin> View<O> {
         let inode = self.inode(number)?;
         let found = self.in_directory(parent, |parent| {
             match self.origin.link(&inode.node, None, parent, name) {
-                // An object without a name can only be reached by whoever has it open.
+                // An object without a name can only be reached by a program that has it open.
                 Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
                     Some(open) => self.origin.link(&inode.node, Some(&open.file), parent, name),
                     None => Err(errno),
@@ -115,7 +115,7 @@ impl<O: Origin> View<O> {
         let begun = Instant::now();
         let remove = || self.in_directory(parent, |node| self.origin.remove_directory(node, name));
         match remove() {
-            // Programs have closed them, it may be, and the kernel is about to tell.
+            // Programs may have closed them, and the kernel is about to say so.
             Err(Errno::NOTEMPTY)
                 if self.origin.has_only_hidden_files(&self.inode(parent)?.node, name) =>
             {
@@ -158,8 +158,9 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Tells an origin that keeps places what a rename through the mount is about to move, and
-    /// returns it. The kernel has looked it up, so it is known, or nobody will ask for it.
+    /// Tells an origin that keeps places which object a rename through the mount is about to move,
+    /// and returns it. The kernel has looked it up. If it is not known, no request for it will
+    /// come.
     fn expect_move(&self, old: (u64, &OsStr), new: (u64, &OsStr)) -> Option<Arc<Inode<O>>> {
         if !self.origin.keeps_places() {
             return None;

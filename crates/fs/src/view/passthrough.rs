@@ -61,8 +61,8 @@ impl Passthrough {
 }
 
 impl<O: Origin> View<O> {
-    /// Decides how a file that is being opened is served: the backing to answer with, or none if
-    /// this process is to be asked for its bytes.
+    /// Decides how a file that is being opened is served: returns the backing to answer with, or
+    /// none if this process serves its bytes.
     pub(super) fn choose_open_mode(
         &self,
         inode: &Inode<O>,

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// One thread reads at most so much at once. A large read is of as much.
+/// One thread reads at most so much at once. It is the size of a large read.
 const RUN_MAX_BYTES: u64 = 1 << 20;
 /// One sequential reader is prefetched at most this share of the cache.
 const PREFETCH_SHARE: u64 = 32;
@@ -39,7 +39,8 @@ impl<O: Origin> View<O> {
         self.origin_latency.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
     }
 
-    /// Starts loading what a sequential reader is going to ask for, or tells what is held back.
+    /// Starts loading the records that a sequential reader is going to ask for, or returns the
+    /// range that is held back.
     pub(super) fn prefetch(
         self: &Arc<Self>,
         open: &Arc<OpenFile<O>>,
@@ -82,7 +83,7 @@ impl<O: Origin> View<O> {
         sequential
     }
 
-    /// Starts loading the records of a range that nobody has asked for yet.
+    /// Starts loading the records of a range before they are asked for.
     fn load_ahead(
         self: &Arc<Self>,
         start: &mut Start<O>,
@@ -133,16 +134,16 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether as much is on its way that nobody has asked for as the cache has room for. Where
-    /// threads wait for the origin, the length of their queue says so.
+    /// Whether prefetches in flight fill the cache's room for them. Where threads wait for the
+    /// origin, the length of their queue says so.
     fn is_prefetching_enough(&self) -> bool {
         let room_bytes = self.cache.level().room_bytes() / PREFETCH_SHARE_OF_ALL;
         let active = || self.counters.prefetch_active() * self.settings.record_size_bytes;
         self.origin.reads_in_background() && active() >= room_bytes
     }
 
-    /// Keeps the distance of prefetching to a share of the cache as large as it can be now: what is
-    /// evicted before it is read was read for nothing.
+    /// Keeps the distance of prefetching to a share of the present cache: records that are evicted
+    /// before they are read are a waste.
     pub(super) fn limit_prefetch(&self) {
         let is_far = self.origin.reads_in_background();
         let share = if is_far { PREFETCH_SHARE_FAR } else { PREFETCH_SHARE };

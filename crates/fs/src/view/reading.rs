@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 /// Pieces of a read that take no allocation: those of 1 MiB in records of 128 KiB, and one more.
 const PIECES: usize = 9;
-/// One read on its way: what was asked and what is in hand.
+/// One read in flight: the range that was asked for and the records in hand.
 pub(crate) struct Read<O: Origin> {
     open: Arc<OpenFile<O>>,
     version: Version,
@@ -62,11 +62,11 @@ pub(crate) struct Read<O: Origin> {
     is_handed_over: bool,
     /// It went on where an earlier one had ended.
     sequential: bool,
-    /// What would have been prefetched, were it not for what requests cost.
+    /// The range that is not prefetched, because requests cost money.
     held_back: Range<u64>,
 }
 
-/// Where a read stands, and what it has to wait for.
+/// Where a read stands, and what it waits for.
 enum Stage<O: Origin> {
     /// Everything that was asked for is in hand.
     Complete,
@@ -74,7 +74,7 @@ enum Stage<O: Origin> {
     Claimed(MissingRecord<O>, Claim<Key, Entry>),
     /// The first missing record is being loaded.
     Loading(Joined<Key, Entry>),
-    /// The file ended before what was asked for, and may have grown since.
+    /// The file ended before the end of the range, and may have grown since.
     EndsShort,
 }
 
@@ -92,9 +92,10 @@ struct Piece {
 }
 
 impl<O: Origin> View<O> {
-    /// Begins a read of `length_bytes` at `offset` with what the cache has. `past_pages` says that
-    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`). `None`
-    /// for a file that is to be read from the origin each time ([`Self::read_from_origin`]).
+    /// Begins a read of `length_bytes` at `offset` with the cached records. `past_pages` says that
+    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`).
+    /// `None` for a file that has to be read from the origin each time
+    /// ([`Self::read_from_origin`]).
     pub(crate) fn begin_read(
         self: &Arc<Self>,
         handle: u64,
@@ -141,13 +142,12 @@ impl<O: Origin> View<O> {
         self.origin.read_some(&self.file(handle)?.file, offset, into)
     }
 
-    /// The contents that a read by this open file is of.
+    /// The contents that this open file reads.
     ///
     /// # Errors
-    /// `EIO` where the bytes of the file were found to be none of it;
-    /// `ESTALE` where the origin vouches for the contents that the file was opened with, and the
-    /// inode has others by now: what is cached of those is not this file's, and what this file
-    /// reads must neither be kept as theirs nor come among their pages.
+    /// `EIO` where the bytes of the file were found to be wrong. `ESTALE` where the origin vouches
+    /// for the contents that the file was opened with, and the inode has others by now. The cached
+    /// records of those are not this file's. Nor must what this file reads be cached as theirs.
     pub(super) fn contents_read_by(&self, open: &OpenFile<O>) -> Result<Contents> {
         let contents = open.inode.contents().ok_or(Errno::BADF)?;
         if self.origin.is_spoilt(&open.file) {
@@ -250,8 +250,8 @@ impl<O: Origin> View<O> {
                 let mut start = Start::new(self.origin.read_ahead().run_bytes);
                 start.demanded(Load::begin(self, wanted, claim, Asker::Request(Box::new(then))));
                 rest.for_each(|load| start.demanded(load));
-                // The request is made in any case: longer it costs no more, and the next ones
-                // need not be made.
+                // The request is made in any case. A longer one costs no more, and saves the next
+                // ones.
                 self.lengthen(&mut start, &open, version, held_back);
                 start.finish();
             }
@@ -311,8 +311,8 @@ impl<O: Origin> View<O> {
         Ok(self.origin.attributes_needed(node, file, Needed::Size)?.size_bytes)
     }
 
-    /// Notes that the file has this size now. If nobody told the mount, it was changed behind it,
-    /// and what is cached of its end is not true any more.
+    /// Notes that the file has this size now. If the size did not change through the mount, the
+    /// file was changed behind it, and the cached record of its end is stale.
     pub(super) fn notice_size(&self, inode: &crate::inode::Inode<O>, size_bytes: u64) {
         if inode.contents().is_some_and(|known| known.size_bytes != size_bytes) {
             let replaced = self.versions.replaced(size_bytes);
@@ -347,7 +347,8 @@ impl<O: Origin> View<O> {
         (!is_claimed).then(|| self.claim_rest(read)).into_iter().flatten().flatten()
     }
 
-    /// Claims all missing records of a read but the first; nothing for those that somebody has.
+    /// Claims all missing records of a read but the first; `None` for those that are cached or
+    /// being loaded.
     fn claim_rest(
         self: &Arc<Self>,
         read: &Read<O>,
@@ -365,8 +366,8 @@ impl<O: Origin> View<O> {
         })
     }
 
-    /// Answers a read with its bytes, as they stand in its records one after the other, and lets go
-    /// of what the page cache has now.
+    /// Answers a read with its bytes, as they stand in its records one after the other, and hands
+    /// over the records that the page cache has now.
     pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[&[u8]])) {
         let length_bytes = read.reached() - read.offset;
         self.counters.read(length_bytes);

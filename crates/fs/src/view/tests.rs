@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 const RECORD: u64 = 4096;
 
-/// What has a time is over when a test says so, and not when the machine takes a while.
+/// A timeout is over when a test says so, and not when the machine takes a while.
 const LONG: Duration = Duration::from_secs(3600);
 
 struct Fixture {
@@ -87,7 +87,7 @@ impl Fixture {
         bytes
     }
 
-    /// Opens, reads everything and closes, as a program does that was told of a change.
+    /// Opens, reads everything and closes, as a program does after a notification of a change.
     fn read_file(&self, name: &str) -> Vec<u8> {
         let opened = self.open(name, OFlags::RDONLY);
         let bytes = self.read(opened.handle, 0, 1 << 20);
@@ -152,7 +152,7 @@ fn a_change_behind_the_mount_is_seen_by_the_next_open() {
 }
 
 #[test]
-fn what_was_written_is_read_back_at_once_and_is_in_the_origin() {
+fn a_write_is_read_back_at_once_and_is_in_the_origin() {
     let fixture = fixture();
     fs::write(fixture.path("a"), pattern(10 * RECORD as usize, 1)).unwrap();
     let mut expected = pattern(10 * RECORD as usize, 1);
@@ -174,7 +174,7 @@ fn what_was_written_is_read_back_at_once_and_is_in_the_origin() {
 }
 
 #[test]
-fn a_write_forgets_only_the_records_it_touched() {
+fn a_write_invalidates_only_the_records_it_touched() {
     let fixture = fixture();
     fs::write(fixture.path("a"), pattern(100 * RECORD as usize, 1)).unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
@@ -186,7 +186,7 @@ fn a_write_forgets_only_the_records_it_touched() {
 }
 
 #[test]
-fn what_is_loaded_where_a_change_is_under_way_is_not_kept() {
+fn a_record_loaded_during_a_change_is_not_kept() {
     let fixture = fixture();
     fs::write(fixture.path("a"), pattern(10 * RECORD as usize, 1)).unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
@@ -455,7 +455,7 @@ fn a_read_only_view_refuses_every_change() {
 }
 
 #[test]
-fn extended_attributes_tell_their_length_and_their_value() {
+fn extended_attributes_return_their_length_and_their_value() {
     let fixture = fixture();
     fs::write(fixture.path("a"), "x").unwrap();
     let (view, number) = (&fixture.view, fixture.lookup("a").number);

@@ -87,8 +87,8 @@ impl<O: Origin> View<O> {
         })
     }
 
-    /// What is written at the end of a file that somebody else has made longer may be meant for its
-    /// new end.
+    /// A write at the old end of a file that has been made longer behind the mount may be meant for
+    /// its new end.
     fn target_of_writer(&self, open: &OpenFile<O>, start: u64, mode: WriteMode<'_>) -> Target {
         let believed = open.inode.kernel_size();
         let may_end_there = [believed.least(), believed.greatest()].contains(&start);
@@ -99,8 +99,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// So much of a write to `range` has been made, or none: where the kernel believes that the
-    /// file ends once it has been told.
+    /// So much of a write to `range` has been made, or none: notes where the kernel believes that
+    /// the file ends once it has been answered.
     pub(super) fn note_end(
         &self,
         open: &OpenFile<O>,
@@ -110,7 +110,7 @@ impl<O: Origin> View<O> {
     ) {
         let end = range.start.saturating_add(written.unwrap_or(0) as u64);
         if parts.are_expected() && end < range.end {
-            // What is left of it is none: the kernel counts what came before the first that failed.
+            // The rest of it failed: the kernel counts the bytes before the first failure.
             let reached = parts.give_up().unwrap_or(end);
             open.inode.believe(|believed| believed.may_have_grown_to(reached));
         } else if let Some(end) = parts.take_end() {

@@ -60,8 +60,8 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Prepares for a change of `offset..end`: from here on nobody is given what the origin had
-    /// before it after having seen what it has afterwards.
+    /// Prepares for a change of `offset..end`: from here on no reader that has seen the new bytes
+    /// gets the old ones.
     fn begin_change<'a>(
         &self,
         open: &'a OpenFile<O>,
@@ -118,7 +118,7 @@ impl<O: Origin> View<O> {
         if size_bytes == offset.saturating_add(length_bytes) {
             return self.after_write(open, offset, size_bytes);
         }
-        // Somebody else has appended as well.
+        // Another program has appended as well.
         self.replace(open, size_bytes);
         self.drop_pages(open);
     }
@@ -169,7 +169,7 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Attributes of a file that is about to be changed. Nobody is told them.
+    /// Attributes of a file that is about to be changed. They are not shown to any program.
     pub(crate) fn attributes_to_change(
         &self,
         number: u64,
@@ -180,7 +180,7 @@ impl<O: Origin> View<O> {
         self.origin.attributes(&inode.node, open.as_ref().map(|open| &open.file))
     }
 
-    /// Sets the permissions of a file of its own accord: the kernel has to ask for them again.
+    /// Sets the permissions of a file unasked: the kernel has to ask for them again.
     pub(crate) fn set_permissions(
         &self,
         number: u64,

@@ -88,7 +88,7 @@ fn when_too_many_wait_a_request_goes_to_another_thread() {
 }
 
 #[test]
-fn what_was_opened_for_nobody_is_closed_again() {
+fn a_file_opened_for_a_dead_program_is_closed_again() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "bytes").unwrap();
     let (kernel, server) = Kernel::new(directory.path());
@@ -101,7 +101,7 @@ fn what_was_opened_for_nobody_is_closed_again() {
         Answer { device, unique, bytes: message, payload_at, is_due: true, pending: None };
     let late = Box::new(Late(server.device.clone()));
     answer.wait(server.session.in_flight.begin(&request, late));
-    // Somebody else has answered: it is not in flight any more.
+    // Another thread has answered: it is not in flight any more.
     assert!(server.session.in_flight.end(unique));
     server.session.carry_out(&request, Work::Request, &mut answer);
     drop(answer);
@@ -112,14 +112,14 @@ fn what_was_opened_for_nobody_is_closed_again() {
 }
 
 #[test]
-fn what_is_queued_for_a_program_that_has_died_is_answered_at_once_and_never_done() {
+fn a_queued_request_of_a_dead_program_is_answered_at_once_and_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let (kernel, server) = Kernel::new(directory.path());
     let _waiting = server.session.permits.try_take().unwrap();
     let workers = &server.session.view.workers;
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     workers.request(Box::new(move || held.recv().unwrap_or(())));
-    // A program that has ended, and that nobody has waited for.
+    // A program that has ended, and that its parent has not waited for.
     let mut program = std::process::Command::new("true").spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&program);
     let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;

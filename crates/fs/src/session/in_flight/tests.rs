@@ -55,7 +55,7 @@ fn an_answer_is_claimed_once() {
 }
 
 #[test]
-fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
+fn a_signal_that_does_not_kill_fails_no_request() {
     let (in_flight, answers) = (Arc::new(InFlight::new(None)), Answers::default());
     begin(&in_flight, &answers, 2, 9, own_thread());
     in_flight.interrupt(2);
@@ -73,7 +73,7 @@ fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
 }
 
 #[test]
-fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
+fn an_unseen_thread_with_a_signal_may_be_dying() {
     let (in_flight, answers) = (Arc::new(InFlight::new(None)), Answers::default());
     begin(&in_flight, &answers, 2, 9, 0);
     begin(&in_flight, &answers, 4, 9, 0);
@@ -89,7 +89,7 @@ fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
 }
 
 #[test]
-fn what_takes_too_long_is_an_error_of_the_device() {
+fn a_request_that_takes_too_long_gets_eio() {
     let (in_flight, answers) = (Arc::new(InFlight::new(Some(4 * TICK))), Answers::default());
     for unique in [2, 4] {
         begin(&in_flight, &answers, unique, 9, own_thread());

@@ -62,7 +62,7 @@ fn an_entry_stands_where_the_kernel_looks() {
 }
 
 #[test]
-fn a_name_that_is_not_there_has_no_inode_and_may_be_remembered() {
+fn a_missing_name_has_no_inode_and_may_be_remembered() {
     let mut buffer = [0xff; 200];
     let mut reply = Reply::new(&mut buffer);
     reply.absent(Duration::new(9, 8));
@@ -114,7 +114,7 @@ fn entries_of_a_listing_begin_at_multiples_of_eight() {
 }
 
 #[test]
-fn what_was_not_looked_up_has_no_inode_but_a_number_to_show() {
+fn an_entry_without_a_lookup_has_a_number_and_no_inode() {
     let mut buffer = [0xff; 320];
     let mut reply = Reply::new(&mut buffer);
     let name = OsStr::new("name");

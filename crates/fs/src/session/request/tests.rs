@@ -53,7 +53,7 @@ fn arguments(bytes: usize, small: &[(usize, u32)], large: &[(usize, u64)]) -> Ve
 }
 
 #[test]
-fn a_read_says_what_it_wants() {
+fn a_read_is_parsed() {
     let request = request(15, &transfer(3, 8192, 4096), &[]);
     let wanted = Transfer { handle: 3, offset: 8192, length_bytes: 4096 };
     let flags = OFlags::empty();
@@ -63,7 +63,7 @@ fn a_read_says_what_it_wants() {
 }
 
 #[test]
-fn a_write_must_bring_the_bytes_it_speaks_of() {
+fn a_write_must_bring_as_many_bytes_as_it_says() {
     let mut arguments = transfer(3, 0, 5);
     let flags = OFlags::WRONLY | OFlags::APPEND;
     arguments[32..36].copy_from_slice(&flags.bits().to_ne_bytes());
@@ -99,13 +99,13 @@ fn attributes_are_asked_for_by_number_or_by_handle() {
 }
 
 #[test]
-fn what_may_be_done_is_asked_for_in_the_bits_of_access() {
+fn rights_are_asked_for_in_the_bits_of_access() {
     let wanted = Access::READ_OK | Access::EXEC_OK;
     assert_eq!(parse(34, &arguments(8, &[(0, 5)], &[])), Operation::Access { wanted });
 }
 
 #[test]
-fn only_what_is_marked_is_set() {
+fn only_marked_attributes_are_set() {
     let fields = (
         [(56, 21), (60, 22), (68, 0o100_640), (76, 1000), (80, 1001)],
         [(8, 5), (16, 4096), (32, u64::MAX), (40, 12)],
@@ -139,7 +139,7 @@ fn only_what_is_marked_is_set() {
 }
 
 #[test]
-fn operations_on_names_say_what_they_want() {
+fn operations_on_names_are_parsed() {
     let flags = OFlags::RDWR | OFlags::APPEND;
     let create = arguments(16, &[(0, flags.bits()), (4, 0o100_600), (8, 0o22)], &[]);
     assert_eq!(parse(35, &create), Operation::Create { flags, mode: 0o100_600, umask: 0o22 });
@@ -167,7 +167,7 @@ fn operations_on_names_say_what_they_want() {
 }
 
 #[test]
-fn operations_on_open_files_say_what_they_want() {
+fn operations_on_open_files_are_parsed() {
     let flags = OFlags::RDWR | OFlags::APPEND;
     let open = arguments(8, &[(0, flags.bits())], &[]);
     assert_eq!(parse(14, &open), Operation::Open { flags });
@@ -225,7 +225,7 @@ fn references_come_back_one_by_one_or_many_at_once() {
 }
 
 #[test]
-fn what_is_unknown_or_of_another_length_is_told_apart() {
+fn unknown_and_malformed_requests_are_distinguished() {
     for unknown in [0, 33, 37, 51, 52, 4096, u32::MAX] {
         assert_eq!(parse(unknown, &[]), Operation::Unknown);
     }
@@ -235,7 +235,7 @@ fn what_is_unknown_or_of_another_length_is_told_apart() {
 }
 
 #[test]
-fn flags_are_asked_for_in_two_forms_and_only_of_a_kernel_that_looks_who_may_set_them() {
+fn flags_have_two_forms_and_need_a_kernel_that_checks_rights() {
     let plain = |command, in_bytes, out_bytes| {
         arguments(32, &[(12, command), (24, in_bytes), (28, out_bytes)], &[])
     };
@@ -245,7 +245,7 @@ fn flags_are_asked_for_in_two_forms_and_only_of_a_kernel_that_looks_who_may_set_
         (SET_FLAGS, 4, 0, Operation::SetFlags { form }),
         (GET_EXTENDED_FLAGS, 0, 28, Operation::Flags { form: extended }),
         (SET_EXTENDED_FLAGS, 28, 0, Operation::SetFlags { form: extended }),
-        // As a program would ask by itself: with the size that its command names.
+        // As a program would ask itself: with the size that its command names.
         (SET_FLAGS, 8, 0, Operation::Control),
         (0x5401, 0, 0, Operation::Control),
     ] {
@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(seeded())]
 
     #[test]
-    fn no_message_leads_out_of_itself(bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    fn no_message_reaches_beyond_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..300),
         fits in any::<bool>(), opcode in 0u32..60, long_set_xattr in any::<bool>()) {
         let mut bytes = bytes;
         if fits && bytes.len() >= 40 {

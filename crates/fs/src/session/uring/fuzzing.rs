@@ -4,7 +4,7 @@ use super::head::{self, HEAD_BYTES, Head};
 use crate::session::protocol::REQUEST_HEADER_BYTES;
 use crate::session::request::Request;
 
-/// Where the fixed arguments stand, at most so many, and where the payload's length does.
+/// Where the fixed arguments stand, and at most so many, and where the payload's length stands.
 const ARGUMENTS: std::ops::Range<usize> = 128..256;
 const PAYLOAD_LENGTH_AT: usize = 272;
 

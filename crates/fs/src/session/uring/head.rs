@@ -36,8 +36,8 @@ pub(super) fn command(commit_number: u64, queue: u16) -> [u8; 80] {
     bytes
 }
 
-/// Lengths of the fixed arguments and of the payload of a request whose payload stands in a buffer
-/// of `capacity_bytes`; `None` if they contradict each other.
+/// Lengths of the fixed arguments and of the payload of a request, whose payload buffer has
+/// `capacity_bytes`; `None` if they contradict each other.
 fn lengths(head: &Head, capacity_bytes: usize) -> Option<(usize, usize)> {
     let payload_bytes = protocol::u32_at(head, PAYLOAD_LENGTH_AT) as usize;
     let total_bytes = protocol::u32_at(head, 0) as usize;
@@ -47,15 +47,15 @@ fn lengths(head: &Head, capacity_bytes: usize) -> Option<(usize, usize)> {
     fits.then_some((arguments_bytes, payload_bytes))
 }
 
-/// Reads a request whose payload stands in a buffer of `capacity_bytes`; `None` if its lengths
-/// contradict each other.
+/// Reads a request whose payload buffer has `capacity_bytes`; `None` if its lengths contradict each
+/// other.
 pub(super) fn request(head: &Head, capacity_bytes: usize) -> Option<Request> {
     let (arguments_bytes, payload_bytes) = lengths(head, capacity_bytes)?;
     let header = Header::parse(head)?;
     Some(Request::new(&header, &head[ARGUMENTS_AT..][..arguments_bytes], payload_bytes))
 }
 
-/// Number by which the kernel finds the request when it is committed.
+/// The number by which the kernel finds the request at its commit.
 pub(super) fn commit_number(head: &Head) -> u64 {
     protocol::u64_at(head, COMMIT_NUMBER_AT)
 }
@@ -99,7 +99,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn answers_bear_the_number_of_their_request() {
+    fn answers_carry_the_number_of_their_request() {
         let mut bytes = head(15, &[0; 40], 0);
         answer(&mut bytes, Ok(10));
         assert_eq!(bytes[..16], protocol::answer_header(7, Ok(10)));
@@ -127,7 +127,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn no_head_leads_out_of_its_buffers(bytes in proptest::collection::vec(any::<u8>(), HEAD_BYTES),
+        fn no_head_reaches_beyond_its_buffers(bytes in proptest::collection::vec(any::<u8>(), HEAD_BYTES),
             small in any::<bool>(), opcode in 0u32..60, payload in 0u32..8192, total in 0u32..8192) {
             let mut head: Head = bytes.try_into().unwrap();
             if small {

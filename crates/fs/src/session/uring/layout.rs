@@ -71,7 +71,7 @@ impl Layout {
     }
 }
 
-/// A list of processors as the kernel writes it: `0-3,8`. `None` if it is none.
+/// A list of processors as the kernel writes it: `0-3,8`. `None` for other text.
 fn processors(text: &str) -> Option<BTreeSet<usize>> {
     /// As many as `CONFIG_NR_CPUS` has ever allowed.
     const PROCESSORS_MAX: usize = 8192;

@@ -103,8 +103,8 @@ impl<O: Origin> Prepared<O> {
         Ok(Self { payload_bytes, threads, new_threads })
     }
 
-    /// Hands the slots over to the connection of `device`. The rings are to be joined even if the
-    /// kernel refuses some slots, which is told besides: it uses the device then.
+    /// Hands the slots over to the connection of `device`. The rings have to be joined even if the
+    /// kernel refuses some slots, which the second value says: it uses the device then.
     pub(crate) fn start(self, device: &Arc<OwnedFd>) -> (Rings<O>, io::Result<()>) {
         let started = {
             let mut result = Ok(());

@@ -18,9 +18,9 @@ use std::os::unix::fs::FileExt;
 
 /// Answers between two looks, each of which costs a few microseconds.
 const LOOK_EVERY: u32 = 64;
-/// Of the last eight looks, so many found no idle processor when a thread begins to be kept,
+/// A thread is pinned when at least so many of the last eight looks found no idle processor,
 const BUSY_TO_KEEP: u32 = 6;
-/// and so few when it is let go.
+/// and released when so few did.
 const BUSY_TO_LET_GO: u32 = 2;
 
 /// Where the thread of one ring runs.
@@ -98,7 +98,7 @@ mod tests {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
     use std::io::Write as _;
 
-    /// One on a machine of which it is read that so many threads run.
+    /// A thread on a machine where so many threads run.
     fn placement_with(layout: &RingLayout, processors: usize, running: usize) -> Pinning {
         let mut load = tempfile::tempfile().unwrap();
         writeln!(load, "0.20 0.18 0.12 {running}/80 11206").unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_was_not_to_run_on_a_processor_is_not_kept_there() {
+    fn a_thread_is_not_kept_at_a_processor_it_may_not_use() {
         let allowed = sched_getaffinity(None).unwrap();
         let first = first_allowed();
         let is_other = |number: &usize| *number != usize::from(first) && allowed.is_set(*number);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_an_idle_processor_a_thread_is_let_go() {
+    fn beside_an_idle_processor_a_thread_is_released() {
         let queue = first_allowed();
         affinity::keep_at(usize::from(queue)).unwrap();
         let layout = RingLayout { queues: vec![queue], has_queue_threads: true };

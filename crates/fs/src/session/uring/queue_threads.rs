@@ -81,7 +81,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn one_member_is_always_free() {
+    fn one_thread_is_always_free() {
         let queue_threads = QueueThreads::new();
         let enlisted = Cell::new(0);
         let add_thread = || {
@@ -93,7 +93,7 @@ mod tests {
         let second = queue_threads.permit(add_thread).unwrap();
         assert_eq!(enlisted.get(), 2);
         drop((first, second));
-        // Those who were enlisted are still there.
+        // The threads that were started are still there.
         let again =
             [queue_threads.permit(add_thread).unwrap(), queue_threads.permit(add_thread).unwrap()];
         assert_eq!(enlisted.get(), 2);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crew_has_a_greatest_size() {
+    fn the_threads_of_a_queue_are_bounded() {
         let queue_threads = QueueThreads::new();
         let leaves: Vec<_> =
             std::iter::from_fn(|| queue_threads.permit(|| true)).take(1000).collect();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nobody_can_be_had_that_is_asked_once() {
+    fn a_thread_that_cannot_be_started_is_tried_once() {
         let queue_threads = QueueThreads::new();
         assert!(queue_threads.permit(|| false).is_none());
         assert!(queue_threads.permit(|| panic!("asked again")).is_none());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn members_who_want_to_wait_at_once_are_all_given_leave() {
+    fn threads_that_want_to_wait_at_once_all_get_permits() {
         let queue_threads = QueueThreads::new();
         let enlisted = AtomicUsize::new(0);
         let barrier = std::sync::Barrier::new(16);

@@ -53,7 +53,7 @@ impl Rescue {
         Some(waiting.swap_remove(position).1)
     }
 
-    /// No slot will come any more: wakes those who wait for one.
+    /// No slot will come any more: wakes the threads that wait for one.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.waiting.lock());
@@ -66,7 +66,7 @@ impl Rescue {
     }
 }
 
-/// The way back for an answer that does not come from the work.
+/// The return path of an answer that does not come from the work.
 pub(super) struct Late {
     pub(super) region: Arc<Region>,
     pub(super) slot_number: usize,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_thread_is_caught_is_answered_by_the_rescuer() {
+    fn the_rescuer_answers_for_a_thread_that_is_caught() {
         let (rescuer, rescue) = (RingInbox::new().unwrap(), Rescue::new());
         rescue.set_rescuer(rescuer.clone());
         let slot = slots(1, 64).pop().unwrap();

@@ -170,9 +170,9 @@ impl Slot {
         &self.region
     }
 
-    /// Takes a slot away from whoever has it, with fresh memory: from now on this is the slot that
-    /// the kernel knows, and the other one only memory. It has the numbers of the request that was
-    /// in the other, for an answer.
+    /// Takes a slot away from its present owner, with fresh memory: from now on this is the slot
+    /// that the kernel knows, and the other one only memory. It has the numbers of the request that
+    /// was in the other, for an answer.
     ///
     /// # Errors
     /// If there is no memory; the slot is as it was then.
@@ -198,7 +198,7 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Its number in the ring that has it.
+    /// Its number in the ring that owns it.
     pub(super) fn number(&self) -> usize {
         self.number
     }
@@ -367,8 +367,8 @@ impl Ring {
         self.push_command(head::COMMAND_COMMIT_AND_FETCH, command, &[], number)
     }
 
-    /// Reports whenever `descriptor`, which must stay open while the ring is used, can be read.
-    /// Whoever is told reads until there is nothing left.
+    /// Reports whenever `descriptor`, which must stay open while the ring is used, can be read. The
+    /// thread that gets the report reads until nothing is left.
     ///
     /// # Errors
     /// If the ring does not work.
@@ -380,7 +380,7 @@ impl Ring {
         self.push(&entry.into())
     }
 
-    /// Sends what was committed and waits for something to happen.
+    /// Sends the committed slots and waits for an event.
     ///
     /// # Errors
     /// If the ring does not work.
@@ -388,12 +388,12 @@ impl Ring {
         self.enter(1)
     }
 
-    /// What has happened and was not told yet; never waits.
+    /// The events that were not reported yet; never waits.
     pub(super) fn events(&mut self, events: &mut Vec<Event>) {
         for completion in self.uring.completion() {
             if let Some(number) = completion.user_data().checked_sub(POLL_FIRST) {
-                // A poll that ended for good (the kernel may do so when it is short of memory) is
-                // begun again by whoever drains the descriptor.
+                // The kernel may end a poll for good when it is short of memory. The thread that
+                // drains the descriptor begins it again.
                 events.push(Event::Readable {
                     number: number as u32,
                     watched: cqueue::more(completion.flags()),
@@ -418,7 +418,7 @@ impl Ring {
     }
 
     /// Gives back the memory of the payloads that the kernel has and has put nothing into. Does
-    /// nothing unless everything that was committed is sent and all events were told.
+    /// nothing unless everything that was committed is sent and all events were reported.
     pub(super) fn forget_payloads(&mut self) {
         let submission = self.uring.submission();
         if !submission.is_empty() || submission.cq_overflow() {
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_was_forgotten_takes_no_memory() {
+    fn a_payload_that_was_given_back_takes_no_memory() {
         let mut slots = slots(2, 3 * 4096);
         for slot in &mut slots {
             let (head, payload) = slot.parts_mut();
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_told_each_time() {
+    fn an_eventfd_reports_each_time_it_can_be_read() {
         let Some(mut ring) = ring() else { return };
         let counter = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap();
         ring.watch(counter.as_fd(), 1).unwrap();
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_replaced_leaves_its_memory_to_whoever_has_it() {
+    fn a_replaced_slot_leaves_its_memory_to_its_owner() {
         let mut old = slots(1, 8192).pop().unwrap();
         let (head, payload) = old.parts_mut();
         head.fill(1);

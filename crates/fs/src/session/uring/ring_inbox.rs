@@ -57,7 +57,7 @@ impl RingInbox {
         }
     }
 
-    /// All that was left; whoever pushes after this writes to the eventfd again.
+    /// Everything that was left; a push after this writes to the eventfd again.
     pub(super) fn take(&self) -> Vec<Message> {
         let _ = rustix::io::read(&self.event_fd, &mut [0u8; 8]);
         std::mem::take(&mut *self.left.lock())
@@ -74,7 +74,7 @@ impl AsFd for RingInbox {
 pub(super) struct Answer {
     slot: Option<Slot>,
     inbox: Arc<RingInbox>,
-    /// Nobody else has answered and taken the slot away ([`super::rescue`]).
+    /// No other thread has answered and taken the slot away ([`super::rescue`]).
     is_ours: bool,
     /// Where it waits.
     pending: Option<Pending>,
@@ -85,12 +85,12 @@ impl Answer {
         Self { slot: Some(slot), inbox, is_ours: true, pending: None }
     }
 
-    /// Where the request stands, and the answer is to be put.
+    /// The slot of the request, which the answer is put into.
     pub(super) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
 
-    /// The slot, for the thread of the ring itself; `None` if it is somebody else's now.
+    /// The slot, for the thread of the ring itself; `None` if it belongs to another thread now.
     pub(super) fn into_slot(mut self) -> Option<Slot> {
         self.slot.take().filter(|_| self.is_ours)
     }
@@ -117,7 +117,7 @@ impl Exchange for Answer {
         true
     }
 
-    /// Bytes beyond the payload buffer are none that were asked for.
+    /// Bytes beyond the payload buffer were not asked for.
     fn finish_with(&mut self, pieces: &[&[u8]]) -> bool {
         if let Some(slot) = &mut self.slot {
             fill(slot, Ok(pieces));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bell_rings_once_for_all_that_is_left() {
+    fn the_inbox_wakes_its_ring_once_for_everything_left() {
         let inbox = RingInbox::new().unwrap();
         for slot in slots(3, 64) {
             Answer::new(slot, inbox.clone()).send();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_answered_whatever_becomes_of_it() {
+    fn a_request_is_answered_even_if_it_is_dropped_or_panics() {
         let inbox = RingInbox::new().unwrap();
         let mut slots = slots(4, 64);
         let mut next = || Answer::new(slots.pop().unwrap(), inbox.clone());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_answered_is_not_answered_again() {
+    fn a_request_answered_elsewhere_is_not_answered_again() {
         let inbox = RingInbox::new().unwrap();
         for send in [true, false] {
             let mut answer = Answer::new(slots(1, 64).pop().unwrap(), inbox.clone());

@@ -47,7 +47,7 @@ impl<O: Origin> RingThreads<O> {
     /// Starts a thread.
     ///
     /// # Errors
-    /// If there is none to be had, or no ring.
+    /// If there is no thread or no ring to be had.
     pub(super) fn new_thread(
         self: &Arc<Self>,
         queue_threads: Option<Arc<QueueThreads>>,
@@ -61,7 +61,7 @@ impl<O: Origin> RingThreads<O> {
         std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
             match Server::new(threads, queue_threads, layout) {
                 Ok(server) => run(server, &device, &report),
-                // If nobody listens there is nothing left to be done either.
+                // Without a listener there is nothing left to do.
                 Err(error) => drop(report.send(Err(error))),
             }
             drop(present);
@@ -120,8 +120,8 @@ fn run<O: Origin>(
     let _ = report.send(server.register(device));
     let panicked = |_| Err(io::Error::other("its thread panicked"));
     if let Err(error) = catch_unwind(AssertUnwindSafe(|| server.serve())).unwrap_or_else(panicked) {
-        // Requests would wait for ever in queues that nobody serves. The end of the process ends
-        // the connection, and the next mount mends what is left of this one.
+        // Requests would wait for ever in queues that no thread serves. The end of the process ends
+        // the connection, and the next mount mends the rest.
         log::error!("a ring does not work any more: {error}; ending the process");
         std::process::abort();
     }

@@ -30,16 +30,16 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// Numbers of what is watched beside slots.
+/// Numbers of the watched descriptors, beside slots.
 const INBOX: u32 = 0;
 const MEMORY: u32 = 1;
-/// Slots of one ring. When all of them wait for the origin, so does whoever asks for more.
+/// Slots of one ring. When all of them wait for the origin, so do further requests.
 const SLOTS_MAX: usize = 1024;
 
-/// One ring and what is under way in it.
+/// One ring and its requests.
 pub(super) struct Server<O: Origin> {
     threads: Arc<RingThreads<O>>,
-    /// Whose member this is; nobody's if it serves processors that do not run.
+    /// The threads of its queue; none if it serves processors that do not run.
     queue_threads: Option<Arc<QueueThreads>>,
     layout: RingLayout,
     pinning: Pinning,
@@ -112,10 +112,10 @@ impl<O: Origin> Server<O> {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Serves until the connection has ended and everything under way was finished.
+    /// Serves until the connection has ended and all of its requests are finished.
     ///
     /// # Errors
-    /// If the ring does not work any more; nobody serves its slots then.
+    /// If the ring does not work any more; no thread serves its slots then.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while self.ring.slots() > 0 || (self.is_waiting && !self.threads.rescue.is_over()) {
@@ -258,7 +258,7 @@ impl<O: Origin> Server<O> {
             Work::Read(read) if session.view.completes_elsewhere() => {
                 self.wait(&request, &mut answer, true);
                 match session.complete_elsewhere(read, answer) {
-                    // Whoever brings the records has it.
+                    // The thread that brings the records has it.
                     None => {
                         counters.ring(Way::Queued);
                         return Outcome::HandedOver;

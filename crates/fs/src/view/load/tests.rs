@@ -118,7 +118,7 @@ fn a_read_is_one_run_that_no_thread_waits_for() {
 }
 
 #[test]
-fn who_wants_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread() {
+fn a_reader_of_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread() {
     let fixture = fixture(0);
     let first = fixture.read(0, 4);
     let mut going = fixture.run();
@@ -142,7 +142,7 @@ fn who_wants_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread() {
 }
 
 #[test]
-fn an_error_part_way_is_of_those_records_that_have_not_come() {
+fn an_error_half_way_belongs_to_the_records_that_have_not_come() {
     let fixture = fixture(0);
     let answer = fixture.read(0, 3);
     let mut going = fixture.run();
@@ -161,7 +161,7 @@ fn an_error_part_way_is_of_those_records_that_have_not_come() {
 }
 
 #[test]
-fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
+fn an_error_of_an_origin_that_is_waited_for_belongs_to_one_record() {
     let fixture = fixture(0);
     *fixture.view.origin.gives_all_but.lock() = Some(2);
     fixture.view.origin_latency.note_record(Duration::from_micros(1));
@@ -184,7 +184,7 @@ fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
 }
 
 #[test]
-fn a_run_that_ends_too_early_or_is_given_up_leaves_nobody_waiting() {
+fn a_run_that_ends_too_early_or_is_given_up_leaves_no_reader_waiting() {
     let fixture = fixture(0);
     let answer = fixture.read(0, 2);
     let joined = fixture.read(1, 1);
@@ -208,11 +208,11 @@ fn a_run_that_ends_too_early_or_is_given_up_leaves_nobody_waiting() {
 }
 
 #[test]
-fn a_prefetch_is_a_run_and_of_its_errors_nobody_hears() {
+fn a_prefetch_is_a_run_and_its_errors_reach_no_reader() {
     let fixture = fixture(8 * RECORD);
     for index in 0..4 {
         let answer = fixture.read(index, 1);
-        // What is prefetched is asked for first.
+        // The prefetched record is asked for first.
         let (own, ahead): (Vec<_>, Vec<_>) =
             fixture.runs().into_iter().partition(|going| going.run.first == index);
         for mut going in own {
@@ -227,7 +227,7 @@ fn a_prefetch_is_a_run_and_of_its_errors_nobody_hears() {
         let waiting = fixture.read(first, 1);
         drop(fixture.runs());
         going.end(Err(Errno::IO));
-        // Who asks for the record itself asks the origin.
+        // A reader asks the origin for the record itself.
         let mut again = fixture.run();
         assert_eq!((again.run.first, again.run.records), (first, 1));
         again.record();
@@ -241,7 +241,7 @@ fn a_prefetch_is_a_run_and_of_its_errors_nobody_hears() {
 }
 
 #[test]
-fn what_the_origin_vouches_for_is_its_versions() {
+fn records_the_origin_vouches_for_are_their_versions() {
     let fixture = fixture(0);
     let open = fixture.view.file(fixture.handle).unwrap();
     let version = open.inode.contents().unwrap().version;
@@ -254,14 +254,15 @@ fn what_the_origin_vouches_for_is_its_versions() {
 }
 
 #[test]
-fn a_file_that_is_vouched_for_never_has_a_part_in_later_contents() {
+fn records_of_an_open_file_the_origin_vouches_for_never_mix_with_later_contents() {
     let fixture = fixture(0);
     let old = fixture.handle;
     let early = fixture.read_by(old, 0, 1).unwrap();
     let mut under_way = fixture.run();
     fixture.view.origin.overwritten.store(100, Ordering::SeqCst);
     let new = fixture.open();
-    // Neither what nobody has, nor what is loaded for the new contents, nor what is cached of them.
+    // The old file gets neither uncached records, nor those in flight for the new contents, nor
+    // cached ones of those.
     assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
     assert!(fixture.runs().is_empty(), "the origin was not asked for it");
     let answer = fixture.read_by(new, 1, 1).unwrap();
@@ -270,7 +271,7 @@ fn a_file_that_is_vouched_for_never_has_a_part_in_later_contents() {
     let expected: Vec<u8> = contents(1).iter().map(|byte| byte.wrapping_add(100)).collect();
     assert!(answer.lock().take() == Some(Ok(expected)));
     assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
-    // What was asked for before is the old file's, and is not kept as the new one's.
+    // Records that were asked for before are the old file's, and are not kept as the new one's.
     under_way.record();
     assert!(early.lock().take() == bytes(0, 1));
     let answer = fixture.read_by(new, 0, 1).unwrap();
@@ -281,7 +282,7 @@ fn a_file_that_is_vouched_for_never_has_a_part_in_later_contents() {
 }
 
 #[test]
-fn the_attributes_of_a_file_that_is_vouched_for_are_none_of_later_contents() {
+fn attributes_of_an_open_file_the_origin_vouches_for_are_not_those_of_later_contents() {
     let fixture = fixture(0);
     let old = fixture.handle;
     let number = fixture.view.file(old).unwrap().inode.number;
@@ -297,7 +298,7 @@ fn the_attributes_of_a_file_that_is_vouched_for_are_none_of_later_contents() {
 }
 
 #[test]
-fn where_nothing_may_be_read_ahead_the_request_that_is_waited_for_is_longer() {
+fn without_permission_to_read_ahead_the_demanded_request_is_longer() {
     let fixture = fixture(8 * RECORD);
     fixture.view.origin.is_sparing.store(true, Ordering::SeqCst);
     let mut requests = 0;
@@ -317,7 +318,7 @@ fn where_nothing_may_be_read_ahead_the_request_that_is_waited_for_is_longer() {
 }
 
 #[test]
-fn what_was_found_to_be_other_bytes_is_read_by_nobody_though_it_is_cached() {
+fn a_spoilt_file_is_not_read_though_it_is_cached() {
     let fixture = fixture(0);
     let answer = fixture.read(0, 1);
     fixture.run().record();
@@ -329,7 +330,7 @@ fn what_was_found_to_be_other_bytes_is_read_by_nobody_though_it_is_cached() {
 
 /// A network file system remembers what a name led to, and leads a walk there again.
 #[test]
-fn a_thread_that_met_what_is_gone_has_the_name_asked_for_anew() {
+fn a_thread_that_met_a_removed_object_has_the_name_asked_for_anew() {
     let fixture = fixture(0);
     let (view, origin) = (&fixture.view, &fixture.view.origin);
     let (name, number) = (OsStr::new("file"), 2);
@@ -360,13 +361,13 @@ fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
 }
 
 #[test]
-fn of_a_source_without_capabilities_nobody_is_asked_for_one_before_a_write() {
+fn a_source_without_capabilities_is_not_asked_for_one_before_a_write() {
     let fixture = fixture(0);
     let view = &fixture.view;
     let number = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap().number;
     let capability = OsStr::new("security.capability");
     assert!(!view.is_known_to_lack(number, capability));
-    // This source refuses what it is asked.
+    // This source refuses every question.
     assert_eq!(view.get_xattr(number, capability, &mut []), Err(Errno::NOSYS));
     view.origin.lacks_capabilities.store(true, Ordering::SeqCst);
     assert!(view.is_known_to_lack(number, capability));

@@ -22,7 +22,7 @@ fn list() -> Vec<u8> {
 }
 
 #[test]
-fn that_a_file_has_no_access_list_is_asked_once_in_a_while_and_never_wrong_for_our_own() {
+fn a_missing_access_list_is_asked_for_now_and_then_and_our_own_is_seen_at_once() {
     let fixture = fixture();
     fs::write(fixture.path("file"), "x").unwrap();
     let number = fixture.lookup("file").number;
@@ -39,7 +39,7 @@ fn that_a_file_has_no_access_list_is_asked_once_in_a_while_and_never_wrong_for_o
             true
         }
     };
-    // Behind the view: it believes what it was told, as it does of other attributes.
+    // Behind the view: it believes its last answer, as with other attributes.
     let behind = || {
         rustix::fs::setxattr(fixture.path("file"), name, &list(), rustix::fs::XattrFlags::empty())
     };

@@ -33,13 +33,13 @@ fn paths(told: &Value, rows: &str) -> Vec<String> {
     rows.iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What records of a file of so many bytes weigh.
+/// The weight of the records of a file of so many bytes.
 fn weight(length: u64) -> u64 {
     length + length.div_ceil(RECORD) * crate::record::ENTRY_OVERHEAD_BYTES
 }
 
 #[test]
-fn what_is_resident_is_told_to_the_byte_by_file_and_directory() {
+fn resident_bytes_are_exact_by_file_and_directory() {
     let fixture = fixture();
     fs::create_dir_all(fixture.path("d/inner")).unwrap();
     for (name, length) in [("a", 3 * RECORD + 100), ("d/b", RECORD + 50), ("d/inner/c", 10)] {
@@ -83,7 +83,7 @@ fn what_is_resident_is_told_to_the_byte_by_file_and_directory() {
 }
 
 #[test]
-fn reads_and_misses_are_counted_by_file_while_somebody_looks() {
+fn reads_and_misses_are_counted_by_file_while_a_program_looks() {
     let fixture = fixture();
     fs::write(fixture.path("before"), pattern(5000, 1)).unwrap();
     fs::write(fixture.path("after"), pattern(2 * RECORD as usize + 9, 1)).unwrap();
@@ -107,7 +107,7 @@ fn reads_and_misses_are_counted_by_file_while_somebody_looks() {
 }
 
 #[test]
-fn a_removed_or_changed_file_is_nobodys_and_a_renamed_one_has_its_new_name() {
+fn a_removed_or_changed_file_is_unnamed_and_a_renamed_one_has_its_new_name() {
     let fixture = fixture();
     fs::create_dir(fixture.path("d")).unwrap();
     for name in ["removed", "changed", "old"] {
@@ -120,7 +120,7 @@ fn a_removed_or_changed_file_is_nobodys_and_a_renamed_one_has_its_new_name() {
     told.sort();
     assert_eq!(told, names);
 
-    // The kernel forgets what is gone.
+    // The kernel forgets removed files.
     fixture.view.unlink(ROOT, OsStr::new("removed")).unwrap();
     fixture.view.forget(removed, 1);
     // Records of the contents before stay until they are evicted.
@@ -148,9 +148,9 @@ fn a_hostile_name_stays_one_name() {
     assert_eq!(paths(&told, "files"), ["/a\\u{a}b\\xff\\\\\\u{1b}[2J<script>"]);
 }
 
-/// More files than rows, the largest of which and the most read of which are not the same.
+/// More files than rows, of which the largest and the most read differ.
 #[test]
-fn rows_are_bounded_and_have_the_first_of_each_order() {
+fn rows_are_bounded_and_include_the_first_of_each_order() {
     let fixture = fixture();
     for number in 0..400_usize {
         fs::write(fixture.path(&number.to_string()), pattern(10 * (number + 1), 1)).unwrap();

@@ -34,7 +34,7 @@ fn pages_are_kept_once_the_kernel_has_dropped_those_before() {
     fixture.read(first.handle, 0, 10);
     let third = fixture.open("a", OFlags::RDONLY);
     assert!(third.keep_pages);
-    // Whoever was never told of the file did not drop its pages.
+    // A kernel that never learned of the file did not drop its pages.
     fs::write(fixture.path("a"), "another").unwrap();
     let never_told = fixture.open("a", OFlags::RDONLY);
     fixture.view.undo_open(never_told.handle);
@@ -100,7 +100,7 @@ fn a_source_that_never_changes_is_asked_for_a_listing_once() {
         Result::Ok(names)
     };
     assert_eq!(list().unwrap(), [".", "..", "name"]);
-    // Whoever asked now would get an error.
+    // A question now would get an error.
     fs::remove_dir_all(&path).unwrap();
     assert_eq!(list().unwrap(), [".", "..", "name"]);
 }

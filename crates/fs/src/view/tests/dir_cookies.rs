@@ -84,7 +84,7 @@ fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_c
                 assert_eq!(rest.iter().map(|(name, _)| name).collect::<Vec<_>>(), expected);
             }
         }
-        // Those who come when nobody has it open any more know nothing of it.
+        // Handles that come when none is open any more know nothing of it.
         view.release_directory(handle);
         view.release_directory(other);
         let later = view.open_directory(ROOT, 3).unwrap();
@@ -95,7 +95,7 @@ fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_c
 }
 
 #[test]
-fn names_that_came_before_an_error_are_told_and_the_error_with_the_next_question() {
+fn names_before_an_error_are_shown_and_the_error_comes_with_the_next_read() {
     for attributes in [false, true] {
         let listed = names(2..COUNT + 2);
         let view = view_of(listed.clone());
@@ -114,7 +114,7 @@ fn names_that_came_before_an_error_are_told_and_the_error_with_the_next_question
 }
 
 #[test]
-fn an_offset_of_before_a_directory_changed_goes_on_to_mean_the_same_place() {
+fn an_offset_keeps_its_meaning_after_the_directory_changed() {
     let fixture = fixture();
     fs::create_dir(fixture.path("d")).unwrap();
     for number in 0..30 {
@@ -137,7 +137,7 @@ fn an_offset_of_before_a_directory_changed_goes_on_to_mean_the_same_place() {
 }
 
 #[test]
-fn names_that_open_directories_hold_have_a_bound_and_all_are_read_all_the_same() {
+fn names_held_by_open_directories_are_bounded_and_all_are_still_read() {
     // Nothing may be found in the cache, as in a directory that changes all the time.
     let mut view = view_of(names(1..20_001));
     view.versions = racy_for_ever();

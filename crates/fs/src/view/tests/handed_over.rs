@@ -104,7 +104,7 @@ fn a_set_that_fits_is_read_at_most_twice_while_no_memory_is_free() {
     for (name, way, asked) in WAYS {
         for capacity in [RECORDS, 4 * RECORDS] {
             let reads = reads(way, capacity, NONE);
-            // What is asked for twice in one pass comes back in that pass.
+            // A record that is asked for twice in one pass comes back in that pass.
             assert!(reads[0] <= asked * RECORDS, "{name}, {capacity}: {reads:?}");
             assert!(reads[0] + reads[1] <= 2 * RECORDS, "{name}, {capacity}: {reads:?}");
             assert_eq!(reads[2..], [0, 0, 0], "{name}, {capacity}: {reads:?}");
@@ -113,7 +113,7 @@ fn a_set_that_fits_is_read_at_most_twice_while_no_memory_is_free() {
 }
 
 #[test]
-fn of_a_set_of_twice_the_memory_no_pass_reads_more_than_once() {
+fn in_a_set_of_twice_the_memory_no_pass_reads_a_record_twice() {
     for (name, way, asked) in WAYS {
         for limit in [FREE, RECORDS * RECORD / 4, NONE] {
             let reads = reads(way, RECORDS / 2, limit);
@@ -125,7 +125,7 @@ fn of_a_set_of_twice_the_memory_no_pass_reads_more_than_once() {
 }
 
 #[test]
-fn no_copy_stays_of_what_the_next_opening_could_not_use() {
+fn no_copy_stays_that_the_next_open_could_not_use() {
     let fixture = fixture_with(LONG, |settings| {
         (settings.direct_io, settings.exclusive) = (false, true);
     });
@@ -152,7 +152,7 @@ fn no_copy_stays_of_what_the_next_opening_could_not_use() {
 }
 
 #[test]
-fn what_a_program_reads_past_the_page_cache_is_not_handed_over() {
+fn reads_past_the_page_cache_are_not_handed_over() {
     let fixture = fixture_with(Duration::ZERO, |settings| {
         (settings.direct_io, settings.exclusive) = (false, true);
     });

@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn a_name_that_means_another_file_by_now_is_looked_up_again() {
+fn a_name_that_leads_to_another_file_now_is_looked_up_again() {
     let fixture = fixture();
     let (view, thread, other) = (&fixture.view, 7, 8);
     fs::write(fixture.path("a"), "old").unwrap();
@@ -31,7 +31,7 @@ fn a_name_that_means_another_file_by_now_is_looked_up_again() {
 }
 
 #[test]
-fn files_that_exchange_their_names_are_told_apart() {
+fn files_that_exchange_their_names_are_distinguished() {
     let fixture = fixture();
     let (view, thread) = (&fixture.view, 7);
     fs::write(fixture.path("a"), "one").unwrap();
@@ -49,7 +49,7 @@ fn files_that_exchange_their_names_are_told_apart() {
 }
 
 #[test]
-fn what_was_renamed_linked_or_unlinked_through_the_mount_is_opened_without_a_second_lookup() {
+fn a_file_renamed_linked_or_unlinked_through_the_mount_needs_no_second_lookup() {
     let fixture = fixture();
     let view = &fixture.view;
     let name = OsStr::new;
@@ -66,7 +66,7 @@ fn what_was_renamed_linked_or_unlinked_through_the_mount_is_opened_without_a_sec
     view.rename((ROOT, name("single")), (ROOT, name("then")), flags).unwrap();
     view.rename((ROOT, name("then")), (ROOT, name("replaced")), flags).unwrap();
     view.rename((ROOT, name("d")), (ROOT, name("e")), flags).unwrap();
-    // Nobody looks anything up: a watcher of events opens what it is handed.
+    // A watcher of events looks nothing up: it opens the file that it is handed.
     for (number, contents) in [(single, "single"), (linked, "linked"), (replaced, "replaced")] {
         for thread in [7, 8] {
             let opened = view.open(number, OFlags::RDONLY, thread).unwrap();
@@ -115,7 +115,7 @@ fn a_file_that_lost_its_name_after_the_lookup_can_be_opened() {
     let old = fixture.lookup("a").number;
     fs::rename(fixture.path("b"), fixture.path("a")).unwrap();
     assert_eq!(fixture.view.open(old, OFlags::RDONLY, 1).unwrap_err(), Errno::STALE);
-    // The kernel comes back with what it had looked up before the rename.
+    // The kernel comes back with the inode that it had looked up before the rename.
     let opened = fixture.view.open(old, OFlags::RDONLY, 1).unwrap();
     assert_eq!(fixture.read(opened.handle, 0, 100), b"old");
 }

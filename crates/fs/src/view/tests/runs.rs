@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn records_that_come_at_once_are_read_by_whoever_asks_and_slow_ones_by_a_thread_each() {
+fn fast_records_are_read_by_the_asking_thread_and_slow_ones_by_a_thread_each() {
     let contents = pattern(8 * RECORD as usize, 3);
     for (took, queued) in [(Duration::from_micros(1), 0), (Duration::from_secs(1), 7)] {
         let fixture = fixture();
@@ -13,7 +13,7 @@ fn records_that_come_at_once_are_read_by_whoever_asks_and_slow_ones_by_a_thread_
         assert_eq!(fixture.read(opened.handle, 0, 8 * RECORD), contents);
         assert_eq!(fixture.view.workers.statistics().queued, queued);
         assert_eq!(fixture.origin_reads(), 8, "one read a record");
-        // One that somebody else has ends a run.
+        // A record that another request has ends a run.
         let version = fixture.view.file(opened.handle).unwrap().version;
         for index in [2, 5] {
             fixture.view.cache.invalidate(&Key::record(version, index));

@@ -45,7 +45,7 @@ fn attributes_that_come_with_names_are_not_asked_for_one_by_one() {
     let view = view();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "all came with the names");
-    // Later what was told is not believed any more, while the names are in the cache still.
+    // Later the answer is not believed any more, while the names are still in the cache.
     view.origin.names.lock().told.clear();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "and all came with the names again");
@@ -66,7 +66,7 @@ fn attributes_that_are_old_come_with_names_again() {
 }
 
 #[test]
-fn old_attributes_of_many_names_come_again_once_more_than_the_first_are_wanted() {
+fn old_attributes_of_many_names_are_read_again_after_the_first_few_lookups() {
     let mut view = view();
     let dropped = |view: &View<FakeOrigin>| view.origin.names_dropped.load(Ordering::SeqCst);
     let names = (1..=3000).map(|cookie| (cookie, OsString::from(cookie.to_string())));
@@ -91,10 +91,10 @@ fn old_attributes_of_many_names_come_again_once_more_than_the_first_are_wanted()
     view.release_directory(opened.handle);
 }
 
-/// An NFS client brings each write to the server before it tells times, and a program that writes
-/// and reads by turns has the kernel ask for the size each time.
+/// An NFS client sends each write to the server before it answers with times, and a program that
+/// writes and reads by turns makes the kernel ask for the size each time.
 #[test]
-fn a_file_that_is_being_written_is_not_asked_for_its_times_when_its_size_is_needed() {
+fn a_question_for_the_size_of_a_file_being_written_does_not_ask_for_its_times() {
     for (pristine, flushes, is_spared) in
         [(false, true, true), (false, false, false), (true, true, false)]
     {

@@ -36,7 +36,7 @@ fn appends_of_several_writers_are_all_read() {
     let opened = fixture.open("log", OFlags::RDWR | OFlags::APPEND);
     let mut expected = Vec::new();
     for round in 0..50u8 {
-        // Somebody else appends behind the mount, so the kernel's offset is wrong.
+        // Another program appends behind the mount, so the kernel's offset is wrong.
         let offset = expected.len() as u64;
         let behind = fs::OpenOptions::new().append(true).open(fixture.path("log")).unwrap();
         std::io::Write::write_all(&mut &behind, &[b'-', round]).unwrap();
@@ -66,7 +66,7 @@ fn a_write_goes_where_the_flag_of_that_moment_says() {
 
 #[test]
 fn an_append_goes_to_the_end_wherever_the_kernel_sends_it() {
-    // The kernel may have taken the size that it was told, or one that it has had before.
+    // The kernel may have taken the size that it was told, or an earlier one.
     for believed in [6, 9] {
         let fixture = fixture();
         fs::write(fixture.path("log"), "12345").unwrap();
@@ -83,13 +83,13 @@ fn an_append_goes_to_the_end_wherever_the_kernel_sends_it() {
 }
 
 #[test]
-fn an_answer_that_the_kernel_takes_late_makes_no_place_of_an_append() {
+fn an_answer_that_the_kernel_takes_late_moves_no_append() {
     for mode in [WriteMode::APPENDS, DIRECT] {
         let fixture = fixture();
         fs::write(fixture.path("log"), "12345").unwrap();
         let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
         append_behind(&fixture, b"67");
-        // Somebody asks, and the answer is taken when the next append has already been sent.
+        // Another program asks, and the answer is taken when the next append has already been sent.
         fixture.view.attributes(fixture.lookup("log").number, None).unwrap();
         fixture.write(handle, 5, b"8", mode);
         append_behind(&fixture, b"9");
@@ -101,7 +101,7 @@ fn an_answer_that_the_kernel_takes_late_makes_no_place_of_an_append() {
 }
 
 #[test]
-fn of_several_answers_before_the_first_opening_any_may_be_the_last() {
+fn any_of_several_answers_before_the_first_open_may_be_the_last() {
     for mode in [WriteMode::APPENDS, DIRECT] {
         let fixture = fixture();
         fs::write(fixture.path("log"), "12345").unwrap();
@@ -116,7 +116,7 @@ fn of_several_answers_before_the_first_opening_any_may_be_the_last() {
 }
 
 #[test]
-fn a_file_that_was_cut_behind_the_mount_is_appended_to_where_it_ends() {
+fn an_append_to_a_file_cut_behind_the_mount_goes_to_its_end() {
     for mode in [WriteMode::APPENDS, DIRECT] {
         let fixture = fixture();
         fs::write(fixture.path("log"), vec![1; 3 << 20]).unwrap();
@@ -129,7 +129,7 @@ fn a_file_that_was_cut_behind_the_mount_is_appended_to_where_it_ends() {
 }
 
 #[test]
-fn what_the_call_of_the_program_says_counts() {
+fn rwf_append_is_found_in_the_programs_call() {
     let fixture = fixture();
     fs::write(fixture.path("log"), "12345").unwrap();
     let handle = open(&fixture, OFlags::RDWR);
@@ -167,7 +167,7 @@ fn parts_of_an_append_stand_in_their_order() {
             }
             (0..4).for_each(|number| expected.extend(part(number as u8, length(number))));
             assert!(fixture.log() == expected, "{order:?}, {was_longer}");
-            // What follows is appended as ever, beside others.
+            // Later writes are appended as ever, beside others.
             append_behind(&fixture, b"behind");
             fixture.write(handle, 5 + 3 * PART + 100, b"end", DIRECT);
             expected.extend_from_slice(b"behindend");
