@@ -45,40 +45,40 @@
 
 #![deny(missing_docs)]
 
-mod acting;
 mod attributes;
+mod availability;
 mod directory;
 #[cfg(test)]
 #[path = "../../../tests/eventually.rs"]
 mod eventually;
+mod impersonation;
 pub mod mount_graph;
 pub mod mount_table;
 mod origin;
-mod question;
 mod read_ahead;
-mod run;
+mod record_run;
 #[cfg(test)]
 #[path = "../../../tests/seed.rs"]
 mod seed;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
-mod watched;
+mod timed_check;
 
-pub use acting::{Requester, on_behalf_of, on_own_behalf};
 pub use attributes::{Attributes, FileKind, Identity, Tag, Time, VersionSecret};
+pub use availability::Watched;
 pub use directory::{
     Device, DirectoryOrigin, NfsClient, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
 };
+pub use impersonation::{Requester, on_behalf_of, on_own_behalf};
 pub use origin::{
     Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,
     Make, Needed, Origin, SetTime, Standing, Whence,
 };
 pub use read_ahead::ReadAhead;
-pub use run::{Run, RunSink};
+pub use record_run::{Run, RunSink};
 pub use rustix::fs::{Access, OFlags, RenameFlags, XattrFlags};
 pub use rustix::io::Errno;
-pub use watched::Watched;
 
 /// Result of an origin operation.
 pub type Result<T> = std::result::Result<T, Errno>;

@@ -194,7 +194,7 @@ pub trait Origin: Send + Sync + 'static {
     ///
     /// The default reads one record after the other with [`Origin::read_at`] on the calling thread.
     fn read_run<S: RunSink>(&self, file: &Self::File, run: Run, mut sink: S) {
-        let result = crate::run::read_one_by_one(self, file, run, &mut sink);
+        let result = crate::record_run::read_one_by_one(self, file, run, &mut sink);
         sink.end(result);
     }
 

@@ -77,7 +77,7 @@ pub(super) struct Kind {
     /// It leads from any spelling of a name to the same object.
     pub(super) folds_case: bool,
     /// It is known whether it does. Others may be made to: they are asked once
-    /// ([`super::spelling`]).
+    /// ([`super::name_folding`]).
     pub(super) is_case_known: bool,
 }
 

@@ -10,9 +10,9 @@
 //! What the times of an object are worth goes by the mount that it lies on ([`super::times`]): the
 //! number of a device may be that of another file system tomorrow.
 
-use super::crossing::{Crossings, MNT_ID_UNIQUE};
 use super::file_systems::{self, Kind, Sizes};
 use super::handle::{FileHandle, MountId};
+use super::submounts::{MNT_ID_UNIQUE, Submounts};
 use super::times::{self, Proof, TrustTimes};
 use crate::mount_table::{self, MountEntry};
 use crate::{Attributes, FileKind, Needed, Result, Tag, Time};
@@ -77,7 +77,7 @@ pub(super) struct Inspector {
     doubted: RwLock<Vec<Doubted>>,
     /// Of one of them the objects have to be found by place.
     needs_places: AtomicBool,
-    pub(super) crossings: Crossings,
+    pub(super) submounts: Submounts,
 }
 
 impl Inspector {
@@ -92,7 +92,7 @@ impl Inspector {
             Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::STALE)) => return Err(errno),
             asked => asked.ok(),
         };
-        self.crossings.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;
+        self.submounts.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;
         let statx = ask(directory, name, ALL | StatxFlags::BTIME)?;
         let known = self.known(&statx, asked.is_some(), (directory, name))?;
         let Known { kind, proof, has_handles, .. } = known;

@@ -3,44 +3,44 @@
 //! Objects are named by kernel file handle where possible ([`handle`]), so that a mount over
 //! millions of files keeps no descriptors and follows no paths. Operations on an object go through
 //! an `O_PATH` descriptor opened for the occasion, or for the last name in the same directory
-//! ([`recent`]), and, where a system call takes only paths, through its magic link in
+//! ([`lookup_descriptors`]), and, where a system call takes only paths, through its magic link in
 //! `/proc/self/fd`, which the kernel resolves to the very object without looking at names. Where
 //! there are no handles, or the process may not open by them, objects are named by place and
-//! identity ([`object`]), and a bounded number of them is open ([`descriptors`]). All of them begin
+//! identity ([`placed_object`]), and a bounded number of them is open ([`descriptor_cache`]). All of them begin
 //! at one descriptor of the directory ([`root`]), which is opened once.
 
-mod anew;
-mod change;
 mod credentials;
-mod crossing;
-mod descriptors;
+mod descriptor_cache;
 mod file_systems;
+mod fresh_lookup;
 mod handle;
 mod identity;
+mod lookup_descriptors;
 mod mounts;
+mod name_folding;
 mod nfs_client;
 mod node;
-mod object;
 mod open_file;
 mod opening;
 mod operations;
-mod pieces;
-mod recent;
-mod removed;
-mod reopen;
+mod placed_object;
+mod reopen_by_place;
 mod rights;
 mod root;
-mod spelling;
+mod set_attributes;
+mod submounts;
 mod times;
+mod unlinked;
+mod whole_io;
 
-pub use crossing::Device;
 pub use nfs_client::NfsClient;
 pub use node::Node;
 pub use open_file::OpenFile;
+pub use submounts::Device;
 pub use times::TrustTimes;
 
 use crate::{Result, mount_table};
-use descriptors::Descriptor;
+use descriptor_cache::Descriptor;
 use node::Nodes;
 use parking_lot::Mutex;
 use rights::Rights;
@@ -168,7 +168,7 @@ impl DirectoryOrigin {
     #[must_use]
     pub fn letting_in_by_mode(mut self) -> Self {
         self.nodes.inspector.lets_in_by_mode = true;
-        self.nodes.inspector.crossings.is_shared = true;
+        self.nodes.inspector.submounts.is_shared = true;
         self
     }
 
@@ -187,14 +187,14 @@ impl DirectoryOrigin {
     pub fn asking_for_requesters(mut self) -> std::result::Result<Self, &'static str> {
         rights::can_switch()?;
         self.nodes.rights = Rights::Requesters;
-        self.nodes.inspector.crossings.is_shared = true;
+        self.nodes.inspector.submounts.is_shared = true;
         Ok(self)
     }
 
     /// Where to say which file system is served from this origin, once it is mounted: what leads
     /// back to it is refused with `ELOOP` from then on.
     pub fn served_as(&self) -> Arc<OnceLock<Device>> {
-        self.nodes.inspector.crossings.own()
+        self.nodes.inspector.submounts.own()
     }
 
     /// The path that the directory had when it was opened.

@@ -1,20 +1,20 @@
 //! Nodes of a directory origin, and how they are opened.
 //!
 //! A node is the object's handle where the process may open by handle, and otherwise an object
-//! with a place ([`super::object`]), which is opened by name when somebody needs it
-//! ([`super::reopen`]).
+//! with a place ([`super::placed_object`]), which is opened by name when somebody needs it
+//! ([`super::reopen_by_place`]).
 
 use super::credentials::overrides_permissions;
-use super::descriptors::{Descriptor, Descriptors};
+use super::descriptor_cache::{Descriptor, Descriptors};
 use super::file_systems::Kind;
 use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
+use super::lookup_descriptors::{self, Key, LookupDescriptors};
 use super::mounts::{Entrance, Mounts};
-use super::object::{Directory, Object, ObjectIdentity, Top};
-use super::recent::{self, Key, Recent};
-use super::removed::Removed;
+use super::placed_object::{Directory, Object, ObjectIdentity, Top};
 use super::rights::Rights;
-use crate::{FileKind, Found, OFlags, Result, acting};
+use super::unlinked::Unlinked;
+use crate::{FileKind, Found, OFlags, Result, impersonation};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 use rustix::io::Errno;
@@ -126,8 +126,8 @@ impl AsFd for PathDescriptor {
 pub(super) struct Nodes {
     by_handle: bool,
     mounts: Mounts<Directory>,
-    pub(super) recent: Recent,
-    pub(super) removed: Removed,
+    pub(super) lookup_descriptors: LookupDescriptors,
+    pub(super) unlinked: Unlinked,
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
     top: Arc<Top>,
@@ -166,8 +166,11 @@ impl Nodes {
         Self {
             by_handle,
             mounts: Mounts::new(),
-            recent: Recent::new(descriptors.limit(), recent::TIME),
-            removed: Removed::new(descriptors.limit()),
+            lookup_descriptors: LookupDescriptors::new(
+                descriptors.limit(),
+                lookup_descriptors::TIME,
+            ),
+            unlinked: Unlinked::new(descriptors.limit()),
             descriptors,
             inspector: Inspector::default(),
             top: Arc::default(),
@@ -189,14 +192,14 @@ impl Nodes {
 
     /// Keeps the descriptors of lookups for so long.
     pub(super) fn keep_lookups(&mut self, time: Duration) {
-        self.recent.set_time(time);
+        self.lookup_descriptors.set_time(time);
     }
 
     /// Runs what opens something, with room for a descriptor: see [`Descriptors::with_room`].
     pub(super) fn with_room<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
             match self.descriptors.with_room(&mut open) {
-                Err(Errno::MFILE | Errno::NFILE) if self.recent.clear() => {}
+                Err(Errno::MFILE | Errno::NFILE) if self.lookup_descriptors.clear() => {}
                 other => return other,
             }
         }
@@ -233,7 +236,7 @@ impl Nodes {
             Some(node) => {
                 let is_directory = seen.attributes.kind == FileKind::Directory;
                 if is_directory || !seen.kind.hides_what_is_named {
-                    self.recent.keep(node.key(), Descriptor::new(fd));
+                    self.lookup_descriptors.keep(node.key(), Descriptor::new(fd));
                 }
                 found(node, &seen)
             }
@@ -319,7 +322,7 @@ impl Nodes {
             return self.descriptors.keep(fd);
         }
         let descriptor = Descriptor::new(fd);
-        self.recent.keep(Key::Object(identity), descriptor.clone());
+        self.lookup_descriptors.keep(Key::Object(identity), descriptor.clone());
         descriptor
     }
 
@@ -390,8 +393,8 @@ impl Nodes {
     /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
     /// that handles mean the same objects as before.
     pub(super) fn root_replaced(&self, root: Option<BorrowedFd<'_>>) {
-        self.recent.clear();
-        self.removed.clear();
+        self.lookup_descriptors.clear();
+        self.unlinked.clear();
         if !self.by_handle {
             // What is below the old one would keep it from being unmounted.
             let replaced = self.replace_top(root);
@@ -430,10 +433,10 @@ impl Nodes {
             return operation(self.path_descriptor(directory)?.as_fd());
         };
         let key = || directory.0.key();
-        if let Some(removed) = self.removed.find(key) {
+        if let Some(removed) = self.unlinked.find(key) {
             return operation(removed.as_fd());
         }
-        if let Some(kept) = self.recent.directory(*mount, handle) {
+        if let Some(kept) = self.lookup_descriptors.directory(*mount, handle) {
             return match operation(kept.as_fd()) {
                 Err(Errno::NOENT) if !has_names(kept.as_fd()) => Err(Errno::STALE),
                 other => other,
@@ -445,7 +448,7 @@ impl Nodes {
         };
         let result = operation(opened.as_fd());
         if has_names(opened.as_fd()) {
-            self.recent.keep_directory(directory.0.key(), opened);
+            self.lookup_descriptors.keep_directory(directory.0.key(), opened);
         }
         result
     }
@@ -478,8 +481,8 @@ impl Nodes {
 
     /// A descriptor that was kept of an object that cannot be found any more.
     fn kept(&self, key: &Key) -> Result<Arc<Descriptor>> {
-        let removed = self.removed.find(|| key.clone());
-        removed.or_else(|| self.recent.find(key)).ok_or(Errno::STALE)
+        let removed = self.unlinked.find(|| key.clone());
+        removed.or_else(|| self.lookup_descriptors.find(key)).ok_or(Errno::STALE)
     }
 
     /// Takes the name of an object away, or gives it to another one. If that was the object's last,
@@ -499,7 +502,7 @@ impl Nodes {
         if let Some(fd) = named.filter(|fd| !has_names(fd.as_fd()))
             && let Some(key) = self.key_of(fd.as_fd())
         {
-            self.removed.keep(key, Descriptor::new(fd));
+            self.unlinked.keep(key, Descriptor::new(fd));
         }
         Ok(taken)
     }
@@ -518,15 +521,16 @@ impl Nodes {
 
     /// Nobody knows a node any more.
     pub(super) fn forgotten(&self, node: &Node) {
-        self.removed.forget(|| node.0.key());
+        self.unlinked.forget(|| node.0.key());
     }
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         let hides = self.kind_of(node).hides_what_is_open;
-        let asker = acting::asker().filter(|_| hides);
+        let asker = impersonation::asker().filter(|_| hides);
         // Also if it is not needed: another opening than this one has to ask for the name again.
-        let reader = asker.and_then(|asker| self.recent.take_reader(&node.0.key(), asker));
+        let reader =
+            asker.and_then(|asker| self.lookup_descriptors.take_reader(&node.0.key(), asker));
         match (self.open_known(node, flags), reader) {
             // A server may open by name alone, and the name is gone.
             (Err(Errno::STALE | Errno::NOENT), Some(reader))

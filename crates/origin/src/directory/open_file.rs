@@ -23,10 +23,10 @@
 //!
 //! The file's, and within it that of the object's descriptor. It is held for no call that waits.
 
-use super::descriptors::Descriptor;
+use super::descriptor_cache::Descriptor;
 use super::magic_link;
 use super::node::{Node, Nodes, open_real};
-use crate::{OFlags, Result, acting};
+use crate::{OFlags, Result, impersonation};
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, chmod, fcntl_getfl, fcntl_setfl, fstat};
@@ -61,7 +61,7 @@ impl OpenFile {
         let descriptor = Descriptor::new(fd);
         node.is_open(&descriptor);
         let held = Mutex::new(Held::Open(descriptor, flags.contains(OFlags::APPEND)));
-        let opened_for = acting::requester().ok().flatten();
+        let opened_for = impersonation::requester().ok().flatten();
         Self { node: node.clone(), opened_for, held }
     }
 

@@ -1,12 +1,12 @@
 //! The directory origin's side of [`Origin`]: one system call or two for each operation.
 
-use super::change::change;
-use super::descriptors::Descriptor;
+use super::descriptor_cache::Descriptor;
 use super::file_systems::Sizes;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
 use super::opening;
-use super::pieces::{read_no_more, write_all};
+use super::set_attributes::change;
+use super::whole_io::{read_no_more, write_all};
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
@@ -552,8 +552,8 @@ impl Origin for DirectoryOrigin {
 
     fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
         tell("descriptors_kept", self.nodes.descriptors.kept() as u64);
-        tell("descriptors_recent", self.nodes.recent.kept() as u64);
-        tell("descriptors_removed", self.nodes.removed.kept() as u64);
+        tell("descriptors_recent", self.nodes.lookup_descriptors.kept() as u64);
+        tell("descriptors_removed", self.nodes.unlinked.kept() as u64);
     }
 
     fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {

@@ -20,7 +20,7 @@
 //! cannot, the process ends: a thread of it with the rights of one user must not serve another.
 
 use super::credentials::{as_creator, as_spender, masking};
-use crate::{Caller, Result, acting};
+use crate::{Caller, Result, impersonation};
 use nix::unistd::{setfsgid, setfsuid};
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
 use rustix::io::Errno;
@@ -78,14 +78,14 @@ impl Rights {
         if self != Self::Requesters || IS_SWITCHED.get() {
             return call();
         }
-        let Some((user, group)) = acting::requester()? else { return call() };
+        let Some((user, group)) = impersonation::requester()? else { return call() };
         OWN.with(|own| {
             let own = own.get_or_init(Own::of_this_thread);
             // Root keeps what it has, and nothing is asked of the system.
             if user == own.user.as_raw() {
                 return call();
             }
-            let _switched = own.switch((user, group), &acting::groups(), kept)?;
+            let _switched = own.switch((user, group), &impersonation::groups(), kept)?;
             call()
         })
     }
@@ -105,7 +105,7 @@ impl Rights {
         opened_for: Option<(u32, u32)>,
         call: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let asks = acting::requester().ok().flatten().filter(|(user, _)| *user != 0);
+        let asks = impersonation::requester().ok().flatten().filter(|(user, _)| *user != 0);
         match asks.or(opened_for) {
             Some(spender) if self == Self::Own => as_spender(spender, call),
             _ => call(),

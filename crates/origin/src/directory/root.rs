@@ -24,8 +24,8 @@
 
 use super::handle::{FileHandle, file_system_uuid};
 use super::{file_systems, identity, magic_link, node};
+use crate::availability::is_of_the_whole;
 use crate::mount_table::{self, MountEntry};
-use crate::watched::is_of_the_whole;
 use crate::{Attributes, Result};
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -2,7 +2,7 @@
 
 use super::super::{DirectoryOrigin, Node, Nodes, Root};
 use super::*;
-use crate::acting::{Requester, on_behalf_of};
+use crate::impersonation::{Requester, on_behalf_of};
 use crate::{Changes, Make, OFlags, Origin, RenameFlags, SetTime, XattrFlags};
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};

@@ -13,8 +13,8 @@
 //! There are [`KEPT_MAX`] at most; what is removed beyond is answered for with `ESTALE`. The lock is
 //! a leaf; descriptors are closed after it is released.
 
-use super::descriptors::Descriptor;
-use super::recent::Key;
+use super::descriptor_cache::Descriptor;
+use super::lookup_descriptors::Key;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ const KEPT_MAX: usize = 1024;
 
 /// What has no name any more.
 #[derive(Debug)]
-pub(super) struct Removed {
+pub(super) struct Unlinked {
     limit: usize,
     /// How many there are. Most of the time there are none, and nobody has to wait to learn that.
     count: AtomicUsize,
     kept: Mutex<HashMap<Key, Arc<Descriptor>>>,
 }
 
-impl Removed {
+impl Unlinked {
     /// Of a process that can spare so many descriptors.
     pub(super) fn new(spare: usize) -> Self {
         let limit = spare.min(KEPT_MAX);
@@ -89,12 +89,12 @@ impl Removed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::object::ObjectIdentity;
+    use super::super::placed_object::ObjectIdentity;
     use super::*;
 
     #[test]
     fn what_is_removed_is_kept_up_to_a_limit_and_until_nobody_knows_it() {
-        let removed = Removed::new(3);
+        let removed = Unlinked::new(3);
         let fd = || Descriptor::new(std::fs::File::open("/").unwrap().into());
         let key = |inode| Key::Object(ObjectIdentity { device: 7, inode, generation: 0 });
         (0..9).for_each(|number| removed.keep(key(number), fd()));
@@ -106,6 +106,6 @@ mod tests {
         assert!(removed.find(|| key(8)).is_some(), "there is room again");
         removed.clear();
         assert_eq!(removed.kept(), 0);
-        assert_eq!(Removed::new(1 << 20).limit, KEPT_MAX);
+        assert_eq!(Unlinked::new(1 << 20).limit, KEPT_MAX);
     }
 }

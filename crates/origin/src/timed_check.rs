@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Whether a question is being asked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Question(Arc<AtomicBool>);
+pub(crate) struct TimedCheck(Arc<AtomicBool>);
 
 /// Is dropped when it was answered, or when whoever asked has panicked.
 struct Asked(Arc<AtomicBool>);
@@ -22,7 +22,7 @@ impl Drop for Asked {
     }
 }
 
-impl Question {
+impl TimedCheck {
     /// Has it asked, unless it is being asked, and waits for the answer for so long. Whether it was
     /// answered.
     pub(crate) fn ask(&self, patience: Duration, ask: impl FnOnce() + Send + 'static) -> bool {
@@ -53,28 +53,28 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_question_that_is_not_answered_and_it_is_asked_once() {
-        let (question, asked) = (Question::default(), Arc::new(AtomicU32::new(0)));
+        let (check, asked) = (TimedCheck::default(), Arc::new(AtomicU32::new(0)));
         let (release, released) = mpsc::channel::<()>();
         let count = asked.clone();
-        assert!(!question.ask(Duration::ZERO, move || {
+        assert!(!check.ask(Duration::ZERO, move || {
             count.fetch_add(1, Ordering::SeqCst);
             let _ = released.recv();
         }));
         let count = asked.clone();
-        assert!(!question.ask(Duration::from_secs(3600), move || {
+        assert!(!check.ask(Duration::from_secs(3600), move || {
             count.fetch_add(1, Ordering::SeqCst);
         }));
         drop(release);
-        eventually("the question is answered", || !question.0.load(Ordering::SeqCst));
+        eventually("the question is answered", || !check.0.load(Ordering::SeqCst));
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
     #[test]
     fn an_answer_that_comes_in_time_is_waited_for_even_if_whoever_asks_panics() {
-        let (question, asked) = (Question::default(), Arc::new(AtomicU32::new(0)));
-        assert!(question.ask(Duration::from_secs(3600), || panic!("a bug of the origin's")));
+        let (check, asked) = (TimedCheck::default(), Arc::new(AtomicU32::new(0)));
+        assert!(check.ask(Duration::from_secs(3600), || panic!("a bug of the origin's")));
         let count = asked.clone();
-        assert!(question.ask(Duration::from_secs(3600), move || {
+        assert!(check.ask(Duration::from_secs(3600), move || {
             count.fetch_add(1, Ordering::SeqCst);
         }));
         assert_eq!(asked.load(Ordering::SeqCst), 1);

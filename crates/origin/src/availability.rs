@@ -12,7 +12,7 @@
 //! That it has gone is said in the log once, and that it is back once, both once a minute at most
 //! however often it comes and goes; programs get the errors that the origin gives.
 
-use crate::question::Question;
+use crate::timed_check::TimedCheck;
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
     FileSystemStatistics, FlagsForm, Found, Identity, Make, Needed, OFlags, Origin, ReadAhead,
@@ -50,7 +50,7 @@ struct Watch<O> {
     suspected: AtomicBool,
     /// When it was asked last, by the clock of the system since its start.
     asked_ms: AtomicI64,
-    question: Question,
+    check: TimedCheck,
     patience: Duration,
     /// What is known of it, and what was said of that.
     known: Mutex<(Standing, Recurring)>,
@@ -69,7 +69,7 @@ impl<O: Origin> Watched<O> {
             gone: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
             asked_ms: AtomicI64::new(i64::MIN / 2),
-            question: Question::default(),
+            check: TimedCheck::default(),
             patience,
             known: Mutex::new((Standing::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
         }))
@@ -100,7 +100,7 @@ impl<O: Origin> Watch<O> {
             // The standing tells what came of it.
             let _ = watch.ask();
         };
-        self.question.ask(self.patience, ask) && !self.gone.load(Ordering::Relaxed)
+        self.check.ask(self.patience, ask) && !self.gone.load(Ordering::Relaxed)
     }
 
     /// Whether the origin was left alone for long enough; the caller has to ask it then.

@@ -21,10 +21,10 @@
 //! are nearly as old, so that a thousand lookups a second do not wake it a thousand times. The lock
 //! guards the queues; descriptors are closed after it is released.
 
-use super::descriptors::Descriptor;
+use super::descriptor_cache::Descriptor;
 use super::handle::FileHandle;
-use super::object::ObjectIdentity;
-use crate::acting::Asker;
+use super::placed_object::ObjectIdentity;
+use crate::impersonation::Asker;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ const DIRECTORIES_MAX: usize = 16;
 
 /// The descriptors of the last lookups.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct LookupDescriptors {
     limit: usize,
     time: Duration,
     shared: Arc<Shared>,
@@ -87,7 +87,7 @@ pub(super) enum Key {
     Object(ObjectIdentity),
 }
 
-impl Recent {
+impl LookupDescriptors {
     /// Of a process that can spare so many descriptors; each is kept for so long.
     pub(super) fn new(spare: usize, time: Duration) -> Self {
         let limit = spare.clamp(1, DESCRIPTORS_MAX);
@@ -190,7 +190,7 @@ impl Recent {
     }
 }
 
-impl Drop for Recent {
+impl Drop for LookupDescriptors {
     fn drop(&mut self) {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
@@ -245,8 +245,8 @@ fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acting;
     use crate::eventually::eventually;
+    use crate::impersonation;
     use rustix::fd::AsFd;
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
     fn a_descriptor_is_found_by_its_handle_and_closed_in_time() {
         let directory = tempfile::tempdir().unwrap();
         // However long the files take to be made, none is closed for its age.
-        let mut recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let mut recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let create = |number: usize| {
             std::fs::File::create(directory.path().join(number.to_string())).unwrap()
         };
@@ -299,7 +299,7 @@ mod tests {
             let found = recent.find(&Key::Handle(7, handle.clone())).unwrap();
             assert_eq!(rustix::fs::fstat(&*found).unwrap().st_ino, *inode);
         }
-        let is_empty = |recent: &Recent| recent.shared.state.lock().until().is_none();
+        let is_empty = |recent: &LookupDescriptors| recent.shared.state.lock().until().is_none();
         assert!(!is_empty(&recent) && recent.clear() && is_empty(&recent));
         recent.set_time(Duration::ZERO);
         let file = create(0);
@@ -310,10 +310,10 @@ mod tests {
 
     #[test]
     fn a_file_that_was_opened_for_a_reader_is_nobody_elses_and_is_had_once() {
-        let recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let asker = |user, thread| {
             let requester = crate::Requester { user, group: 1, thread, groups: |_| Vec::new() };
-            crate::on_behalf_of(requester, acting::asker).unwrap()
+            crate::on_behalf_of(requester, impersonation::asker).unwrap()
         };
         let key = |inode| Key::Object(ObjectIdentity { device: 1, inode, generation: 3 });
         let open = || OwnedFd::from(std::fs::File::open("/").unwrap());
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn the_last_directories_are_kept_until_their_time_has_come() {
         let directory = tempfile::tempdir().unwrap();
-        let mut recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let mut recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let mut handles = Vec::new();
         for number in 0..DIRECTORIES_MAX + 1 {
             let path = directory.path().join(number.to_string());
@@ -342,7 +342,8 @@ mod tests {
             recent.keep_directory(Key::Handle(7, handle.clone()), Descriptor::new(fd));
             handles.push(handle);
         }
-        let found = |recent: &Recent, number: usize| recent.directory(7, &handles[number]);
+        let found =
+            |recent: &LookupDescriptors, number: usize| recent.directory(7, &handles[number]);
         assert!(found(&recent, 0).is_none(), "there is a limit");
         assert!((1..handles.len()).all(|number| found(&recent, number).is_some()));
         assert!(recent.directory(8, &handles[1]).is_none(), "another mount");

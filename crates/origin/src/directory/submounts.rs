@@ -18,7 +18,7 @@ use super::handle::MountId;
 use super::identity::{mount_of, this};
 use crate::Result;
 use crate::mount_graph::MountGraph;
-use crate::{acting, mount_table};
+use crate::{impersonation, mount_table};
 use parking_lot::RwLock;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Statx, StatxFlags};
@@ -36,7 +36,7 @@ pub type Device = (u32, u32);
 
 /// Judges mounts. The locks guard the short lists of those that were met.
 #[derive(Debug, Default)]
-pub(super) struct Crossings {
+pub(super) struct Submounts {
     /// The file system that is served from this origin, once it is mounted.
     own: Arc<OnceLock<Device>>,
     /// Others than this process's user are served.
@@ -46,7 +46,7 @@ pub(super) struct Crossings {
     passed: RwLock<Vec<MountId>>,
 }
 
-impl Crossings {
+impl Submounts {
     /// Where to say which file system is served from here.
     pub(super) fn own(&self) -> Arc<OnceLock<Device>> {
         self.own.clone()
@@ -96,7 +96,7 @@ impl Crossings {
         if self.is_shared
             && let Some(user) = only_user((directory, name), &statx)
         {
-            let is_it = acting::asker().is_none_or(|asker| asker.is(user));
+            let is_it = impersonation::asker().is_none_or(|asker| asker.is(user));
             return if is_it { Ok(For::One) } else { Err(Errno::ACCESS) };
         }
         // Without the table of mounts nothing is known of any but the own one.

@@ -2,10 +2,10 @@
 //!
 //! The client of a server may remember what a name led to before, so the server is to be asked. A
 //! file that may have gone again when the program comes to open it is opened at once, and kept for
-//! it ([`super::recent`]).
+//! it ([`super::lookup_descriptors`]).
 
 use super::node::{Node, Nodes};
-use crate::{Found, OFlags, Result, acting};
+use crate::{Found, OFlags, Result, impersonation};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, Mode, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -74,8 +74,8 @@ impl Nodes {
             Err(_) => return self.lookup(parent, name),
         };
         let found = self.found((parent, name), fd.as_fd())?;
-        if let Some(asker) = acting::asker() {
-            self.recent.keep_reader(found.node.key(), fd, asker);
+        if let Some(asker) = impersonation::asker() {
+            self.lookup_descriptors.keep_reader(found.node.key(), fd, asker);
         }
         Ok(found)
     }

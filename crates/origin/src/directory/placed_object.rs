@@ -6,7 +6,7 @@
 //! it was found at, up to a limit; a directory has one, except while it is being renamed.
 //!
 //! A mount keeps one of these for each inode it knows, so it is small, and it has no descriptor of
-//! its own: it points to one that the ring or an open file holds ([`super::descriptors`]).
+//! its own: it points to one that the ring or an open file holds ([`super::descriptor_cache`]).
 //!
 //! # Invariants
 //!
@@ -14,7 +14,7 @@
 //! a circle would never be freed. The lock is a leaf, but for the check of that, which holds none
 //! while it goes up.
 
-use super::descriptors::{Descriptor, Descriptors};
+use super::descriptor_cache::{Descriptor, Descriptors};
 use super::handle::FileHandle;
 use super::identity::Seen;
 use crate::{Attributes, FileKind};

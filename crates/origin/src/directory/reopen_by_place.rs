@@ -22,12 +22,12 @@
 //!
 //! No lock is held here across a system call.
 
-use super::descriptors::Descriptor;
+use super::descriptor_cache::Descriptor;
 use super::file_systems;
 use super::identity::Seen;
+use super::lookup_descriptors::Key;
 use super::node::{Node, Nodes, PathDescriptor};
-use super::object::{Directory, Object, ObjectIdentity};
-use super::recent::Key;
+use super::placed_object::{Directory, Object, ObjectIdentity};
 use crate::{OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, RawDir};
@@ -50,7 +50,7 @@ const ENTRIES_BYTES: usize = 8 * 1024;
 impl Nodes {
     /// The descriptor of an object, opened if it has none.
     pub(super) fn descriptor(&self, object: &Arc<Object>) -> Result<Arc<Descriptor>> {
-        let removed = || self.removed.find(|| Key::Object(object.identity));
+        let removed = || self.unlinked.find(|| Key::Object(object.identity));
         if let Some(opened) = object.opened().or_else(removed) {
             return Ok(opened);
         }
