@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
 use crate::{
-    bench, capture, completions, conflicts, doctor, kstat, l2, locks, man, mount, profile, sim,
-    size, stat, threads, top, unmount, watch,
+    bench, bucket, capture, completions, doctor, kstat, l2, locks, man, mount, profile, sim, size,
+    stat, threads, top, unmount, watch,
 };
 
 /// ZFS's read cache for any directory, and the doctor that says where the CPU went
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Sim(Box<sim::args::SimArgs>),
     Size(Box<size::SizeArgs>),
     L2(l2::L2Args),
-    Bucket(conflicts::BucketArgs),
+    Bucket(bucket::BucketArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

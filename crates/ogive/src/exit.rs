@@ -113,7 +113,7 @@ pub(crate) fn report(error: &anyhow::Error) -> u8 {
         return SUCCESS;
     }
     let text = format!("{error:#}");
-    if !crate::messages::print_error(&text) {
+    if !crate::logger::print_error(&text) {
         // A closed standard error leaves nobody to tell.
         let _ = print_line(&text);
     }

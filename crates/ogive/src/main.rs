@@ -5,16 +5,16 @@
 //! module the argument struct says what was typed; what it means is worked out once, into a value
 //! the rest is driven by.
 //!
-//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::mount8`]).
+//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::mount_helper`]).
 
 #![deny(unsafe_code)]
 
 mod allocator;
 mod bench;
+mod bucket;
 mod capture;
 mod cli;
 mod completions;
-mod conflicts;
 mod doctor;
 mod exit;
 mod fuse;
@@ -22,8 +22,8 @@ mod help;
 mod kstat;
 mod l2;
 mod locks;
+mod logger;
 mod man;
-mod messages;
 mod mount;
 mod profile;
 mod quantity;
@@ -33,7 +33,7 @@ mod size;
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 mod stat;
-mod state;
+mod state_directory;
 mod threads;
 mod top;
 mod unmount;
@@ -46,22 +46,22 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
-use crate::mount::{Extent, mount8};
+use crate::mount::{Extent, mount_helper};
 use ogive_origin::mount_table as mountinfo;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().cloned().unwrap_or_default();
-    if mount8::is_called(&program) {
+    if mount_helper::is_called(&program) {
         let code = run_for_mount8(&arguments[1..]).unwrap_or_else(|error| report(&error));
-        return ExitCode::from(mount8::exit_code(code));
+        return ExitCode::from(mount_helper::exit_code(code));
     }
     ExitCode::from(run(&arguments, Extent::Real).unwrap_or_else(|error| report(&error)))
 }
 
 /// Runs what mount(8) asks for.
 fn run_for_mount8(arguments: &[OsString]) -> Result<u8> {
-    let translated = mount8::translate(arguments)?;
+    let translated = mount_helper::translate(arguments)?;
     let extent = if translated.fake { Extent::Fake } else { Extent::Real };
     run(&translated.arguments, extent)
 }
@@ -83,7 +83,7 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Sim(args) => return sim::run(&args),
         Command::Size(args) => size::run(&args)?,
         Command::L2(args) => return l2::run(&args),
-        Command::Bucket(args) => conflicts::run(&args)?,
+        Command::Bucket(args) => bucket::run(&args)?,
         Command::Bench(args) => bench::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,

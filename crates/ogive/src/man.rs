@@ -12,7 +12,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use crate::cli::{self, Cli};
 use crate::help::{self, Section};
 use crate::{
-    bench, capture, conflicts, doctor, kstat, l2, locks, mount, profile, sim, size, stat, threads,
+    bench, bucket, capture, doctor, kstat, l2, locks, mount, profile, sim, size, stat, threads,
     top, unmount, watch,
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             "sim" => sim::args::sections(),
             "size" => size::sections(),
             "l2" => l2::sections(),
-            "bucket" => conflicts::sections(),
+            "bucket" => bucket::sections(),
             "bench" => bench::sections(),
             _ => Vec::new(),
         };
@@ -95,7 +95,7 @@ fn mount8_page() -> Result<Vec<u8>> {
     roff.control("SH", ["SYNOPSIS"]);
     roff.text([bold("mount.ogive"), roman(" SRC MNT [-sfnvrw] [-o options]")]);
     roff.to_writer(&mut out)?;
-    for section in mount::mount8::sections() {
+    for section in mount::mount_helper::sections() {
         render(&section).to_writer(&mut out)?;
     }
     see_also("mount.ogive").to_writer(&mut out)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 /// Where `what` is kept; `option` names another place.
-pub(crate) fn directory(what: &str, option: &str) -> Result<PathBuf> {
+pub(crate) fn path(what: &str, option: &str) -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(directory) = variable("STATE_DIRECTORY") {
         return Ok(PathBuf::from(directory));

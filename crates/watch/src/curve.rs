@@ -1,7 +1,7 @@
 //! What more memory would buy: `/api/curve`, the miss-ratio curve of the reads of a mount.
 //!
 //! While somebody asks, a thread looks every second or two into the mount's control file `reads`,
-//! the last reads of a sample of its records (`reads/log.rs`), and gives what is new to
+//! the last reads of a sample of its records (`curve/sampled_reads.rs`), and gives what is new to
 //! `ogive_sim`'s curve (SHARDS, bounded). The file is open for a look alone, so the mount can be
 //! unmounted beside it, and whoever records a trace is not disturbed. For `LEASE` after the last
 //! question it goes on, then it ends: while nobody looks, neither the mount nor this process does
@@ -13,7 +13,7 @@
 //!
 //! Locks: that of a reader's state, a leaf; the file is read without it.
 
-mod log;
+mod sampled_reads;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use ogive_sim::curve::Curve;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use self::log::{Log, New};
+use self::sampled_reads::{New, SampledReads};
 use crate::http::{Access, Response, Routes};
 use crate::sample::Subject;
 use crate::sampler::Sampler;
@@ -154,7 +154,7 @@ impl Reader {
 
     /// Takes what is sampled until nobody wants it.
     fn take(&self) -> std::io::Result<()> {
-        let mut log = Log::new(self.path.join(".ogive/reads"));
+        let mut log = SampledReads::new(self.path.join(".ogive/reads"));
         let mut new = New::default();
         loop {
             log.look(Instant::now(), &mut new)?;
@@ -287,7 +287,7 @@ mod tests {
     fn sampled(reads: u64, entries: impl IntoIterator<Item = Entry>) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join(".ogive")).unwrap();
-        log::tests::write(&place.path().join(".ogive/reads"), 1, 0, reads, entries);
+        sampled_reads::tests::write(&place.path().join(".ogive/reads"), 1, 0, reads, entries);
         place
     }
 

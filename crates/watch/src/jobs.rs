@@ -11,9 +11,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::earlier::Earlier;
+use crate::hour_comparison::Earlier;
 use crate::http::{Access, Request, Response, Routes};
-use crate::profiles::Profiles;
+use crate::profile_store::Profiles;
 pub use crate::sample::Subject;
 use crate::sampler::Sampler;
 

@@ -18,7 +18,7 @@ use regex::RegexBuilder;
 use serde_json::{Value, json};
 
 use crate::http::{Response, Token};
-use crate::work::Subject;
+use crate::jobs::Subject;
 
 /// Profiles that are kept.
 const KEPT_MAX: usize = 8;

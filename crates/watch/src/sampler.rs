@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
-use crate::earlier::{self, Earlier, NoEarlier};
 use crate::history::History;
+use crate::hour_comparison::{self, Earlier, NoEarlier};
 use crate::sample::{Sources, Step, Subject, Wanted};
 use crate::week::{Minute, Week};
 
@@ -100,10 +100,10 @@ impl Sampler {
     /// Why there is none, in words.
     pub fn earlier(&self) -> Result<Earlier, String> {
         let (now_ms, week) = (now_ms(), self.shared.week.as_ref());
-        let in_memory = earlier::earlier(&self.shared.state.lock().history, now_ms);
+        let in_memory = hour_comparison::earlier(&self.shared.state.lock().history, now_ms);
         match (in_memory, week) {
             (Err(NoEarlier::NotThen { now, why }), Some(week)) => {
-                earlier::from_week(week, now, now_ms).ok_or(why)
+                hour_comparison::from_week(week, now, now_ms).ok_or(why)
             }
             (found, _) => found.map_err(NoEarlier::into_words),
         }

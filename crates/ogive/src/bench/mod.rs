@@ -4,10 +4,10 @@
 //! that nothing can beat, so that ratios mean something on a busy machine, too.
 
 mod ccm;
+mod interrupt;
 mod seal;
 mod second_level;
 mod sick;
-mod stop;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

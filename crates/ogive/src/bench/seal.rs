@@ -23,8 +23,8 @@ use ogive_fs::{Mount, MountOptions};
 use ogive_l2::Cipher;
 
 use super::ccm::Ccm;
+use super::interrupt::{self, Stop};
 use super::second_level;
-use super::stop::{self, Stop};
 use crate::quantity::Size;
 
 /// Published figures of the case, in MB/s: a file of 20 GiB read from OpenZFS with each of the
@@ -156,7 +156,7 @@ impl Row {
 /// Runs the benchmark.
 pub(crate) fn run(args: &SealArgs) -> Result<()> {
     let size_bytes = size(args)?;
-    let stop = stop::on_signals()?;
+    let stop = interrupt::on_signals()?;
     let work = tempfile::Builder::new()
         .prefix("ogive-bench-seal.")
         .tempdir_in(&args.dir)
@@ -210,7 +210,7 @@ fn write_file(path: &Path, size_bytes: u64, stop: &Stop) -> Result<()> {
     let mut block = vec![0_u8; READ_BYTES];
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..size_bytes / READ_BYTES as u64 {
-        stop::check(stop)?;
+        interrupt::check(stop)?;
         for word in block.as_chunks_mut::<8>().0 {
             state ^= state << 13;
             state ^= state >> 7;
@@ -337,7 +337,7 @@ fn fill(mount_point: &Path, path: &Path, stop: &Stop) -> Result<()> {
     let mut block = vec![0; READ_BYTES];
     let mut since_pause = 0;
     loop {
-        stop::check(stop)?;
+        interrupt::check(stop)?;
         let read = file.read(&mut block).context("cannot read the mounted file")?;
         since_pause += read;
         if read == 0 || since_pause >= FILL_BYTES {
@@ -362,7 +362,7 @@ fn read_through(path: &Path, mut ccm: Option<&mut Ccm>, stop: &Stop) -> Result<(
         if let Some(ccm) = &mut ccm {
             ccm.work(&mut block[..read])?;
         }
-        stop::check(stop)?;
+        interrupt::check(stop)?;
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &KstatArgs) -> Result<()> {
                 tree.remove();
                 let text = error.to_string();
                 if printed.insert(text.clone()) {
-                    crate::messages::print(&text);
+                    crate::logger::print(&text);
                 }
             }
         }

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::exit::{self, Refusal};
 use crate::quantity::Size;
-use crate::state;
+use crate::state_directory;
 
 const HEADING: &str = "Second level options";
 /// A key in 64 hexadecimal digits.
@@ -143,7 +143,7 @@ impl KeyArgs {
                 return from_file(&path).map(KeySource::Master);
             }
         }
-        own_key(&state::directory("the key of the second level", "--key-file")?)
+        own_key(&state_directory::path("the key of the second level", "--key-file")?)
             .map(KeySource::Master)
     }
 }

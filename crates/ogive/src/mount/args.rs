@@ -14,7 +14,7 @@ use super::bucket::BucketArgs;
 use super::otlp::Receiver;
 use crate::help::{self, Section};
 use crate::l2::args::SecondLevelArgs;
-use crate::messages::Style;
+use crate::logger::Style;
 use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
 
 /// Mount a directory or a bucket through the cache

@@ -14,7 +14,7 @@ const SIGKILL_PENDING: u64 = 1 << 8;
 const EXITING: u64 = 4;
 
 /// Whether a process called ogive has threads left that are to end.
-pub(super) fn is_any(proc: &Path) -> bool {
+pub(super) fn any_exiting(proc: &Path) -> bool {
     let Ok(processes) = fs::read_dir(proc) else { return false };
     processes.flatten().any(|process| {
         let process = process.path();
@@ -93,11 +93,11 @@ mod tests {
                 fs::write(process.join("comm"), format!("{name}\n")).unwrap();
             }
             thread(&proc.path().join("8"), 8, 'S', 0x44, 0x100);
-            assert!(!is_any(proc.path()), "another program");
+            assert!(!any_exiting(proc.path()), "another program");
             for (number, &(state, flags, pending)) in (7..).zip(&threads) {
                 thread(&proc.path().join("7"), number, state, flags, pending);
             }
-            assert_eq!(is_any(proc.path()), expected, "{threads:?}");
+            assert_eq!(any_exiting(proc.path()), expected, "{threads:?}");
         }
     }
 }

@@ -11,10 +11,10 @@ mod background;
 pub(crate) mod bucket;
 mod bucket_options;
 mod cost;
-mod dying;
-mod fstab;
+mod exiting_daemon;
+mod fstab_options;
 mod metrics;
-pub(crate) mod mount8;
+pub(crate) mod mount_helper;
 mod otlp;
 pub(crate) mod paths;
 mod plan;
@@ -22,8 +22,8 @@ mod pprof;
 mod remount;
 mod serve;
 mod signals;
-pub(crate) mod silent;
 mod stage;
+pub(crate) mod unresponsive;
 
 use std::ffi::OsString;
 
@@ -33,7 +33,7 @@ use clap::{Args as _, FromArgMatches as _};
 use self::args::MountArgs;
 use self::plan::{Memory, Plan};
 use crate::l2::key::KeyArgs;
-use crate::messages;
+use crate::logger;
 
 /// Whether to mount at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) enum Extent {
 /// put what `-o` means in front of them, and to start the background process.
 pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> Result<u8> {
     if remount::is_asked(&args.options) {
-        messages::start(log::LevelFilter::Warn, false, args.log_format);
+        logger::start(log::LevelFilter::Warn, false, args.log_format);
         return match extent {
             Extent::Real => remount::run(args).map(|()| crate::exit::SUCCESS),
             Extent::Fake => Ok(crate::exit::SUCCESS),
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> R
         let passphrase = plan.key.as_ref().map_or(Ok(None), KeyArgs::ask_first)?;
         return background::start(arguments, passphrase.as_ref());
     }
-    messages::start(plan.verbosity, plan.log_file.is_some(), plan.log_format);
+    logger::start(plan.verbosity, plan.log_file.is_some(), plan.log_format);
     serve::serve(plan)?;
     Ok(crate::exit::SUCCESS)
 }
@@ -86,7 +86,7 @@ fn memory() -> Result<Memory> {
 /// Parses again with what `-o` means in front, so that options given on their own come later and
 /// hold.
 fn expand(args: &MountArgs, arguments: &[OsString]) -> Result<MountArgs> {
-    let flags = fstab::long_options(&args.options, args.sloppy)?;
+    let flags = fstab_options::long_options(&args.options, args.sloppy)?;
     let line = std::iter::once(OsString::from("ogive mount"))
         .chain(flags)
         .chain(arguments.iter().cloned());

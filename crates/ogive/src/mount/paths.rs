@@ -25,8 +25,8 @@ use ogive_origin::mount_graph::MountGraph;
 use ogive_text::ShellWord;
 use rustix::io::Errno;
 
-use super::dying;
-use super::silent::{self, Silent};
+use super::exiting_daemon;
+use super::unresponsive::{self, Unresponsive};
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
 use crate::mountinfo::{self, MountEntry};
@@ -172,7 +172,7 @@ fn probe(path: &Path) -> io::Result<()> {
 }
 
 fn is_any_dying() -> bool {
-    dying::is_any(Path::new("/proc"))
+    exiting_daemon::any_exiting(Path::new("/proc"))
 }
 
 /// Asks again while the answer is EIO, as it is where a process is going: until none is, and some
@@ -242,9 +242,9 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
 
 /// Asks the process of a mount of ogive for a sign of life. What asks the source would wait for it,
 /// as statistics of the file system do; the control directory is answered without it.
-pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Silent> {
+pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Unresponsive> {
     let control = mount_point.join(".ogive/mount");
-    silent::ask(mount_point, move || {
+    unresponsive::ask(mount_point, move || {
         past_dying(|| fs::File::open(&control).map(drop), is_any_dying)
     })
 }

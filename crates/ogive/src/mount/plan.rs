@@ -14,7 +14,7 @@ use super::otlp::Receiver;
 use super::stage::Stage;
 use crate::exit::{self, Refusal};
 use crate::l2::key::KeyArgs;
-use crate::messages::Style;
+use crate::logger::Style;
 use crate::quantity::{Auto, Count, MemorySize, Size};
 
 /// Memory that a cache can be in.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
 use super::args::MountArgs;
-use super::{fstab, paths};
+use super::{fstab_options, paths};
 use crate::exit::{self, Refusal};
 use crate::mountinfo::{self, MountEntry};
 
@@ -34,7 +34,7 @@ const STANDING_PREFIXES: &[&str] = &["user_id=", "group_id=", "max_read=", "blks
 
 /// Whether these `-o` arguments ask for it.
 pub(crate) fn is_asked(options: &[OsString]) -> bool {
-    fstab::words(options).any(|option| option == "remount")
+    fstab_options::words(options).any(|option| option == "remount")
 }
 
 /// Does it.
@@ -78,17 +78,21 @@ fn flags(mount: &MountEntry, args: &MountArgs) -> Result<(MountFlags, Vec<String
     }
     flags.set(MountFlags::RDONLY, flags.contains(MountFlags::RDONLY) || args.read_only);
     let mut others = Vec::new();
-    for option in fstab::words(&args.options) {
+    for option in fstab_options::words(&args.options) {
         let Some(word) = option.to_str() else {
             others.push(option.display().to_string());
             continue;
         };
         let is_standing = STANDING.contains(&word)
             || STANDING_PREFIXES.iter().any(|prefix| word.starts_with(prefix));
-        if word == "remount" || set(&mut flags, word) || is_standing || fstab::is_ignored(&option) {
+        if word == "remount"
+            || set(&mut flags, word)
+            || is_standing
+            || fstab_options::is_ignored(&option)
+        {
             continue;
         }
-        match fstab::refused(word) {
+        match fstab_options::refused(word) {
             Some(refusal) => return Err(refusal),
             None => others.push(word.to_owned()),
         }

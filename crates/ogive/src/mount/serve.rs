@@ -28,7 +28,7 @@ use super::plan::Plan;
 use super::signals::{Ending, Hangup, Target};
 use crate::exit::{self, Refusal};
 use crate::l2::key::KeyArgs;
-use crate::messages;
+use crate::logger;
 use crate::{fuse, mountinfo};
 
 /// Mounts, serves, and returns after the unmount.
@@ -153,7 +153,7 @@ fn attend<O: Origin>(
 
     let summary = mount.wait()?;
     notify(NotifyState::Stopping);
-    messages::print(&summary);
+    logger::print(&summary);
     Ok(())
 }
 
@@ -253,7 +253,7 @@ mod tests {
             foreground: true,
             ready_on_stdout: false,
             log_file: None,
-            log_format: crate::messages::Style::Plain,
+            log_format: crate::logger::Style::Plain,
             metrics: None,
             otlp: None,
             pprof: false,

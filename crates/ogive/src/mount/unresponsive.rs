@@ -22,13 +22,13 @@ const SILENT_AFTER: Duration = Duration::from_secs(9);
 
 /// A mount that gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Silent {
+pub(crate) struct Unresponsive {
     /// Its process, where it can be found.
     pid: Option<u32>,
     is_stopped: bool,
 }
 
-impl fmt::Display for Silent {
+impl fmt::Display for Unresponsive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
             Some(pid) if self.is_stopped => write!(f, "its process {pid} is stopped"),
@@ -38,7 +38,7 @@ impl fmt::Display for Silent {
     }
 }
 
-impl Silent {
+impl Unresponsive {
     /// The error for what cannot be done: `cannot show statistics of /mnt`.
     pub(crate) fn refusal(&self, cannot: &str) -> Refusal {
         let refusal = Refusal::new(exit::MOUNT_POINT, format!("{cannot}: {self}"));
@@ -59,13 +59,13 @@ impl Silent {
 pub(crate) fn ask<T: Send + 'static>(
     mount_point: &Path,
     question: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Silent> {
+) -> Result<T, Unresponsive> {
     let (send, receive) = mpsc::sync_channel(1);
     let asked = thread::Builder::new().name("ogive-asks".into()).spawn(move || {
         // What comes too late is not waited for.
         let _ = send.send(question());
     });
-    let nobody = Silent { pid: None, is_stopped: false };
+    let nobody = Unresponsive { pid: None, is_stopped: false };
     if asked.is_err() {
         return Err(nobody);
     }
@@ -73,7 +73,7 @@ pub(crate) fn ask<T: Send + 'static>(
         return Ok(answer);
     }
     let pid = process_of(mount_point);
-    let silent = Silent { is_stopped: pid.is_some_and(is_stopped), pid };
+    let silent = Unresponsive { is_stopped: pid.is_some_and(is_stopped), pid };
     if silent.is_stopped {
         return Err(silent);
     }
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_refusal_says_which_process_it_is_and_what_to_do() {
-        let said = |pid, is_stopped| Silent { pid, is_stopped }.refusal("cannot x /m").to_string();
+        let said =
+            |pid, is_stopped| Unresponsive { pid, is_stopped }.refusal("cannot x /m").to_string();
         assert_eq!(
             said(Some(7), true),
             "cannot x /m: its process 7 is stopped; let it go on with \"kill -CONT 7\", or end the \

@@ -20,8 +20,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::args::{Choice, StatArgs, Wanted};
 use crate::exit::{self, Refusal};
-use crate::messages;
-use crate::mount::{paths, silent};
+use crate::logger;
+use crate::mount::{paths, unresponsive};
 use crate::mountinfo::{self, MountEntry};
 
 /// Where OpenZFS keeps its figures on Linux.
@@ -110,7 +110,7 @@ pub(crate) fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
 fn snapshot(source: &Arc<Source>) -> Result<Snapshot> {
     let mount_point = source.path().parent().unwrap_or(Path::new("/")).to_owned();
     let own = Arc::clone(source);
-    let answer = silent::ask(&mount_point, move || own.snapshot());
+    let answer = unresponsive::ask(&mount_point, move || own.snapshot());
     let cannot = format!("{SHOW} {}", mount_point.display());
     answer.map_err(|silent| silent.refusal(&cannot))?.context("cannot show statistics")
 }
@@ -120,7 +120,7 @@ fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
     match control(kstat, mount_point)? {
         Some(directory) => Ok(Source::directory(directory)),
         None if Path::new(KERNEL_KSTATS).exists() => {
-            messages::print(&"statistics of OpenZFS in this kernel; ogive has mounted nothing");
+            logger::print(&"statistics of OpenZFS in this kernel; ogive has mounted nothing");
             Ok(Source::kernel())
         }
         None => Err(nothing_mounted().into()),
@@ -147,7 +147,7 @@ fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<Pa
             Some(path) => {
                 // Beside the lines, which are for programs, too.
                 let only = path.display();
-                messages::print(&format!("statistics of {only}, the only mount of ogive"));
+                logger::print(&format!("statistics of {only}, the only mount of ogive"));
                 path
             }
             None => return Ok(None),
@@ -213,11 +213,11 @@ fn warn_of_source(mount_point: &Path) {
             Some(true) => "what is known of it is shown until it answers again",
             _ => "programs get errors until it is back as the same file system",
         };
-        messages::print(&format!("the source {source} of {point} has gone: {error}; {meanwhile}"));
+        logger::print(&format!("the source {source} of {point} has gone: {error}; {meanwhile}"));
     }
     for doubted in mount["times_doubted"].as_array().into_iter().flatten() {
         let said = |key: &str| doubted[key].as_str().unwrap_or_default();
-        messages::print(&format!(
+        logger::print(&format!(
             "{} is not cached from one opening of a file to the next: {} (see --trust-times of \
              ogive mount)",
             said("file_system"),

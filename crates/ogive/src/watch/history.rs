@@ -6,7 +6,7 @@ use anyhow::Result;
 use ogive_watch::week::{Unusable, Week};
 
 use crate::exit::{self, Refusal};
-use crate::{messages, state};
+use crate::{logger, state_directory};
 
 /// Name of the file in the state directory.
 const NAME: &str = "watch.history";
@@ -19,7 +19,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<Week> {
     };
     let opened = Week::open(&path).map_err(|unusable| refusal(&path, &unusable))?;
     if let Some((why, there)) = opened.set_aside {
-        messages::print(&format!(
+        logger::print(&format!(
             "the history in {} is damaged ({why}); it is now {}, and a new one begins",
             path.display(),
             there.display()
@@ -29,7 +29,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<Week> {
 }
 
 fn usual() -> Result<PathBuf> {
-    let directory = state::directory("the history", "--history=FILE")?;
+    let directory = state_directory::path("the history", "--history=FILE")?;
     ogive_private::create_directories(&directory).map_err(|error| {
         let text = format!("cannot make {}: {error}", directory.display());
         Refusal::new(exit::FAILURE, text).hint("--history=FILE keeps the history elsewhere")

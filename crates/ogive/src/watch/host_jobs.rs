@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use ogive_doctor::report;
 use ogive_doctor::rule::RuleSet;
-use ogive_watch::earlier::Earlier;
-use ogive_watch::work::{Looker, Subject};
+use ogive_watch::hour_comparison::Earlier;
+use ogive_watch::jobs::{Looker, Subject};
 use serde_json::Value;
 
-use super::earlier;
+use super::hour_comparison;
 
 /// With the built-in rules.
 pub(super) struct Host {
@@ -34,7 +34,7 @@ impl Looker for Host {
     }
 
     fn compare(&self, source: &str, subject: &Subject, earlier: &Earlier) -> Value {
-        earlier::compare(&self.rules, source, subject, earlier)
+        hour_comparison::compare(&self.rules, source, subject, earlier)
     }
 
     fn capture(&self, subject: &Subject, duration: Duration) -> Result<Vec<u8>, String> {

@@ -11,10 +11,10 @@ use ogive_doctor::evidence::{CpuUse, Evidence, Figure, Number, Source, Statement
 use ogive_doctor::report;
 use ogive_doctor::rule::RuleSet;
 use ogive_kstat::arcstats::ARCSTATS;
-use ogive_watch::earlier::{Earlier, OVER};
 use ogive_watch::history::Means;
+use ogive_watch::hour_comparison::{Earlier, OVER};
+use ogive_watch::jobs::Subject;
 use ogive_watch::sample::{counter_of, level_of};
-use ogive_watch::work::Subject;
 use serde_json::{Value, json};
 
 const THEN: &str = "the minute an hour ago";

@@ -5,9 +5,9 @@
 
 pub(crate) mod args;
 mod browser;
-mod earlier;
 mod history;
-mod host;
+mod host_jobs;
+mod hour_comparison;
 mod rights;
 
 use std::io::{self, Read as _, Write as _};
@@ -21,13 +21,13 @@ use ogive_doctor::rule::RuleSet;
 use ogive_watch::http::{Gate, Limits, Routes, Server, Token};
 use ogive_watch::sample::Wanted;
 use ogive_watch::sampler::Sampler;
-use ogive_watch::{objects, page, reads, scrape, work};
+use ogive_watch::{cached_files, curve, jobs, page, scrape};
 
 use self::args::WatchArgs;
-use self::host::Host;
+use self::host_jobs::Host;
 use crate::exit::{self, Refusal};
 use crate::mount::paths;
-use crate::{messages, mountinfo};
+use crate::{logger, mountinfo};
 
 /// A token is read out of so many bytes at most.
 const TOKEN_BYTES_MAX: u64 = 4096;
@@ -45,9 +45,9 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     let rules = RuleSet::bundled().context("cannot use the built-in rules")?;
     let routes = page::routes(Routes::new(), sampler.clone());
     let routes = scrape::routes(routes, wanted);
-    let routes = objects::routes(routes, sampler.clone());
-    let routes = reads::routes(routes, sampler.clone());
-    let routes = work::routes(routes, &sampler, Arc::new(Host::new(rules)));
+    let routes = cached_files::routes(routes, sampler.clone());
+    let routes = curve::routes(routes, sampler.clone());
+    let routes = jobs::routes(routes, &sampler, Arc::new(Host::new(rules)));
     let server = Server::bind(args.listen, gate.0, routes, Limits::default());
     let server = server.map_err(|error| cannot_listen(args.listen, &error))?;
     let address = server.address().context("cannot tell the address of the server")?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     if args.open {
         // The server answers from now on: what is asked before it serves waits in the kernel.
         if let Err(reason) = browser::open(std::env::var_os("BROWSER").as_deref(), &link) {
-            messages::print(&format!("{reason}; open the link above in a browser"));
+            logger::print(&format!("{reason}; open the link above in a browser"));
         }
     }
     server.serve()

@@ -29,7 +29,7 @@ pub(super) struct New {
 
 /// The file of a mount, and how far it is known.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct SampledReads {
     path: PathBuf,
     seen: Option<Seen>,
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ struct Seen {
     at: Instant,
 }
 
-impl Log {
+impl SampledReads {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, seen: None, bytes: Vec::new() }
     }
@@ -139,7 +139,7 @@ pub(super) mod tests {
 
     struct Looks {
         place: tempfile::TempDir,
-        log: Log,
+        log: SampledReads,
         start: Instant,
         new: New,
     }
@@ -147,7 +147,7 @@ pub(super) mod tests {
     impl Looks {
         fn new() -> Self {
             let place = tempfile::tempdir().unwrap();
-            let log = Log::new(place.path().join("reads"));
+            let log = SampledReads::new(place.path().join("reads"));
             Self { place, log, start: Instant::now(), new: New::default() }
         }
 

@@ -5,8 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::connections::Place;
+use super::protocol::Site;
 use super::request::{Malformed, Request};
-use super::site::Site;
 
 /// Why a connection ends.
 enum End {

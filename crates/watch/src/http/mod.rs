@@ -14,10 +14,10 @@
 mod connection;
 mod connections;
 mod gate;
+mod protocol;
 mod request;
 mod response;
 mod routes;
-mod site;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -26,10 +26,10 @@ use std::thread;
 use std::time::Duration;
 
 pub use gate::{Gate, Refused, TOKEN_CHARACTERS_MIN, Token};
+pub use protocol::Site;
 pub use request::{Method, Request};
 pub use response::{Asset, PAGE_POLICY, Response};
 pub use routes::{Access, Routes};
-pub use site::Site;
 
 use connections::Connections;
 

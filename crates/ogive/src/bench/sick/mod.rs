@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::stop::{self, Stop};
+use super::interrupt::{self, Stop};
 
 use self::served::{Order, Part, Served};
 use self::sickness::Sickness;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &SickArgs) -> Result<()> {
     if let Some(part) = args.part {
         return served::serve(part, args.sickness, &args.dir);
     }
-    let stop = stop::on_signals()?;
+    let stop = interrupt::on_signals()?;
     fuse::check_available(false)?;
     let work = tempfile::Builder::new()
         .prefix("ogive-bench-sick.")
