@@ -12,7 +12,7 @@ use ogive_text::one_line;
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::l2::key::KeyArgs;
-use crate::quantity::Size;
+use crate::value::Size;
 
 /// See and save what was written to a bucket and met somebody else's change
 ///

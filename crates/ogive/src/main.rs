@@ -26,7 +26,6 @@ mod logger;
 mod man;
 mod mount;
 mod profile;
-mod quantity;
 mod sim;
 mod size;
 #[cfg(test)]
@@ -37,6 +36,7 @@ mod state_directory;
 mod threads;
 mod top;
 mod unmount;
+mod value;
 mod watch;
 
 use std::ffi::OsString;

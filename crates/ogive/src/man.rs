@@ -206,7 +206,6 @@ mod tests {
                 "ogive-bucket.1",
                 "ogive-bucket-conflicts.1",
                 "ogive-bench.1",
-                "ogive-bench-arc.1",
                 "ogive-bench-seal.1",
                 "ogive-bench-sick.1",
                 "ogive-completions.1",

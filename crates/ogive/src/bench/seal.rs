@@ -25,7 +25,7 @@ use ogive_l2::Cipher;
 use super::ccm::Ccm;
 use super::interrupt::{self, Stop};
 use super::second_level;
-use crate::quantity::Size;
+use crate::value::Size;
 
 /// Published figures of the case, in MB/s: a file of 20 GiB read from OpenZFS with each of the
 /// ciphers, where half of CCM's CPU went into saving and restoring the FPU's state.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use crate::doctor::args::duration;
 use crate::help::{self, Section};
+use crate::value::Span;
 
 /// Write down what "ogive doctor" needs, to be diagnosed elsewhere
 ///
@@ -32,7 +32,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) output: PathBuf,
 
     /// How long to look
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = Span::observation())]
     pub(crate) duration: Duration,
 
     /// Replace names of hosts, users' programs, data sets, pools and paths by numbered ones

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use crate::help::{self, Section};
+use crate::value::Span;
 
 /// Say where the CPU went, and why
 ///
@@ -27,7 +28,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) paths: Vec<PathBuf>,
 
     /// How long to look at the host or mount
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = Span::observation())]
     pub(crate) duration: Duration,
 
     /// Print the whole answer: all evidence, look-alikes, what was read as what
@@ -75,20 +76,6 @@ pub(crate) struct DoctorArgs {
     /// Check the rules and say what is wrong with them
     #[arg(long, help_heading = "Rules", conflicts_with_all = ["list", "explain", "paths"])]
     pub(crate) lint: bool,
-}
-
-/// A duration as people write it.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let duration = match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
-            Duration::from_secs_f64(seconds.min(1e6))
-        }
-        _ => humantime::parse_duration(text).map_err(|error| error.to_string())?,
-    };
-    if duration < Duration::from_millis(200) || duration > Duration::from_secs(3600) {
-        return Err("between 0.2 seconds and an hour".to_owned());
-    }
-    Ok(duration)
 }
 
 /// What follows the options.

@@ -14,8 +14,8 @@ use ogive_kstat::tree::{self, Member, Tree};
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::mountinfo;
-use crate::profile::args::duration;
 use crate::stat;
+use crate::value::Span;
 
 /// Keep a directory of kstats of all mounts, for OpenZFS's own tools and exporters
 ///
@@ -35,7 +35,7 @@ pub(crate) struct KstatArgs {
     pub(crate) dir: PathBuf,
 
     /// Write it again so often, until interrupted, and take it away then
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = Span::sampling())]
     pub(crate) every: Option<Duration>,
 }
 

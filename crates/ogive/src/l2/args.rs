@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use ogive_fs::{PathRules, SecondLevelOptions};
 use ogive_l2::device::Engine;
-use ogive_l2::{KeySource, WriteLimits};
+use ogive_l2::{Admission, KeySource, WriteLimits};
 
 use super::key::KeyArgs;
 use crate::exit::{self, Refusal};
-use crate::quantity::Size;
+use crate::value::Size;
+use crate::value::choice::{self, Choices};
 
 const HEADING: &str = "Second level options";
 
@@ -69,8 +70,8 @@ pub(crate) struct SecondLevelArgs {
     pub(crate) l2_dwpd: Option<f64>,
 
     /// What is worth writing
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Admission::Careful,
-        help_heading = HEADING, requires = "l2")]
+    #[arg(long, value_parser = choice::parser(ADMISSION), value_name = "WHAT",
+        default_value = choice::word(ADMISSION, &Admission::Careful), help_heading = HEADING, requires = "l2")]
     pub(crate) l2_admit: Admission,
 
     /// Keep records of these files alone; may be repeated
@@ -86,9 +87,9 @@ pub(crate) struct SecondLevelArgs {
     pub(crate) l2_exclude: Vec<String>,
 
     /// How each --l2 is read and written
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = DeviceEngine::Auto,
-        help_heading = HEADING, requires = "l2")]
-    pub(crate) l2_engine: DeviceEngine,
+    #[arg(long, value_parser = choice::parser(DEVICE_ENGINE), value_name = "HOW",
+        default_value = choice::word(DEVICE_ENGINE, &Engine::Probe), help_heading = HEADING, requires = "l2")]
+    pub(crate) l2_engine: Engine,
 }
 
 fn times(text: &str) -> Result<f64, String> {
@@ -120,35 +121,22 @@ impl From<Cipher> for ogive_l2::Cipher {
 }
 
 /// The choices of `--l2-admit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Admission {
-    /// What was used more than once, and of the rest what the write limits leave room for; not
-    /// unused prefetch and not long sequential runs
-    Careful,
-    /// Everything the write limits leave room for
-    All,
-}
+const ADMISSION: &Choices<Admission> = &[
+    (
+        "careful",
+        Admission::Careful,
+        "What was used more than once, and of the rest what the write limits leave room for; not \
+         unused prefetch and not long sequential runs",
+    ),
+    ("all", Admission::All, "Everything the write limits leave room for"),
+];
 
 /// The choices of `--l2-engine`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeviceEngine {
-    /// io_uring and O_DIRECT where the system gives them
-    Auto,
-    /// O_DIRECT where the system gives it, without io_uring
-    Pread,
-    /// Through the kernel's page cache
-    Buffered,
-}
-
-impl From<DeviceEngine> for Engine {
-    fn from(engine: DeviceEngine) -> Self {
-        match engine {
-            DeviceEngine::Auto => Self::Probe,
-            DeviceEngine::Pread => Self::Pread,
-            DeviceEngine::Buffered => Self::Buffered,
-        }
-    }
-}
+const DEVICE_ENGINE: &Choices<Engine> = &[
+    ("auto", Engine::Probe, "io_uring and O_DIRECT where the system gives them"),
+    ("pread", Engine::Pread, "O_DIRECT where the system gives it, without io_uring"),
+    ("buffered", Engine::Buffered, "Through the kernel's page cache"),
+];
 
 impl SecondLevelArgs {
     /// What the mount is told; the key is fetched later.
@@ -170,16 +158,13 @@ impl SecondLevelArgs {
             kdf_work_max_kib: self.key.kdf_work_max_kib(),
             compression: self.compress,
             padding: self.l2_padding,
-            admission: match self.l2_admit {
-                Admission::Careful => ogive_l2::Admission::Careful,
-                Admission::All => ogive_l2::Admission::All,
-            },
+            admission: self.l2_admit,
             limits: WriteLimits {
                 bytes_per_second: self.l2_write_max.map(|size| size.0),
                 drive_writes_per_day: self.l2_dwpd,
             },
             paths,
-            engine: self.l2_engine.into(),
+            engine: self.l2_engine,
         }))
     }
 }

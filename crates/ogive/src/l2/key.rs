@@ -14,8 +14,8 @@ use ogive_l2::{Cipher, KDF_WORK_MAX_KIB, KdfParameters, KeySource, MasterKey};
 use zeroize::Zeroizing;
 
 use crate::exit::{self, Refusal};
-use crate::quantity::Size;
 use crate::state_directory;
+use crate::value::Size;
 
 const HEADING: &str = "Second level options";
 /// A key in 64 hexadecimal digits.

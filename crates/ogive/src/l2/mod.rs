@@ -24,7 +24,7 @@ use self::key::{KeyArgs, NewKeyArgs};
 use self::mounted::Change;
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
-use crate::quantity::Size;
+use crate::value::Size;
 
 /// Look after a second level: status, add, remove, verify, format, rekey, discard, destroy
 ///

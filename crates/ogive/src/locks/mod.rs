@@ -12,8 +12,8 @@ use clap::Args;
 use ogive_profile::live::contention;
 
 use crate::help::{self, Section};
-use crate::profile::args::duration;
 use crate::profile::progress::Progress;
+use crate::value::Span;
 
 /// Show who waits for which lock of the kernel, and how long: lockstat for Linux
 ///
@@ -26,7 +26,7 @@ use crate::profile::progress::Progress;
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct LocksArgs {
     /// How long to watch; Ctrl-C ends it earlier
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Span::sampling())]
     pub(crate) duration: Duration,
 
     /// Rows of each table that are printed

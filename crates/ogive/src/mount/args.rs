@@ -7,15 +7,17 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum, ValueHint};
-use ogive_fs::MountOptions;
+use clap::{ArgAction, Args, ValueHint};
+use ogive_arc::Policy;
+use ogive_fs::{Caching, MountOptions, Transport, TrustTimes};
 
 use super::bucket::BucketArgs;
 use super::otlp::Receiver;
 use crate::help::{self, Section};
 use crate::l2::args::SecondLevelArgs;
 use crate::logger::Style;
-use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
+use crate::value::choice::{self, Choices};
+use crate::value::{Auto, Count, MemorySize, RecordSize, Size, Span};
 
 /// Mount a directory or a bucket through the cache
 ///
@@ -83,9 +85,9 @@ pub(crate) struct MountArgs {
     /// nothing is handed over.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice::parser(CACHING),
         value_name = "HOW",
-        default_value_t = Caching::from(MountOptions::default().caching),
+        default_value = choice::word(CACHING, &MountOptions::default().caching),
         help_heading = "Cache options"
     )]
     pub(crate) caching: Caching,
@@ -97,9 +99,9 @@ pub(crate) struct MountArgs {
     /// LRU, 2 2Q, 3 ARC.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice::parser(POLICY),
         value_name = "POLICY",
-        default_value_t = Policy::from(MountOptions::default().policy),
+        default_value = choice::word(POLICY, &MountOptions::default().policy),
         help_heading = "Cache options"
     )]
     pub(crate) policy: Policy,
@@ -179,9 +181,9 @@ pub(crate) struct MountArgs {
     /// never keeps nothing.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice::parser(TRUST_TIMES),
         value_name = "WHEN",
-        default_value_t = TrustTimes::Auto,
+        default_value = choice::word(TRUST_TIMES, &TrustTimes::Auto),
         help_heading = "Coherence options"
     )]
     pub(crate) trust_times: TrustTimes,
@@ -351,9 +353,9 @@ pub(crate) struct MountArgs {
     /// for the whole machine). MNT/.ogive/mount says what is used.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice::parser(TRANSPORT),
         value_name = "WAY",
-        default_value_t = Transport::from(MountOptions::default().transport),
+        default_value = choice::word(TRANSPORT, &MountOptions::default().transport),
         help_heading = "Process options"
     )]
     pub(crate) transport: Transport,
@@ -392,111 +394,55 @@ pub(crate) struct MountArgs {
 }
 
 /// The choices of `--caching`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Caching {
-    /// They are the first to leave when memory is needed. Those that the page cache asks for again
-    /// are kept, at the price of one more read of SRC if they had left
-    Exclusive,
-    /// They are kept as all other bytes are, also where that pushes out the page cache
-    Inclusive,
-}
-
-impl From<ogive_fs::Caching> for Caching {
-    fn from(caching: ogive_fs::Caching) -> Self {
-        match caching {
-            ogive_fs::Caching::Exclusive => Self::Exclusive,
-            ogive_fs::Caching::Inclusive => Self::Inclusive,
-        }
-    }
-}
-
-impl From<Caching> for ogive_fs::Caching {
-    fn from(caching: Caching) -> Self {
-        match caching {
-            Caching::Exclusive => Self::Exclusive,
-            Caching::Inclusive => Self::Inclusive,
-        }
-    }
-}
+const CACHING: &Choices<Caching> = &[
+    (
+        "exclusive",
+        Caching::Exclusive,
+        "They are the first to leave when memory is needed. Those that the page cache asks for \
+         again are kept, at the price of one more read of SRC if they had left",
+    ),
+    (
+        "inclusive",
+        Caching::Inclusive,
+        "They are kept as all other bytes are, also where that pushes out the page cache",
+    ),
+];
 
 /// The choices of `--trust-times`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TrustTimes {
-    /// Where the file system is known to have a change time that nobody can set
-    Auto,
-    /// Everywhere; names in directories of such file systems are read again all the same
-    Always,
-    /// Nowhere
-    Never,
-}
-
-impl From<TrustTimes> for ogive_fs::TrustTimes {
-    fn from(trust: TrustTimes) -> Self {
-        match trust {
-            TrustTimes::Auto => Self::Auto,
-            TrustTimes::Always => Self::Always,
-            TrustTimes::Never => Self::Never,
-        }
-    }
-}
+const TRUST_TIMES: &Choices<TrustTimes> = &[
+    (
+        "auto",
+        TrustTimes::Auto,
+        "Where the file system is known to have a change time that nobody can set",
+    ),
+    (
+        "always",
+        TrustTimes::Always,
+        "Everywhere; names in directories of such file systems are read again all the same",
+    ),
+    ("never", TrustTimes::Never, "Nowhere"),
+];
 
 /// The choices of `--transport`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
-    /// io_uring with --direct-io where the kernel offers it, the device otherwise
-    Auto,
-    /// io_uring, or no mount
-    Uring,
-    /// The device
-    Device,
-}
-
-impl From<ogive_fs::Transport> for Transport {
-    fn from(transport: ogive_fs::Transport) -> Self {
-        match transport {
-            ogive_fs::Transport::Auto => Self::Auto,
-            ogive_fs::Transport::Uring => Self::Uring,
-            ogive_fs::Transport::Device => Self::Device,
-        }
-    }
-}
-
-impl From<Transport> for ogive_fs::Transport {
-    fn from(transport: Transport) -> Self {
-        match transport {
-            Transport::Auto => Self::Auto,
-            Transport::Uring => Self::Uring,
-            Transport::Device => Self::Device,
-        }
-    }
-}
+const TRANSPORT: &Choices<Transport> = &[
+    (
+        "auto",
+        Transport::Auto,
+        "io_uring with --direct-io where the kernel offers it, the device otherwise",
+    ),
+    ("uring", Transport::Uring, "io_uring, or no mount"),
+    ("device", Transport::Device, "The device"),
+];
 
 /// The choices of `--policy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Policy {
-    /// What LIRS, LRU, 2Q or ARC would let go, whichever does best at the moment
-    Duel,
-    /// What ARC lets go, exactly as in its paper
-    Arc,
-}
-
-impl From<ogive_arc::Policy> for Policy {
-    fn from(policy: ogive_arc::Policy) -> Self {
-        match policy {
-            ogive_arc::Policy::Duel => Self::Duel,
-            ogive_arc::Policy::Arc => Self::Arc,
-        }
-    }
-}
-
-impl From<Policy> for ogive_arc::Policy {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Duel => Self::Duel,
-            Policy::Arc => Self::Arc,
-        }
-    }
-}
+const POLICY: &Choices<Policy> = &[
+    (
+        "duel",
+        Policy::Duel,
+        "What LIRS, LRU, 2Q or ARC would let go, whichever does best at the moment",
+    ),
+    ("arc", Policy::Arc, "What ARC lets go, exactly as in its paper"),
+];
 
 /// What follows the options in the help text and the man page.
 pub(crate) fn sections() -> Vec<Section> {

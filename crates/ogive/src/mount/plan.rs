@@ -15,7 +15,7 @@ use super::stage::Stage;
 use crate::exit::{self, Refusal};
 use crate::l2::key::KeyArgs;
 use crate::logger::Style;
-use crate::quantity::{Auto, Count, MemorySize, Size};
+use crate::value::{Auto, Count, MemorySize, Size};
 
 /// Memory that a cache can be in.
 #[derive(Debug, Clone, Copy)]
@@ -92,19 +92,19 @@ impl Plan {
             trust_permissions: args.trust_permissions,
             direct_io: args.direct_io,
             passthrough: args.passthrough,
-            caching: args.caching.into(),
-            policy: args.policy.into(),
+            caching: args.caching,
+            policy: args.policy,
             arc_max_bytes,
             arc_min_bytes,
             record_size_bytes: args.recordsize.0,
             metadata_ttl: args.metadata_ttl.0,
             negative_ttl: args.negative_ttl.0,
             racy_window: args.racy_window.exactly().map(|span| span.0),
-            trust_times: args.trust_times.into(),
+            trust_times: args.trust_times,
             sole_writer: args.sole_writer,
             immutable: args.immutable,
             threads: thread_count("--threads", args.threads)?,
-            transport: args.transport.into(),
+            transport: args.transport,
             origin_timeout: origin_timeout(args),
             origin_threads: thread_count("--origin-threads", args.origin_threads)?,
             prefetch_max_bytes: prefetch_max(args, bucket.is_some()),

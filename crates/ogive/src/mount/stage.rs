@@ -218,7 +218,7 @@ fn is_in_memory(path: &Path) -> bool {
 
 /// What is refused because of what a store does not honour.
 fn refused(promises: &Promises, options: &Options) -> Vec<String> {
-    let largest = crate::quantity::Size(options.put_instead_max_bytes);
+    let largest = crate::value::Size(options.put_instead_max_bytes);
     let mut refused = Vec::new();
     if !promises.upload_create {
         refused.push(format!(

@@ -10,6 +10,7 @@ use ogive_profile::write::Output;
 use regex::Regex;
 
 use crate::help::{self, Section};
+use crate::value::Span;
 
 /// Show where the CPU goes: sample stacks of kernel and programs, or read a recording
 ///
@@ -65,7 +66,7 @@ pub(crate) struct ProfileArgs {
         long = "for",
         value_name = "TIME",
         default_value = "30s",
-        value_parser = duration,
+        value_parser = Span::sampling(),
         help_heading = "What",
     )]
     pub(crate) duration: Duration,
@@ -141,18 +142,6 @@ fn call_graphs() -> impl TypedValueParser<Value = CallGraph> {
     })
 }
 
-/// A duration as people write it; a bare number is seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
-        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
-    };
-    if parsed.is_zero() || parsed > Duration::from_secs(86_400) {
-        return Err("between a moment and a day makes sense".to_owned());
-    }
-    Ok(parsed)
-}
-
 /// What follows the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
@@ -180,17 +169,4 @@ pub(crate) fn sections() -> Vec<Section> {
             &[("NO_COLOR", "When set and not empty, nothing is printed in colour.")],
         ),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
-        assert!(duration("0").is_err() && duration("-1").is_err() && duration("soon").is_err());
-    }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use ogive_sim::{Format, PolicyName, ReadOptions, SizeSpec};
 
 use crate::help::{self, Section};
-use crate::quantity::{Count, Size, Span};
+use crate::value::{Count, Size, Span};
 
 /// Replay traces through caches: which hit ratio would which policy and size give?
 ///

@@ -21,7 +21,7 @@ use self::args::{CurveKeys, SimArgs};
 use self::output::Answer;
 use self::watch::Watch;
 use crate::exit::{self, Refusal};
-use crate::quantity::Count;
+use crate::value::Count;
 
 /// Points of the LRU curve.
 const CURVE_POINTS: usize = 120;

@@ -9,7 +9,7 @@ use ogive_sim::{Plan, Replay, Tally};
 use serde_json::{Value, json};
 
 use super::size_text;
-use crate::quantity::Size;
+use crate::value::Size;
 
 /// Characters of a plot on the terminal, if its width is not known.
 const PLOT_COLUMNS: usize = 80;

@@ -17,7 +17,7 @@ use ogive_kstat::trace::{Event, HEADER_BYTES, RECORD_BYTES};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{self, Refusal};
-use crate::quantity::Span;
+use crate::value::Span;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(100);

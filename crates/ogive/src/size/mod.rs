@@ -15,10 +15,10 @@ use ogive_sim::sizing::{self, SizingPlan};
 
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
-use crate::quantity::{Size, Span};
 use crate::sim::args::ReadingArgs;
 use crate::sim::size_text;
 use crate::sim::watch::Watch;
+use crate::value::{Size, Span};
 
 /// Say how large a cache should be, and whether a second level would help
 ///

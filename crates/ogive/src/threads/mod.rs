@@ -15,9 +15,9 @@ use ogive_profile::threads;
 
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
-use crate::profile::args::duration;
 use crate::profile::progress::Progress;
 use crate::profile::roles;
+use crate::value::Span;
 
 /// Bytes of a lock table at most.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
@@ -31,7 +31,7 @@ const TABLE_BYTES_MAX: u64 = 64 << 20;
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct ThreadsArgs {
     /// How long to watch; Ctrl-C ends it earlier
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Span::sampling())]
     pub(crate) duration: Duration,
 
     /// Rows of each table that are printed

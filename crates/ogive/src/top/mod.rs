@@ -27,7 +27,7 @@ use self::objects::Asker;
 use self::view::{Order, View};
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
-use crate::profile::args::duration;
+use crate::value::Span;
 
 /// Steps are not shorter and not longer than this.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -52,16 +52,8 @@ pub(crate) struct TopArgs {
     pub(crate) mount_points: Vec<PathBuf>,
 
     /// How often to measure, from 1s to 1m
-    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = Span::between(INTERVAL_MIN, INTERVAL_MAX))]
     pub(crate) interval: Duration,
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let chosen = duration(text)?;
-    if (INTERVAL_MIN..=INTERVAL_MAX).contains(&chosen) {
-        return Ok(chosen);
-    }
-    Err("from one second (1s) to one minute (1m)".to_owned())
 }
 
 /// What follows the options.
@@ -248,6 +240,7 @@ mod tests {
 
     #[test]
     fn intervals_are_from_a_second_to_a_minute() {
+        let interval = Span::between(INTERVAL_MIN, INTERVAL_MAX);
         assert_eq!(interval("5"), Ok(Duration::from_secs(5)));
         assert_eq!(interval("1m"), Ok(INTERVAL_MAX));
         assert!(interval("0.5").is_err() && interval("61s").is_err() && interval("x").is_err());

@@ -18,7 +18,7 @@ use crate::fuse::{self, Unmount};
 use crate::help::{self, Section};
 use crate::mount::paths;
 use crate::mountinfo::{self, MountEntry};
-use crate::quantity::Span;
+use crate::value::Span;
 
 /// How often, and after which pause, a mount is tried again that nobody is seen to use.
 const CLOSING_TRIES: u32 = 10;

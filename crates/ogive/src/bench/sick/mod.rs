@@ -24,10 +24,10 @@ use super::interrupt::{self, Stop};
 
 use self::served::{Order, Part, Served};
 use self::sickness::Sickness;
-use crate::doctor::args::duration;
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
 use crate::mount::paths;
+use crate::value::Span;
 
 /// Make a mount that is ill in a known way, for "ogive doctor" to find out
 ///
@@ -45,7 +45,7 @@ pub(crate) struct SickArgs {
     sickness: Sickness,
 
     /// How long the load runs
-    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = Span::observation())]
     duration: Duration,
 
     /// Go on until Ctrl-C
