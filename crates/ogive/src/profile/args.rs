@@ -78,7 +78,7 @@ pub(crate) struct ProfileArgs {
     /// Write to this file; may be given several times
     ///
     /// The end of its name says what: .html (flame graph, interactive), .svg, .folded, .pb.gz
-    /// (pprof), .speedscope.json, .firefox.json, .json (summary). - is standard output.
+    /// (pprof), .firefox.json, .json (summary). - is standard output.
     #[arg(
         short,
         long,

@@ -6,7 +6,6 @@ mod by_name;
 mod firefox;
 mod folded;
 mod pprof;
-mod speedscope;
 mod summary;
 mod svg;
 
@@ -27,8 +26,6 @@ pub enum Output {
     Folded,
     /// A gzipped protocol buffer for `pprof`.
     Pprof,
-    /// JSON for speedscope.
-    Speedscope,
     /// JSON for the Firefox Profiler.
     Firefox,
     /// A summary as JSON.
@@ -37,18 +34,17 @@ pub enum Output {
 
 impl Output {
     /// All of them, with what they are called.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("html", Self::Html),
         ("svg", Self::Svg),
         ("folded", Self::Folded),
         ("pprof", Self::Pprof),
-        ("speedscope", Self::Speedscope),
         ("firefox", Self::Firefox),
         ("json", Self::Json),
     ];
 
-    /// By a file's name: `.html`, `.svg`, `.folded`, `.pb.gz`, `.speedscope.json`,
-    /// `.firefox.json`, `.json`.
+    /// By a file's name: `.html`, `.svg`, `.folded`, `.pb.gz`, `.firefox.json`,
+    /// `.json`.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let by_end = [
@@ -59,7 +55,6 @@ impl Output {
             (".collapsed", Self::Folded),
             (".pb.gz", Self::Pprof),
             (".pprof", Self::Pprof),
-            (".speedscope.json", Self::Speedscope),
             (".firefox.json", Self::Firefox),
             (".json", Self::Json),
         ];
@@ -78,7 +73,6 @@ pub fn write(out: &mut dyn Write, output: Output, page: &Page<'_>) -> io::Result
         Output::Svg => svg::write(out, page),
         Output::Folded => folded::write(out, page.view),
         Output::Pprof => pprof::write(out, page.view),
-        Output::Speedscope => speedscope::write(out, page),
         Output::Firefox => firefox::write(out, page),
         Output::Json => {
             serde_json::to_writer_pretty(&mut *out, &summary(page.view, page.roles))?;
@@ -127,15 +121,6 @@ mod tests {
         assert_eq!(pprof.meta.unit, crate::WeightUnit::Nanoseconds);
         assert_eq!(pprof.view().count(), 3);
         let json = |output| serde_json::from_slice::<serde_json::Value>(&written(output)).unwrap();
-        let speedscope = json(Output::Speedscope);
-        let weights = speedscope["profiles"].as_array().unwrap().iter().flat_map(|profile| {
-            assert_eq!(
-                profile["samples"].as_array().unwrap().len(),
-                profile["weights"].as_array().unwrap().len()
-            );
-            profile["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap())
-        });
-        assert_eq!(weights.sum::<u64>(), 400);
         assert_eq!(json(Output::Json)["weight"], 400);
         let firefox = json(Output::Firefox);
         assert_eq!(firefox["threads"].as_array().unwrap().len(), 2);
@@ -148,7 +133,7 @@ mod tests {
         let of = |name: &str| Output::of_path(Path::new(name));
         assert_eq!(of("a/b.HTML"), Some(Output::Html));
         assert_eq!(of("cpu.pb.gz"), Some(Output::Pprof));
-        assert_eq!(of("x.speedscope.json"), Some(Output::Speedscope));
+        assert_eq!(of("x.firefox.json"), Some(Output::Firefox));
         assert_eq!(of("x.json"), Some(Output::Json));
         assert_eq!(of("x"), None);
     }
