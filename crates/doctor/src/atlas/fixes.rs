@@ -1,6 +1,6 @@
 //! Fixes that rules cite: the first releases of every branch that contain each commit.
 
-use super::version::{Version, parse_versions, range_lacks};
+use super::version::{Version, parse_list, parse_versions, range_lacks};
 use super::{releases, section};
 
 /// Digits of a commit's hash as rules write it.
@@ -23,10 +23,15 @@ pub fn first_releases(commit: &str) -> Option<Vec<&'static str>> {
 }
 
 /// The same as versions; a commit that no release has comes behind them all.
-pub(crate) fn fixed_versions(commit: &str) -> Option<Vec<Version>> {
+fn fixed_versions(commit: &str) -> Option<Vec<Version>> {
     let first = first_releases(commit)?;
     let versions = first.iter().filter_map(|text| Some(parse_versions(text)?.0)).collect();
     Some(if first.is_empty() { vec![NOT_RELEASED] } else { versions })
+}
+
+/// The versions that a rule writes: a list, or a commit for the first releases that contain it.
+pub(crate) fn versions(text: &str) -> Option<Vec<Version>> {
+    if is_commit(text) { fixed_versions(text) } else { parse_list(text) }
 }
 
 /// The first releases, one a branch, that contain all of the commits, up to the branch that has

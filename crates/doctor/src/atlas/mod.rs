@@ -8,7 +8,7 @@
 //!
 //! Nothing here knows evidence or a cause.
 
-mod fixes;
+pub(crate) mod fixes;
 mod functions;
 mod names;
 mod releases;

@@ -73,12 +73,8 @@ fn lacks(version: Version, fixed: &[Version]) -> bool {
     }
 }
 
-/// Versions out of a list as rules write it: `2.1.3, 2.2.0`, or a commit of OpenZFS for the first
-/// releases that contain it.
-pub(crate) fn list(text: &str) -> Option<Vec<Version>> {
-    if super::is_commit(text) {
-        return super::fixes::fixed_versions(text);
-    }
+/// Versions out of a list that commas divide: `2.1.3, 2.2.0`.
+pub(super) fn parse_list(text: &str) -> Option<Vec<Version>> {
     text.split(',').map(|part| one(part).map(|(low, _)| low)).collect()
 }
 
@@ -95,7 +91,7 @@ mod tests {
     use super::*;
 
     fn lacks_text(version: &str, fixed: &str) -> Option<bool> {
-        range_lacks(parse_versions(version).unwrap(), &list(fixed).unwrap())
+        range_lacks(parse_versions(version).unwrap(), &parse_list(fixed).unwrap())
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::{Facts, Fallback, Known, Missing, absent};
 use crate::atlas;
-use crate::atlas::version::{Version, list, parse_versions, range_lacks};
+use crate::atlas::fixes::versions;
+use crate::atlas::version::{Version, parse_versions, range_lacks};
 use crate::evidence::Statement;
 use crate::pattern::Pattern;
 
@@ -251,8 +252,8 @@ impl Facts {
 
     /// Whether the installed ZFS lacks a fix that first came with these releases (`2.1.3, 2.2.0`).
     pub fn zfs_before(&self, fixed: &str) -> Known<bool> {
-        let fixed =
-            list(fixed).ok_or_else(|| Missing::Wrong(format!("{fixed} is no list of versions")))?;
+        let fixed = versions(fixed)
+            .ok_or_else(|| Missing::Wrong(format!("{fixed} is no list of versions")))?;
         let range = self.zfs_range()?;
         match range_lacks(range, &fixed) {
             Some(answer) => Ok(answer),
@@ -262,7 +263,7 @@ impl Facts {
 
     /// Whether the installed ZFS is at least this release.
     pub fn zfs_at_least(&self, version: &str) -> Known<bool> {
-        let wanted = list(version).and_then(|list| list.first().copied());
+        let wanted = versions(version).and_then(|list| list.first().copied());
         let wanted = wanted.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
         between(self.zfs_range()?, wanted, "the exact version of ZFS (zfs version)")
     }
@@ -275,7 +276,7 @@ impl Facts {
 
     /// Whether the kernel is at least this release.
     pub fn kernel_at_least(&self, version: &str) -> Known<bool> {
-        let wanted = list(version).and_then(|list| list.first().copied());
+        let wanted = versions(version).and_then(|list| list.first().copied());
         let wanted = wanted.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
         let kernel = self.kernel()?;
         match parse_versions(&kernel) {

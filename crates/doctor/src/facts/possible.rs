@@ -10,7 +10,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Facts;
-use crate::atlas::version::{list, range_lacks};
+use crate::atlas::fixes::versions;
+use crate::atlas::version::range_lacks;
 use crate::atlas::{self, Version, parse_versions};
 
 /// Systems with a ZFS.
@@ -124,7 +125,7 @@ impl Facts {
         {
             return Some(format!("ZFS {} is older than {}", range.1, from.0));
         }
-        if let Some(ended) = requires.before.as_deref().and_then(list)
+        if let Some(ended) = requires.before.as_deref().and_then(versions)
             && range_lacks(range, &ended) == Some(false)
         {
             return Some(format!("ZFS {} has what ended it", range.0));

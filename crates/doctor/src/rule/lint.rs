@@ -1,7 +1,7 @@
 //! What is wrong with a rule beyond its syntax.
 
 use super::{ActionText, Role, Rule, RuleSet, RuleText, SignKind, command, probe};
-use crate::atlas::{self, version::list};
+use crate::atlas::{self, fixes::versions};
 use crate::expression::{asks_for_words, faults};
 use crate::facts::{PROCESSORS, Requires, SYSTEMS};
 
@@ -197,7 +197,7 @@ fn check_requires(requires: &Requires, found: &mut Vec<String>) {
         ),
         ("tunable", requires.tunable.clone().filter(|name| atlas::tunables(name).next().is_none())),
         ("release", requires.from.clone().filter(|text| atlas::parse_versions(text).is_none())),
-        ("release or commit", requires.before.clone().filter(|text| list(text).is_none())),
+        ("release or commit", requires.before.clone().filter(|text| versions(text).is_none())),
         ("row", requires.counter.clone().filter(|name| !name.contains('.'))),
         ("function", requires.code.clone().filter(|name| atlas::functions(name).next().is_none())),
     ];

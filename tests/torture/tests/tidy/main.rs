@@ -27,10 +27,6 @@ const LONG_FUNCTIONS: [(&str, &str); 0] = [];
 /// two files.
 const MODULE_ARROWS: &[(&str, &str)] = &[
     (
-        "crates/doctor: a circle of atlas::fixes, atlas::releases, atlas::version",
-        "a release is known by its version, and a version by the releases that there were",
-    ),
-    (
         "crates/ogive: a circle of the root, cli",
         "completions and manual pages are made from the command line that they are part of",
     ),
