@@ -47,7 +47,7 @@ LEAST = 0.05
 # cause. Before any was counted it is believed to be right in four of five, like so many cases.
 # A hint needs to be right in seven of ten: then it weighs ENOUGH to be possible.
 WORDS_RIGHT, PRIOR_WORDS, HINT_RIGHT, ENOUGH = 0.8, 4.0, 0.7, 2.8
-DOCUMENT = ROOT / "docs/rules.md"
+DOCUMENT = HERE / "weights.md"
 BEGIN, END = "<!-- written by bench/doctor/learn.py -->", "<!-- written until here -->"
 
 
@@ -334,7 +334,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     add = parser.add_argument
     add("--program", type=pathlib.Path, default=ROOT / "target/release/examples/diagnose")
-    add("--write", action="store_true", help="write the scores and tables in docs/rules.md")
+    add("--write", action="store_true", help="write the scores and tables in weights.md")
     add("--weights", type=pathlib.Path, metavar="FILE", help="write the counted weights, one line a sign")
     add("--misses", action="store_true", help="name the cases that are missed")
     add("--words", action="store_true", help="list signs of kind words that match one case of their own only")

@@ -1,5 +1,7 @@
-//! The functions that an expression may call: the list that documentation and linter use, and the
-//! binding of each name to a question of [`Facts`].
+//! The functions that an expression may call.
+//!
+//! One list has the name, arguments, result and meaning of each function, and the question to
+//! [`Facts`] that it asks. The linter reads this list, and `docs/rules.md` is written from it.
 
 use std::sync::Arc;
 
@@ -35,8 +37,8 @@ fn give<T>(facts: &Facts, name: &str, answer: Known<T>) -> Result<T, ExecutionEr
     })
 }
 
-/// The language: of each function its shape, name, arguments, result and meaning, and the question
-/// that it asks of the facts. Those that are bound by hand ask none.
+/// The language: shape, name, arguments, result and meaning of each function, and the question that
+/// it asks. A function of the shape `unbound` asks none: [`context`] binds it.
 macro_rules! language {
     ($($shape:ident $name:literal $arguments:literal $result:literal $meaning:literal
         => $ask:expr;)*) => {
@@ -101,56 +103,56 @@ language! {
         => Facts::thread_cpu;
     one "thread_max" "t" 'n' "CPU of the busiest matching thread, percent of one CPU"
         => Facts::thread_max;
-    one "thread_life" "t" 'n' "the same averaged over its life (ps)" => Facts::thread_life;
+    one "thread_life" "t" 'n' "CPU of the busiest matching thread over its life (ps), percent of one CPU" => Facts::thread_life;
     one "thread_time_s" "t" 'n' "CPU time of matching threads over their life, seconds"
         => Facts::thread_time_s;
     one "thread_count" "t" 'n' "how many threads match" => Facts::thread_count;
-    two "thread_in_state" "ts" 'n' "how many matching threads are in one of these states (\"D\")"
+    two "thread_in_state" "ts" 'n' "how many matching threads are in one of these states (`D`)"
         => Facts::thread_in_state;
-    one "command" "r" 'b' "some process's name or command line matches" => Facts::command;
+    one "command" "r" 'b' "the name or command line of a process matches" => Facts::command;
     one "cpu" "s" 'n' "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy"
         => Facts::cpu;
     one "comm_share" "t" 'n' "percent of the busy CPU used by matching threads"
         => Facts::comm_share;
     none "user_share" "" 'n' "percent of the busy CPU in user space" => Facts::user_share;
     none "zfs_share" "" 'n'
-        "percent of the busy CPU that is ZFS's: its threads, and its functions below others"
+        "percent of the busy CPU in threads of ZFS, and in its functions in other threads"
         => Facts::zfs_share;
     none "process_share" "" 'n'
         "percent of the busy CPU in user processes, without their time inside ZFS"
         => Facts::process_share;
     none "top_process" "" 's' "the user process with the most CPU"
         => |f| text(f.top_process().map(|user| user.name.clone()));
-    none "top_process_share" "" 'n' "its percent of the busy CPU" => Facts::top_process_share;
-    none "top_process_cpu" "" 'n' "its percent of one CPU, if no kernel thread uses more"
+    none "top_process_share" "" 'n' "percent of the busy CPU that the top user process uses" => Facts::top_process_share;
+    none "top_process_cpu" "" 'n' "percent of one CPU that the top user process uses, if no kernel thread uses more"
         => Facts::top_process_cpu;
     none "waiting" "" 'n' "threads in uninterruptible sleep: a list, or vmstat's b"
         => Facts::waiting;
     one "timed_real" "r" 'n' "wall clock of a timed command, seconds"
         => |f, a| f.timed(a, |timing| timing.real_s);
-    one "timed_user" "r" 'n' "its CPU in user space, seconds"
+    one "timed_user" "r" 'n' "CPU of a timed command in user space, seconds"
         => |f, a| f.timed(a, |timing| timing.user_s);
-    one "timed_system" "r" 'n' "its CPU in the kernel, seconds"
+    one "timed_system" "r" 'n' "CPU of a timed command in the kernel, seconds"
         => |f, a| f.timed(a, |timing| timing.system_s);
-    one "timed_system_share" "r" 'n' "its time in the kernel, percent of wall clock"
+    one "timed_system_share" "r" 'n' "CPU of a timed command in the kernel, percent of its wall clock"
         => |f, a| f.timed(a, |timing| of_wall_clock(timing.system_s, timing));
-    one "timed_cpu_share" "r" 'n' "its CPU in all, percent of wall clock; of several the most"
+    one "timed_cpu_share" "r" 'n' "CPU of a timed command, percent of its wall clock; the highest of several runs"
         => |f, a| f.timed(a, |timing| of_wall_clock(timing.user_s + timing.system_s, timing));
     one "timed_growth" "r" 'n'
-        "exponent with which its CPU grows with the number in its text (2 = quadratic)"
+        "exponent by which the CPU of a timed command grows with the number in it (2 is quadratic)"
         => Facts::timed_growth;
-    one "timed_ratio" "r" 'n' "CPU of the dearest run of one command by that of its cheapest"
+    one "timed_ratio" "r" 'n' "CPU of the most expensive run of a command, divided by that of the cheapest"
         => Facts::timed_ratio;
     none "load1" "" 'n' "load average of one minute" => Facts::load1;
     one "self_share" "f" 'n' "percent of busy samples in matching functions themselves"
         => Facts::self_share;
     one "kernel_self_share" "f" 'n'
-        "the same in kernel code only: a library in user space may have functions of the same name"
+        "percent of busy samples in matching functions of the kernel themselves"
         => Facts::kernel_self_share;
     one "stack_share" "f" 'n' "percent of busy samples with a matching function on the stack"
         => Facts::stack_share;
     two "under" "ff" 'n'
-        "percent of busy samples with a function matching the second below one matching the first"
+        "percent of busy samples in which the first function calls the second, directly or not"
         => Facts::under;
     one "leaf_without_caller" "f" 'n'
         "percent of busy samples in matching functions with no caller recorded"
@@ -159,57 +161,57 @@ language! {
         "percent of busy samples of matching threads with a matching function on the stack"
         => Facts::in_thread;
     one "module_self" "r" 'n' "percent of busy samples in matching modules" => Facts::module_self;
-    one "unnamed_in" "r" 'n' "percent of busy samples in nameless functions of matching modules"
+    one "unnamed_in" "r" 'n' "percent of busy samples in functions without a name, of matching modules"
         => Facts::unnamed_in;
-    none "spinning" "" 'n' "percent of busy samples that wait for a lock busily" => Facts::spinning;
-    one "spin_under" "f" 'n' "percent of busy samples that wait for a lock below a matching caller"
+    none "spinning" "" 'n' "percent of busy samples that spin for a lock" => Facts::spinning;
+    one "spin_under" "f" 'n' "percent of busy samples that spin for a lock below a matching caller"
         => Facts::spin_under;
     one "spin_caller" "f" 'n'
-        "percent of busy samples that wait for a lock taken by a matching function itself"
+        "percent of busy samples that spin for a lock which a matching function takes itself"
         => Facts::spin_caller;
     one "stacks_at" "f" 'n'
-        "threads whose kernel stack has a matching function (where, not how much)"
+        "how many threads have a matching function on their kernel stack"
         => Facts::stacks_at;
-    two "stacks_under" "ff" 'n' "threads whose kernel stack has the second below the first"
+    two "stacks_under" "ff" 'n' "how many threads have the second function below the first on their kernel stack"
         => Facts::stacks_under;
-    one "lock_share" "f" 'n' "percent of the lock profile by locks or callers that match"
+    one "lock_share" "f" 'n' "percent of a lock profile that matching locks or callers have"
         => Facts::lock_share;
-    one "gauge" "s" 'n' "table.figure: a value of now" => Facts::gauge;
-    one "arc" "s" 'n' "a size of the ARC in bytes, whichever tool shows it: size, c, c_min, c_max"
+    one "gauge" "s" 'n' "the figure `table.figure`, if it is a value of now and no counter" => Facts::gauge;
+    one "arc" "s" 'n' "`size`, `c`, `c_min` or `c_max` of the ARC in bytes, from any tool"
         => Facts::arc;
-    three "gauge_of" "srs" 'n' "table, scope, figure: the largest of matching scopes"
+    three "gauge_of" "srs" 'n' "table, scope, figure: the largest value of the matching scopes"
         => Facts::gauge_of;
-    three "gauge_sum" "srs" 'n' "table, scope, figure: the sum over matching scopes"
+    three "gauge_sum" "srs" 'n' "table, scope, figure: the sum of the matching scopes"
         => Facts::gauge_sum;
     two "scope_count" "sr" 'n' "how many scopes of a table match" => Facts::scope_count;
-    one "rate" "s" 'n' "table.figure per second: two readings, a stated rate, or counter by age"
+    one "rate" "s" 'n' "`table.figure` per second, from two readings, a printed rate, or a counter and its age"
         => Facts::rate;
-    one "delta" "s" 'n' "growth of a counter between two readings" => Facts::delta;
+    one "delta" "s" 'n' "growth of the counter `table.figure` between two readings" => Facts::delta;
     two "ratio" "ss" 'n' "quotient of two gauges, or of two rates" => Facts::ratio;
     two "counter_share" "ss" 'n' "quotient of two counters' growth" => Facts::counter_share;
     two "counter_share_like" "rr" 'n'
-        "quotient of the growth of all counters whose table.figure matches"
+        "the same for sums of all counters whose `table.figure` matches"
         => Facts::counter_share_like;
-    one "word" "s" 's' "table.figure as text" => |f, a| text(f.word(a));
-    two "prop" "sr" 'b' "some dataset or pool has the property with a matching value"
+    one "word" "s" 's' "`table.figure` as text" => |f, a| text(f.word(a));
+    two "prop" "sr" 'b' "a dataset or pool has this property with a matching value"
         => Facts::prop;
-    two "prop_value" "sr" 's' "the first such value" => |f, a, b| text(f.prop_value(a, b));
-    two "prop_owner" "sr" 's' "the first such dataset or pool"
+    two "prop_value" "sr" 's' "the first matching value of this property" => |f, a, b| text(f.prop_value(a, b));
+    two "prop_owner" "sr" 's' "the first dataset or pool with a matching value of this property"
         => |f, a, b| text(f.prop_owner(a, b));
-    two "prop_datasets" "sr" 'n' "how many datasets or pools have it" => Facts::prop_datasets;
+    two "prop_datasets" "sr" 'n' "how many datasets or pools have a matching value of this property" => Facts::prop_datasets;
     one "prop_max" "s" 'n' "the largest value of a property, bytes or plain" => Facts::prop_max;
     one "record_excess" "s" 'n'
-        "\"read\" or \"write\": how many times larger a record is, where it costs most"
+        "`read` or `write`: size of a record divided by that of one I/O, in the dataset that loses most"
         => Facts::record_excess;
     one "traffic" "s" 'n'
-        "\"read\" or \"write\": bytes a second that programs move, of all data sets"
+        "`read` or `write`: bytes per second that programs move, of all datasets"
         => Facts::traffic;
-    one "record_excess_owner" "s" 's' "that data set" => |f, a| text(f.record_excess_owner(a));
-    one "record_excess_io" "s" 'n' "bytes of one read or write there" => Facts::record_excess_io;
+    one "record_excess_owner" "s" 's' "`read` or `write`: the dataset of `record_excess`" => |f, a| text(f.record_excess_owner(a));
+    one "record_excess_io" "s" 'n' "`read` or `write`: bytes of one I/O in the dataset of `record_excess`" => Facts::record_excess_io;
     one "param" "s" 'n' "a module parameter or sysctl as a number" => Facts::param;
     one "param_text" "s" 's' "a module parameter or sysctl as text" => |f, a| text(f.param_text(a));
-    two "param_is" "sr" 'b' "a parameter matches" => Facts::param_is;
-    one "pool_says" "r" 'b' "zpool status says something that matches" => Facts::pool_says;
+    two "param_is" "sr" 'b' "the value of a module parameter or sysctl matches" => Facts::param_is;
+    one "pool_says" "r" 'b' "a line of zpool status matches" => Facts::pool_says;
     none "pools" "" 'n' "number of imported pools" => Facts::pools;
     none "mounts" "" 'n' "number of mounted ZFS datasets" => Facts::mounts;
     none "os" "" 's' "linux, freebsd, illumos or macos" => |f| text(f.os());
@@ -224,27 +226,27 @@ language! {
     one "cpu_has" "s" 'b' "the CPU has the feature, by the name of /proc/cpuinfo" => Facts::cpu_has;
     none "virtual" "" 'b' "it is a virtual machine" => Facts::is_virtual;
     none "numa_nodes" "" 'n' "number of NUMA nodes" => Facts::numa_nodes;
-    none "ogive" "" 'b' "it is an ogive mount that is asked about; always known"
+    none "ogive" "" 'b' "the question is about an ogive mount; always known"
         => |f| Known::Ok(f.is_ogive());
     one "zfs_before" "s" 'b'
-        "the installed branch lacks the fix that first came with these releases, or a commit"
+        "the installed release lacks a commit, or the fix of these releases (`2.1.3, 2.2.0`)"
         => Facts::zfs_before;
     one "zfs_at_least" "s" 'b' "the installed ZFS is at least this release" => Facts::zfs_at_least;
     one "tells" "s" 'b'
-        "an unread line matches all patterns, divided by \" & \", `!` for none; of `words` only"
+        "one unread sentence matches all patterns of `a & b & !c`, and none after `!`; for `words` only"
         => Facts::tells;
-    one "said" "r" 'b' "an unread line matches, in any letter case; signs of `words` only"
+    one "said" "r" 'b' "an unread sentence matches, in any letter case; for signs of `words` only"
         => Facts::says;
     one "log" "r" 'b' "a line of the log matches, in any letter case"
         => |f, a| f.log_count(a).map(|count| count > 0.0);
     one "log_count" "r" 'n' "how many lines of the log match" => Facts::log_count;
-    one "known" "s" 'b' "a figure, property or parameter of the name was shown; always known"
+    one "known" "s" 'b' "a figure, property or parameter of this name was given; always known"
         => |f, a| Known::Ok(f.is_shown(a));
-    one "shown" "s" 'b' "evidence of this kind was shown; always known" => shown;
+    one "shown" "s" 'b' "evidence of this kind was given, such as `profile`, `callers`, `threads`; always known" => shown;
     unbound "subsystem" "s" 's'
-        "functions of these subsystems (\"ddt, checksum/sha256\"), instead of a pattern" => ();
-    unbound "role" "s" 's' "threads of these roles (\"read/done\"), instead of a pattern" => ();
-    unbound "share" "" 'n' "the CPU that this rule explains, percent of the busy CPU" => ();
+        "functions of these subsystems (`ddt, checksum/sha256`)" => ();
+    unbound "role" "s" 's' "threads of these roles (`read/done`)" => ();
+    unbound "share" "" 'n' "percent of the busy CPU that this rule explains" => ();
     unbound "max_of" "nn" 'n' "the larger of two numbers" => ();
     unbound "min_of" "nn" 'n' "the smaller of two numbers" => ();
 }
