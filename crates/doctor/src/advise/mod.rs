@@ -8,24 +8,24 @@
 //! Names of the evidence enter a command as an [`Argument`](argument::Argument), and nowhere else.
 
 mod argument;
-mod look;
-mod name;
-mod next;
+mod host_probe;
+mod next_step;
 mod parameter;
 mod property;
 mod remedy;
+mod slots;
 
-pub(crate) use look::{asked, for_host};
-pub(crate) use name::{is_of_zfs, works_in_pools};
-pub use next::Step;
-pub(crate) use next::{Near, step};
+pub(crate) use host_probe::{asked, for_host};
+pub use next_step::Step;
+pub(crate) use next_step::{Near, step};
 pub(crate) use remedy::remedy;
+pub(crate) use slots::{is_of_zfs, works_in_pools};
 
 use crate::facts::Facts;
 
 /// Whether there is a pool here, for all that is shown.
 pub(crate) fn has_pool(facts: &Facts) -> bool {
-    name::has_pool(facts) == Some(true)
+    slots::has_pool(facts) == Some(true)
 }
 
 /// The system at hand, by its name in the evidence; empty where it is not known.

@@ -2,12 +2,12 @@
 //!
 //! Of the lines of a list the first that fits is taken, with those that stand beside it: one thing
 //! to do now, one that lasts. A line fits if its conditions hold, its system is this one, and what
-//! it does can be done here (`parameter`, `property`, `look`). What is set already is said, and not
+//! it does can be done here (`parameter`, `property`, `host_probe`). What is set already is said, and not
 //! advised.
 
-use super::look;
-use super::name::{self, Names, Unknown};
+use super::host_probe;
 use super::parameter::{self, Done, Setting, Wanted};
+use super::slots::{self, Names, Unknown};
 use super::{property, system};
 use crate::atlas;
 use crate::expression::{Environment, Expression, ExpressionError};
@@ -51,7 +51,7 @@ pub(crate) fn remedy(
     user: Option<&str>,
 ) -> Result<Remedy, ExpressionError> {
     let facts = environment.facts();
-    let pools = name::has_pool(facts).unwrap_or(name::is_of_zfs(rule));
+    let pools = slots::has_pool(facts).unwrap_or(slots::is_of_zfs(rule));
     let host = Host { environment, system: system(facts), pools, user };
     let lines = &rule.remedy;
     let (now, mut already) = host.chosen(&lines.now, false)?;
@@ -156,7 +156,7 @@ impl Host<'_> {
         }
         if let Some(probe) = text.probe.as_deref().and_then(probe) {
             let names = Names { user: self.user, ..Names::default() };
-            let run = look::command(probe, self.facts(), self.pools, &names);
+            let run = host_probe::command(probe, self.facts(), self.pools, &names);
             return Ok(run.map_or(Made::No, |run| {
                 Made::words(sentence(&format!("{}: `{run}`", lead(line, &probe.shows))))
             }));
@@ -169,7 +169,7 @@ impl Host<'_> {
         let names = Names { user: self.user, ..Names::default() };
         let run = id
             .and_then(probe)
-            .and_then(|probe| look::command(probe, self.facts(), self.pools, &names));
+            .and_then(|probe| host_probe::command(probe, self.facts(), self.pools, &names));
         let words = words.trim_end_matches('.');
         sentence(&run.map_or_else(|| words.to_owned(), |run| format!("{words} (`{run}`)")))
     }
@@ -223,7 +223,7 @@ impl Host<'_> {
             return Made::No;
         };
         let Some(run) = action.run(&self.system) else { return Made::No };
-        let all = match name::fill(run, self.facts(), names) {
+        let all = match slots::fill(run, self.facts(), names) {
             Ok(all) => all,
             // Its words say what to do, and the probe which it is.
             Err(Unknown("pool" | "device" | "cache")) => {
@@ -235,7 +235,7 @@ impl Host<'_> {
             Err(_) => return Made::No,
         };
         let undo = action.undo(&self.system);
-        let undo = undo.and_then(|undo| name::fill(undo, self.facts(), names).ok());
+        let undo = undo.and_then(|undo| slots::fill(undo, self.facts(), names).ok());
         let undo_of = |at: usize| undo.as_ref().and_then(|undo| undo.get(at).cloned());
         let all = all.into_iter().enumerate();
         let changes: Vec<_> = all.map(|(at, run)| Change { run, undo: undo_of(at) }).collect();
@@ -267,10 +267,10 @@ impl Host<'_> {
     /// A disk is replaced by one that has no name yet.
     fn replace(&self, line: &Action) -> Made {
         let words = lead(line, "Replace the disk");
-        let disk = name::fill("{device}", self.facts(), &Names::default());
+        let disk = slots::fill("{device}", self.facts(), &Names::default());
         let disk = disk.ok().and_then(|all| all.into_iter().next());
         let Some(disk) = disk else { return Made::words(sentence(words)) };
-        let pool = name::fill("{pool}", self.facts(), &Names::default()).ok();
+        let pool = slots::fill("{pool}", self.facts(), &Names::default()).ok();
         let pool = pool.and_then(|all| all.into_iter().next());
         let place = pool.map_or(String::new(), |pool| format!(" of {pool}, with zpool replace"));
         Made::words(sentence(&format!("{words}: {disk}{place}")))

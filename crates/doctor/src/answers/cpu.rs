@@ -1,8 +1,8 @@
 //! The first answer: whether it is the CPU, with what it is busy, or what is waited for; and its
-//! words. `how_busy` finds it.
+//! words. `busyness` finds it.
 
 use super::range::{Over, Range};
-use super::timed::Timed;
+use super::timed_command::Timed;
 use super::{cpus, percent};
 use crate::evidence::Source;
 use crate::facts::Lockup;

@@ -4,21 +4,21 @@
 //! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
-//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second (with `listed`
-//! and `profiled`), `zfs` the third. What is measured is a `range`, whose words follow from it;
-//! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows
+//! `busyness` asks the first (with `waits`, `load_average` and `timed_command`), `users` the second (with `list_users`
+//! and `profile_users`), `zfs` the third. What is measured is a `range`, whose words follow from it;
+//! `first_line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows
 //! a cause.
 
-mod consumers;
+mod busyness;
 mod cpu;
-mod how_busy;
-mod line;
-mod listed;
-mod load;
-mod profiled;
+mod first_line;
+mod list_users;
+mod load_average;
+mod merged_users;
+mod profile_users;
 mod range;
 mod statement;
-mod timed;
+mod timed_command;
 mod users;
 mod waits;
 mod zfs;
@@ -49,7 +49,7 @@ impl Answers {
     pub fn of(facts: &Facts) -> Self {
         facts.start_trace();
         let consumption = facts.consumption();
-        let cpu = how_busy::how_busy(facts, consumption.as_ref());
+        let cpu = busyness::how_busy(facts, consumption.as_ref());
         let users = Users::of(facts, consumption.as_ref(), &cpu);
         let zfs = Zfs::of(facts, consumption.as_ref(), &cpu, &users);
         facts.take_trace();
@@ -70,7 +70,7 @@ impl Answers {
 
     /// The same as clauses, of which the least go where it is too long.
     pub(crate) fn statement(&self) -> Option<Statement> {
-        line::line(self)
+        first_line::line(self)
     }
 }
 

@@ -4,7 +4,7 @@
 //! parts of its samples. What the states of the CPUs have beside the list stands among its rows:
 //! interrupts, time stolen by the hypervisor, and what the list does not show. What the list leaves
 //! open is filled from samples by program, and what adds up to more than was busy becomes ranges
-//! that do not (`listed`).
+//! that do not (`list_users`).
 
 use super::cpus;
 use super::range::{Of, Over, Range};

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use super::cpu::{Cpu, Part, State};
 use super::range::{Of, Range};
 use super::users::{Kind, User, Users};
-use super::{cite, cpus, listed, percent};
+use super::{cite, cpus, list_users, percent};
 use crate::atlas;
 use crate::evidence::Source;
 use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
@@ -131,7 +131,8 @@ impl Zfs {
             let known: HashSet<&str> = users.list.iter().map(|user| user.name.as_str()).collect();
             let others =
                 list.users.iter().filter(|one| rows.is_empty() || !known.contains(&*one.name));
-            let others: Vec<User> = others.map(|one| listed::user(one, list.basis, cpu)).collect();
+            let others: Vec<User> =
+                others.map(|one| list_users::user(one, list.basis, cpu)).collect();
             rows.extend(others);
         }
         let own: Vec<&User> = rows.iter().filter(|user| self.is_one(user)).collect();

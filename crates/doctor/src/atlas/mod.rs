@@ -10,10 +10,10 @@
 
 pub(crate) mod fixes;
 mod functions;
-mod names;
 mod releases;
 mod system;
-mod threads;
+mod thread_roles;
+mod tunables;
 pub(crate) mod version;
 
 use std::collections::HashMap;
@@ -21,10 +21,10 @@ use std::sync::LazyLock;
 
 pub use fixes::{first_releases, fixed_by, is_commit};
 pub use functions::{Function, functions, subsystem_of};
-pub use names::{Tunable, brought, tunables};
 pub use releases::{may_include, parse_runs};
 pub use system::system_of;
-pub use threads::role_of;
+pub use thread_roles::role_of;
+pub use tunables::{Tunable, brought, tunables};
 pub use version::{Version, parse_versions};
 
 /// Sections of lines, sorted where they are searched.

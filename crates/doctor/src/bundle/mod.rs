@@ -7,7 +7,7 @@
 
 mod manifest;
 mod pack;
-mod sampled;
+mod profiles;
 mod unpack;
 
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::read;
 use unpack::whole;
 
 pub use pack::{BUNDLE_VERSION, BundleWriter};
-pub use sampled::add_profile;
+pub use profiles::add_profile;
 
 /// As much of one input is unpacked.
 pub const MAX_INPUT_BYTES: u64 = 512 << 20;
@@ -59,7 +59,7 @@ pub struct LoadError {
 pub fn is_capture(path: &Path) -> bool {
     let mut prefix = Vec::new();
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let mut read = || File::open(path)?.take(sampled::PREFIX_BYTES).read_to_end(&mut prefix);
+    let mut read = || File::open(path)?.take(profiles::PREFIX_BYTES).read_to_end(&mut prefix);
     if !is_file || read().is_err() {
         return false;
     }
@@ -141,13 +141,13 @@ impl Loader {
 
     fn add_pipe(&mut self, name: &str, mut source: impl Read) -> io::Result<()> {
         let mut prefix = Vec::new();
-        source.by_ref().take(sampled::PREFIX_BYTES).read_to_end(&mut prefix)?;
-        let is_recording = sampled::begins_recording(&prefix);
+        source.by_ref().take(profiles::PREFIX_BYTES).read_to_end(&mut prefix)?;
+        let is_recording = profiles::begins_recording(&prefix);
         let stream = io::Cursor::new(prefix).chain(source);
         if !is_recording {
             return self.add_stream(name, stream);
         }
-        self.push(name, Content::Read(Box::new(sampled::pipe(name, stream))));
+        self.push(name, Content::Read(Box::new(profiles::pipe(name, stream))));
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl Loader {
         let mut file = File::open(path)?;
         // Only what can be opened a second time: no pipe, no device.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        if is_file && self.inputs.len() < MAX_INPUTS && sampled::is_recording(&mut file)? {
+        if is_file && self.inputs.len() < MAX_INPUTS && profiles::is_recording(&mut file)? {
             self.push(name, Content::Recording(path.to_owned()));
             return Ok(());
         }
@@ -260,11 +260,11 @@ impl Loader {
         for RawInput { name, content } in std::mem::take(&mut self.inputs) {
             let sampled = match content {
                 Content::Bytes(bytes) => self.read_bytes(&name, &bytes, kallsyms, &mut loaded),
-                Content::Recording(path) => Some(sampled::stream(&path, kallsyms, progress)),
+                Content::Recording(path) => Some(profiles::stream(&path, kallsyms, progress)),
                 Content::Read(sampled) => Some(*sampled),
             };
             match sampled {
-                Some(Ok(profile)) => sampled::add(&mut loaded, &name, profile),
+                Some(Ok(profile)) => profiles::add(&mut loaded, &name, profile),
                 Some(Err(trouble)) => loaded.evidence.inputs.push(Input {
                     name: Arc::from(name),
                     trouble: Some(trouble),
@@ -294,7 +294,7 @@ impl Loader {
         } else if is_kallsyms(name) {
             "kallsyms"
         } else {
-            let sampled = sampled::read(name, bytes, kallsyms);
+            let sampled = profiles::read(name, bytes, kallsyms);
             if sampled.is_none() {
                 read::read_bytes(&mut loaded.evidence, name, bytes);
             }
@@ -313,7 +313,7 @@ impl Loader {
     /// pprof, which knows whose threads they are. The same samples are not two profiles.
     fn leave_out_folded(&mut self) {
         let place = |input: &RawInput| match &input.content {
-            Content::Bytes(bytes) if sampled::is_pprof(bytes) => {
+            Content::Bytes(bytes) if profiles::is_pprof(bytes) => {
                 input.name.strip_suffix("profile.pb").map(str::to_owned)
             }
             _ => None,

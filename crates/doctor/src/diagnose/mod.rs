@@ -6,16 +6,16 @@
 
 mod finding;
 #[cfg(test)]
-mod hostile;
-mod lookalike;
-mod rank;
-mod running;
+mod hostile_names;
 #[cfg(test)]
-mod unfilled;
+mod list_cost;
+mod lookalike;
+#[cfg(test)]
+mod open_slots;
+mod pool_activity;
+mod rank;
 mod verdict;
 mod weigh;
-#[cfg(test)]
-mod work;
 
 use crate::advise::{self, Near};
 use crate::answers::{Among, Answers};
@@ -27,7 +27,7 @@ use crate::rule::{Rule, RuleSet};
 pub use crate::advise::Step;
 pub use finding::{Finding, VersionAdvice, Word};
 pub use lookalike::{Neighbour, OpenQuestion};
-pub use running::Running;
+pub use pool_activity::Running;
 pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::EvidenceLine;
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
@@ -174,7 +174,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     Diagnosis {
         verdict,
         answers,
-        running: running::running(facts),
+        running: pool_activity::running(facts),
         findings,
         considered,
         overview: overview(facts),

@@ -2,7 +2,7 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
-use super::running;
+use super::pool_activity;
 use super::weigh::{POSSIBLE, Weighed};
 use crate::advise::Step;
 use crate::answers::{Among, Answers, ClauseKind, Kind, LINE, State, Statement};
@@ -227,7 +227,7 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
         }
     };
     // Where nothing but a pool at work is shown, at least that is told.
-    let runs = running::running(facts).into_iter().next();
+    let runs = pool_activity::running(facts).into_iter().next();
     let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
     Verdict::new(kind, statement.fitting("", &runs).0)
 }

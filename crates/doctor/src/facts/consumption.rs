@@ -26,7 +26,7 @@ type Percent = fn(&Thread) -> Option<f64>;
 
 /// One user of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Used {
+pub struct ListedUser {
     /// The program, or the kind of kernel threads.
     pub name: String,
     /// Whether it is the kernel's.
@@ -53,7 +53,7 @@ pub struct Consumption {
     /// What its figures are of.
     pub basis: Basis,
     /// Its users, best first.
-    pub users: Vec<Used>,
+    pub users: Vec<ListedUser>,
     /// Sum of its figures.
     pub percent: f64,
     /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
@@ -103,7 +103,7 @@ impl Facts {
 }
 
 /// Whether a list is of one name alone, as `grep` leaves it.
-fn is_filtered(users: &[Used]) -> bool {
+fn is_filtered(users: &[ListedUser]) -> bool {
     let Some(first) = users.first() else { return false };
     users.iter().all(|used| used.name.contains(first.name.as_str()))
 }
@@ -137,7 +137,7 @@ impl Facts {
                 .is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
         };
         let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
-        let mut sums: BTreeMap<&str, (Used, &Thread)> = BTreeMap::new();
+        let mut sums: BTreeMap<&str, (ListedUser, &Thread)> = BTreeMap::new();
         let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
         for thread in list {
             let own = figure(thread).unwrap_or(0.0);
@@ -149,7 +149,7 @@ impl Facts {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
             let name = process.filter(|_| !is_kernel).unwrap_or_else(|| kind_of(thread, is_kernel));
             let (used, busiest) = sums.entry(name).or_insert_with(|| {
-                let used = Used {
+                let used = ListedUser {
                     name: name.to_owned(),
                     is_kernel,
                     is_zfs: owner == Owner::Zfs,
@@ -180,7 +180,7 @@ impl Facts {
             }
             used
         });
-        let mut users: Vec<Used> = users.collect();
+        let mut users: Vec<ListedUser> = users.collect();
         users.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.name.cmp(&b.name)));
         Consumption {
             basis,

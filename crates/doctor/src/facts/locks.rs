@@ -1,7 +1,7 @@
 //! Tables of lock profilers, and stacks that show where threads are.
 
 use super::fallback::Sought;
-use super::names::is_spin_symbol;
+use super::known_names::is_spin_symbol;
 use super::profile_index::Path;
 use super::selector::Selector;
 use super::{Facts, Known, absent};

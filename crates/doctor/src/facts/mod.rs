@@ -3,32 +3,32 @@
 //! Every answer leaves a trace of the sources it stands on, so that a rule never has to say where
 //! its figures come from. Nothing here knows a cause.
 //!
-//! Locks: the trace and the caches are leaves, held for one insertion each (`patterns` has its
+//! Locks: the trace and the caches are leaves, held for one insertion each (`pattern_cache` has its
 //! own).
 
+mod blocked_threads;
 mod consumption;
+mod cpu_states;
 mod datasets;
 mod fallback;
 mod figures;
 mod host;
+mod known_names;
+mod known_programs;
 mod locks;
 mod lockup;
-mod names;
 mod owner;
-mod patterns;
-mod possible;
+mod pattern_cache;
+mod phrases;
 mod profile;
 mod profile_index;
-mod programs;
-mod roster;
+mod requirements;
 mod selector;
 mod settings;
-mod states;
 mod subsystems;
+mod thread_lists;
 mod threads;
 mod timings;
-mod waiting;
-mod words;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -38,28 +38,28 @@ use regex::Regex;
 
 use crate::evidence::{Evidence, Source};
 
-pub use self::consumption::{Basis, Consumption, Used};
+pub use self::consumption::{Basis, Consumption, ListedUser};
 pub use self::fallback::Fallback;
-pub use self::lockup::Lockup;
-pub use self::names::{
+pub use self::known_names::{
     Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_program,
     is_zfs_thread,
 };
+pub(crate) use self::known_programs::is_known_program;
+pub use self::lockup::Lockup;
 pub use self::owner::Owner;
 use self::owner::Owners;
 pub(crate) use self::owner::looks_like_kernel;
-pub(crate) use self::patterns::Patterns;
-pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
+pub(crate) use self::pattern_cache::Patterns;
+pub(crate) use self::phrases::{parts, pattern_of, sentences};
 pub(crate) use self::profile::{ENOUGH_SAMPLES, FEWEST_SAMPLES};
 use self::profile_index::ProfileIndex;
-pub(crate) use self::programs::is_known_program;
-use self::roster::Roster;
+pub use self::requirements::{PROCESSORS, Requires, SYSTEMS};
 use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
 pub use self::subsystems::{Standing, SubsystemUse};
+use self::thread_lists::ThreadLists;
 pub use self::threads::Consumer;
 pub(crate) use self::threads::without_number;
-pub(crate) use self::words::{parts, pattern_of, sentences};
 pub use crate::atlas::{Version, parse_versions};
 
 /// How many sources one answer cites.
@@ -106,7 +106,7 @@ pub struct Facts {
     /// What programs read and write, by data set.
     dataset_uses: OnceLock<Vec<datasets::DatasetUse>>,
     owners: Owners,
-    roster: Roster,
+    thread_lists: ThreadLists,
     listed: OnceLock<threads::Listed>,
     /// Who has the busy samples.
     profiled: OnceLock<Vec<Consumer>>,
@@ -128,10 +128,10 @@ impl Facts {
             .map(|profile| ProfileIndex::new(profile, &owners))
             .collect();
         profiles.sort_by(|a, b| b.quality().total_cmp(&a.quality()));
-        let roster = Roster::new(&evidence, &owners);
+        let thread_lists = ThreadLists::new(&evidence, &owners);
         Self {
             owners,
-            roster,
+            thread_lists,
             listed: OnceLock::new(),
             profiled: OnceLock::new(),
             evidence,
@@ -196,6 +196,6 @@ impl Facts {
 
     /// A compiled pattern for words: letter case does not count.
     fn words_pattern(&self, text: &str) -> Known<Arc<Regex>> {
-        self.patterns.get(&words::pattern_of(text), true)
+        self.patterns.get(&phrases::pattern_of(text), true)
     }
 }

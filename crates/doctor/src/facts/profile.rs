@@ -7,7 +7,7 @@
 //! be another answer.
 
 use super::fallback::Sought;
-use super::names::Leaf;
+use super::known_names::Leaf;
 use super::profile_index::{Hits, NONE, Path, ProfileIndex, Row, has};
 use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, Owner, absent};

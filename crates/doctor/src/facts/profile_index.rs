@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::names::{Leaf, is_idle_thread, is_zfs_function, is_zfs_module, leaf};
+use super::known_names::{Leaf, is_idle_thread, is_zfs_function, is_zfs_module, leaf};
 use super::owner::{Owner, Owners};
 use super::selector::Selector;
 use crate::atlas;

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::roster::List;
+use super::thread_lists::List;
 use super::{Facts, Fallback, Known, Owner, absent};
 use crate::evidence::{Source, Thread};
 

@@ -17,8 +17,10 @@ use super::system::{atopsar, host, interrupts, log, memory, proc_stat};
 use super::table::formats::{caches, disks, intervals, lists, systems};
 use super::table::{Layout, bare as bare_layouts, is_row};
 use super::text::clean::Line;
-use super::text::words;
-use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
+use super::text::word_lists;
+use super::threads::{
+    cgtop, headless_rows, ps, screens, spindump, thread_tools, windows_counters, windows_lists,
+};
 use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, txgs, zpool};
 
 static TABLE: Table = Table::of(FORMATS, || Index::of(FORMATS));
@@ -71,7 +73,7 @@ fn bare_row(text: &str) -> Option<&'static Format> {
 }
 
 fn is_pool_state(text: &str) -> bool {
-    words::has("ONLINE DEGRADED FAULTED SUSPENDED UNAVAIL", text)
+    word_lists::has("ONLINE DEGRADED FAULTED SUSPENDED UNAVAIL", text)
 }
 
 /// A line of `/proc/kallsyms`.
@@ -93,7 +95,7 @@ fn soon(lines: &[Line<'_>], test: fn(&str) -> bool) -> bool {
 }
 
 fn is_kstat_data(text: &str) -> bool {
-    always(text) && !kstat::is_header(text) && !words::begin_words("name type data", text)
+    always(text) && !kstat::is_header(text) && !word_lists::begin_words("name type data", text)
 }
 
 fn is_taskq_summary(text: &str) -> bool {
@@ -116,7 +118,7 @@ fn is_uptime(text: &str) -> bool {
 }
 
 fn is_dbgmsg(text: &str) -> bool {
-    words::begin_words("timestamp message", text) || log::is_dbgmsg(text)
+    word_lists::begin_words("timestamp message", text) || log::is_dbgmsg(text)
 }
 
 fn is_bench_data(text: &str) -> bool {
@@ -195,7 +197,7 @@ fn has_heading_of_properties(text: &str) -> bool {
 }
 
 fn is_dtrace(text: &str) -> bool {
-    tools::DTRACE.is_first(text) || words::begin_words("CPU ID FUNCTION:NAME", text)
+    tools::DTRACE.is_first(text) || word_lists::begin_words("CPU ID FUNCTION:NAME", text)
 }
 
 fn begins_atop(text: &str) -> bool {
@@ -246,14 +248,14 @@ static FORMATS: &[Format] = &[
     table(&lists::BIOTOP),
     table(&caches::CACHESTAT),
     table(&lists::KUBECTL),
-    format("systemd-cgtop", Heading, groups::read_groups).rows(&lists::GROUPS).absorbs(&["systemd-cgtop"]),
+    format("systemd-cgtop", Heading, cgtop::read_groups).rows(&lists::GROUPS).absorbs(&["systemd-cgtop"]),
     format("top of macOS", ByLine(screens::begins_macos), screens::read_macos).rows(&systems::MACOS_TOP).absorbs(&["top of macOS"]),
     table(&systems::ACTIVITY_MONITOR),
     table(&lists::POWERMETRICS),
-    format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).rows(&systems::GET_PROCESS).absorbs(&["Get-Process"]),
-    format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
+    format("Get-Process", ByLines(windows_lists::begins_processes), windows_lists::read_processes).rows(&systems::GET_PROCESS).absorbs(&["Get-Process"]),
+    format("tasklist", ByLines(windows_lists::begins_tasks), windows_lists::read_tasks).absorbs(&["tasklist"]),
     table(&systems::WINDOWS),
-    format("counters of Windows", ByLine(counters::begins), counters::read).absorbs(&["counters of Windows"]),
+    format("counters of Windows", ByLine(windows_counters::begins), windows_counters::read).absorbs(&["counters of Windows"]),
     format("busybox top", ByLine(screens::begins_busybox), screens::read_busybox).rows(&systems::BUSYBOX).keeps(screens::is_busybox_heading).absorbs(&["busybox top"]),
     format("btop", ByLine(screens::begins_btop), screens::read_btop).rows(&systems::BTOP).absorbs(&["btop"]),
     format("htop", ByLine(screens::begins_htop), screens::read_htop).rows(&systems::HTOP).absorbs(&["htop"]).filled(is_figures),
@@ -315,7 +317,7 @@ static FORMATS: &[Format] = &[
     lines(&memory_lines::PROCINFO),
     lines(&host_lines::MODINFO),
     lines(&host_lines::SETTINGS),
-    format("rows without a heading", Nothing, bare::read).row(bare::is_row),
+    format("rows without a heading", Nothing, headless_rows::read).row(headless_rows::is_row),
 ];
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.

@@ -13,7 +13,7 @@ use super::table;
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::text::words;
+use super::text::word_lists;
 use super::zfs::kstat;
 
 /// A reader of sections.
@@ -246,7 +246,7 @@ impl Format {
     fn is_begun_by(&self, text: &str, lines: &[Line<'_>]) -> bool {
         match self.begins {
             Begins::Shape => self.lines.is_some_and(|format| format.is_row(text)),
-            Begins::First(phrases) => words::begin_words(phrases, text),
+            Begins::First(phrases) => word_lists::begin_words(phrases, text),
             Begins::Line(test) => test(text),
             Begins::Lines(test) => test(lines),
             Begins::Heading => self.table.iter().any(|table| table.begins(text)),

@@ -30,8 +30,8 @@ mod commands;
 mod detect;
 mod format;
 pub(crate) mod host;
-mod impossible;
 mod lines;
+mod plausibility;
 mod profile;
 mod small_tools;
 mod split;
@@ -84,13 +84,13 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
 /// Reads an input that is text.
 fn read_text(evidence: &mut Evidence, whole: &[u8], input: &mut Input) {
     let mut reading = Reading::new(evidence, Arc::clone(&input.name));
-    let begun = impossible::Begun::at(reading.evidence);
+    let begun = plausibility::Begun::at(reading.evidence);
     let tables = reading.evidence.tables.len();
     let lines = clean::lines(whole);
     input.lines = lines.iter().filter(|line| !line.text.trim().is_empty()).count();
     read_lines(lines, &input.name, &mut reading, &mut input.formats);
     note_ram(tables, reading.evidence);
-    impossible::take_out(begun, whole, &mut reading);
+    plausibility::take_out(begun, whole, &mut reading);
     (input.unread, input.first_unread) = (reading.unread, reading.first_unread);
     let mebibytes = [MAX_TEXT_BYTES, whole.len()].map(|bytes| bytes >> 20);
     input.trouble = (whole.len() > MAX_TEXT_BYTES)
@@ -132,7 +132,7 @@ pub fn finish(evidence: &mut Evidence) {
     dbgmsg::finish(evidence);
     log_age::finish(evidence);
     txgs::finish(evidence);
-    impossible::take_out_by_cpus(evidence);
+    plausibility::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);
     add_idle_row(evidence);
 }

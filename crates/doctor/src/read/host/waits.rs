@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Moment, reading_of};
 use crate::evidence::{Evidence, KernelStack, Source, Table};
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// The file of a capture that has them.
 const FILE: &str = "waits.txt";
@@ -32,7 +32,7 @@ const KINDS: [(&str, &str); 6] = [
 /// What a thread of this stack waits for.
 fn kind(stack: &KernelStack) -> Option<&'static str> {
     let symbols = || stack.frames.iter().filter_map(|frame| frame.symbol.as_deref());
-    let has = |starts: &str| symbols().any(|symbol| words::begins(starts, symbol));
+    let has = |starts: &str| symbols().any(|symbol| word_lists::begins(starts, symbol));
     KINDS.iter().find(|(_, starts)| has(starts)).map(|(kind, _)| *kind)
 }
 

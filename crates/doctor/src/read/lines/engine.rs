@@ -14,7 +14,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::{Hint, Section};
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// A format as data; take [`FORMAT`] for what is not said.
 pub(crate) struct Format {
@@ -104,7 +104,7 @@ impl Format {
     }
 
     fn is_heading(&self, text: &str) -> bool {
-        !self.heading.is_empty() && words::begin_words(self.heading, text)
+        !self.heading.is_empty() && word_lists::begin_words(self.heading, text)
     }
 }
 

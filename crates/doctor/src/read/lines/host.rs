@@ -4,7 +4,7 @@ use crate::evidence::{Host, Source, Statement};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Sets what was not said before.
 pub(crate) fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
@@ -19,7 +19,7 @@ const ARCHITECTURES: &str = "x86_64 amd64 aarch64 arm64 i386 i486 i586 i686 armv
 fn architecture_of(word: &str) -> Option<&str> {
     let name = word.trim_matches(|c: char| !c.is_alphanumeric());
     let name = name.rsplit('/').next().unwrap_or(name);
-    words::has(ARCHITECTURES, name).then_some(name)
+    word_lists::has(ARCHITECTURES, name).then_some(name)
 }
 
 /// Marks of a release of FreeBSD.
@@ -47,7 +47,7 @@ pub(crate) fn say(fact: &str, value: &str, line: &Line<'_>, reading: &mut Readin
         "os" => set(&mut host.os, Statement { value: system(value), ..text }),
         "kernel" => {
             let release = value.split_whitespace().next().unwrap_or(value).to_owned();
-            let is_freebsd = words::contains(FREEBSD, &release);
+            let is_freebsd = word_lists::contains(FREEBSD, &release);
             let system = if is_freebsd { "freebsd" } else { "linux" }.to_owned();
             set(&mut host.os, Statement { value: system, source: text.source.clone() });
             set(&mut host.kernel, Statement { value: release, ..text });

@@ -7,7 +7,7 @@ use crate::evidence::{Thread, Timing};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// What is known of one run.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Run {
     /// None yet, of a command without the words that time it.
     pub(super) fn of(typed: &str) -> Self {
         let is_timing = |word: &&str| {
-            words::has("sudo time gtime -p -v -l", word.rsplit('/').next().unwrap_or(word))
+            word_lists::has("sudo time gtime -p -v -l", word.rsplit('/').next().unwrap_or(word))
         };
         let words: Vec<&str> = typed.split_whitespace().skip_while(is_timing).collect();
         Self { typed: words.join(" "), ..Self::default() }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::evidence::{Chain, Frame, Source};
 use crate::pattern::Pattern;
-use crate::read::text::{frame, number, words};
+use crate::read::text::{frame, number, word_lists};
 
 /// The most nodes of one graph; what lies below is left out.
 const MAX_NODES: usize = 20_000;
@@ -149,7 +149,7 @@ impl Graph {
     /// own function at the top is the leaf if most of its samples are its own.
     fn is_root_first(&self, row: &Frame, children_shown: bool, self_part: f64) -> bool {
         let is_root = |frame: &Arc<Frame>| {
-            frame.symbol.as_deref().is_some_and(|name| words::has(ROOTS, name))
+            frame.symbol.as_deref().is_some_and(|name| word_lists::has(ROOTS, name))
         };
         let first = self.nodes.first().and_then(|node| node.frames.first());
         if first.is_some_and(is_root) {

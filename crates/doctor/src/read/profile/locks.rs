@@ -10,7 +10,7 @@ use crate::evidence::{Frame, LockUse, Profile, Source, Stack};
 use crate::read::text::frame;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// The heading of rows of lockstat that have lost theirs.
 const LOCKSTAT: &str = "Count indv cuml rcnt nsec Lock Caller";
@@ -31,10 +31,10 @@ pub(crate) fn is_lockstat_row(text: &str) -> bool {
 
 /// Whether a line begins lockstat: a heading, or how many events of a kind there were.
 pub(crate) fn begins_lockstat(text: &str) -> bool {
-    words::begin_words("Count indv cuml rcnt|Count indv cuml genr", text)
+    word_lists::begin_words("Count indv cuml rcnt|Count indv cuml genr", text)
         || text.split_once(": ").is_some_and(|(kind, rest)| {
             kind.starts_with(|c: char| c.is_ascii_uppercase())
-                && words::begin_words("* events in * seconds", rest)
+                && word_lists::begin_words("* events in * seconds", rest)
         })
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn begins_plockstat(text: &str) -> bool {
     const LOCKS: [&str; 3] = ["Mutex ", "R/W reader ", "R/W writer "];
     const EVENTS: [&str; 4] = ["block", "hold", "spin", "unsuccessful spin"];
     let mut events = LOCKS.iter().filter_map(|lock| text.strip_prefix(lock));
-    words::begin_words("Count nsec Lock Caller", text)
+    word_lists::begin_words("Count nsec Lock Caller", text)
         || events.any(|event| EVENTS.contains(&event))
 }
 

@@ -11,7 +11,7 @@ use crate::read::text::frame;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 static ROW: Pattern =
     Pattern::new(r"^([-+]?)\s*(\d{1,3}(?:[.,]\d+)?)%\s+(?:(\d{1,3}(?:[.,]\d+)?)%\s+)?(\S.*)$");
@@ -71,8 +71,9 @@ impl Heading {
         if !(children || text.starts_with("Overhead")) {
             return None;
         }
-        let count =
-            |names: &str| text.split_whitespace().filter(|word| words::has(names, word)).count();
+        let count = |names: &str| {
+            text.split_whitespace().filter(|word| word_lists::has(names, word)).count()
+        };
         let places = NAMES.iter().filter_map(|(name, column)| Some((text.find(name)?, *column)));
         let mut places: Vec<(usize, Column)> = places.collect();
         places.sort_by_key(|(at, _)| *at);
@@ -102,12 +103,12 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             finish(std::mem::take(&mut profile), std::mem::take(&mut graphs), reading, line);
             profile.weighted = true;
             profile.samples = number::count(&found[1]).map(|samples| samples as u64);
-            profile.off_cpu = words::begins("sched:|lock:", &found[2]);
+            profile.off_cpu = word_lists::begins("sched:|lock:", &found[2]);
         } else if let Some(found) = Heading::of(text) {
             columns = found;
         } else if let Some(found) = PERF_TOP.captures(text) {
             top_header(&found, line, reading);
-        } else if words::begins(DECORATION, text)
+        } else if word_lists::begins(DECORATION, text)
             || text.bytes().all(|byte| b"-_. ".contains(&byte))
         {
         } else if let Some(row) = (!is_of_graph(&line.text, &profile, &columns))

@@ -8,7 +8,7 @@ use crate::read::profile::kernel_stack;
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Every dress of a line of the kernel's: bare and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`),
 /// the journal and syslog in their forms of a date, with the month in any language.
@@ -52,7 +52,7 @@ pub(crate) fn is_dmesg(text: &str) -> bool {
     let trimmed = text.trim();
     // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
     STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
-        || words::begins(MESSAGES, trimmed) && !is_processor(trimmed)
+        || word_lists::begins(MESSAGES, trimmed) && !is_processor(trimmed)
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
 }
 

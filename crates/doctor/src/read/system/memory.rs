@@ -3,7 +3,7 @@
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Columns of `free` with the name of `/proc/meminfo`.
 const FREE_COLUMNS: &str = "total=MemTotal_bytes free=MemFree_bytes shared=Shmem_bytes available=MemAvailable_bytes \
@@ -78,7 +78,7 @@ pub(crate) fn read_free(section: &Section<'_>, reading: &mut Reading<'_>) {
                 table.gauge(&swap_name(column), figure(cell), line);
                 continue;
             }
-            if let Some(figure_name) = words::other(FREE_COLUMNS, column) {
+            if let Some(figure_name) = word_lists::other(FREE_COLUMNS, column) {
                 table.gauge(figure_name, figure(cell), line);
             }
         }

@@ -8,7 +8,7 @@
 //! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `cpu` the use of CPUs,
 //! `sink` the rest, and `engine` walks through a section. A tool that prints more than a table
 //! gives `read_with` a reader of the lines beside it. A row of a list that has lost its heading is known
-//! by its cells (`bare`), and one of sorted output is tried under the headings next to it.
+//! by its cells (`headless_rows`), and one of sorted output is tried under the headings next to it.
 //!
 //! Invariants: a row is taken only if each of its cells is what its column says, so that rows of
 //! another list are not read under the wrong names. A column that is not there gives no figure. A

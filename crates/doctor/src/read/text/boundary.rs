@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::number;
 use super::section::Hint;
-use super::words;
+use super::word_lists;
 use crate::pattern::Pattern;
 
 static PROMPT: Pattern = Pattern::new(
@@ -97,7 +97,7 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
     let command = drawn.as_ref().or(PROMPT.captures(line).as_ref())?.get(1)?.as_str();
     let word = program(command)?;
     // `# perf version : 6.1` is a line of a perf header.
-    let known = words::has(COMMANDS, word) && !command.contains(" : ");
+    let known = word_lists::has(COMMANDS, word) && !command.contains(" : ");
     let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
     (known || dressed || is_other(command, word)).then_some(Cow::Borrowed(command))
@@ -111,7 +111,8 @@ fn is_other(command: &str, word: &str) -> bool {
     let mut rest = command.split_whitespace().skip(1);
     let plain = |word: &str| word.starts_with('-') || word.contains(['/', '=', '|', '>']);
     command.starts_with("./")
-        || words::has(OTHER_COMMANDS, word) && (!words::has(ALSO_ENGLISH, word) || rest.any(plain))
+        || word_lists::has(OTHER_COMMANDS, word)
+            && (!word_lists::has(ALSO_ENGLISH, word) || rest.any(plain))
 }
 
 /// The file a command prints: the last argument of `cat` and its like that is a path.

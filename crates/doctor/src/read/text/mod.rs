@@ -9,4 +9,4 @@ pub(crate) mod frame;
 pub(super) mod number;
 pub(super) mod reading;
 pub(super) mod section;
-pub(super) mod words;
+pub(super) mod word_lists;

@@ -9,7 +9,7 @@ use crate::pattern::Pattern;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Rows of arcstats with their labels (lower case, without remarks in parentheses).
 const ROWS: [(&str, &str); 26] = [
@@ -98,7 +98,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         };
         summary.gauge(&key, Some(amount), line);
-        if let Some((row, _)) = ROWS.iter().find(|(_, labels)| words::is(labels, &plain)) {
+        if let Some((row, _)) = ROWS.iter().find(|(_, labels)| word_lists::is(labels, &plain)) {
             arcstats.number(row, kstat::number(kstat::kind_of("arcstats", row), amount), line);
         }
     }

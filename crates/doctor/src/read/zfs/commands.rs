@@ -9,7 +9,7 @@ use super::properties;
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Values by which a name that other programs use too is known to be a property of ZFS.
 const BY_VALUE: [(&str, &str); 8] = [
@@ -189,8 +189,8 @@ pub(crate) fn joined<'a>(first: &str, next: &mut impl Iterator<Item = &'a Line<'
 fn listed(word: &str) -> Option<(String, &str)> {
     let (name, value) = pair(word)?;
     let by_value = BY_VALUE.iter().find(|(known, _)| *known == name);
-    let ours = by_value.is_none_or(|(_, values)| words::has(values, value));
-    (ours && !words::has(OF_EVERYBODY, &name) && !name.contains([':', '@']))
+    let ours = by_value.is_none_or(|(_, values)| word_lists::has(values, value));
+    (ours && !word_lists::has(OF_EVERYBODY, &name) && !name.contains([':', '@']))
         .then_some((name, value))
 }
 
@@ -201,7 +201,7 @@ fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
         let (name, value) = (name.trim(), value.trim());
         let single = !name.contains(char::is_whitespace) && !value.contains(char::is_whitespace);
         let word = properties::whole_name(name);
-        let ours = properties::is_known(&word) && !words::has(OF_EVERYBODY, &word);
+        let ours = properties::is_known(&word) && !word_lists::has(OF_EVERYBODY, &word);
         return (single && ours).then_some(vec![(word, value)]);
     }
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && *word != "-o");

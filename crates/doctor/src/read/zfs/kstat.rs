@@ -14,7 +14,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Rows by which a kstat is known when nothing else names it.
 const MARK_ROWS: [(&str, &str); 18] = [
@@ -67,7 +67,7 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
         || row.starts_with("scatter_order_")
         || matches!(name, "abdstats" | "simd")
         || row.starts_with("metadata_cache_") && !row.contains("overflow")
-        || words::contains(GAUGE_MARKS, row);
+        || word_lists::contains(GAUGE_MARKS, row);
     if level { Kind::Gauge } else { Kind::Counter }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn is_known_row(text: &str) -> bool {
     let Some(row) = row(text) else { return false };
     arcstats::ARCSTATS.field(row.name).is_some() && row.name.len() > 1 && row.name != "size"
         || arcstats::REMOVED_ROWS.iter().any(|field| field.name == row.name && row.name.len() > 1)
-        || MARK_ROWS.iter().any(|(_, marks)| words::is(marks, row.name))
+        || MARK_ROWS.iter().any(|(_, marks)| word_lists::is(marks, row.name))
         || matches!(row.name, "recycle_miss" | "mutex_miss" | "arc_prune" | "deleted")
 }
 
@@ -140,7 +140,8 @@ pub(crate) fn is_header(text: &str) -> bool {
 /// Name of the kstat whose rows these are, and its pool.
 fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Option<String>) {
     let (stem, pool) = path.map(name_and_pool).unwrap_or_default();
-    let score = |marks: &str| rows.iter().filter(|(_, row)| words::is(marks, row.name)).count();
+    let score =
+        |marks: &str| rows.iter().filter(|(_, row)| word_lists::is(marks, row.name)).count();
     let arc = rows
         .iter()
         .filter(|(_, row)| row.name.len() > 1 && arcstats::ARCSTATS.field(row.name).is_some());

@@ -9,7 +9,7 @@ use crate::read::lines::{self, FORMAT, Format};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Module parameters and files of sysfs, with their paths or by names that ZFS uses.
 pub(crate) static PARAMETERS: Format = Format {
@@ -65,7 +65,7 @@ fn sysctl_kind(name: &str) -> Kind {
     const LEVELS: &str = "max _min .min limit _size desired wanted numvnodes freevnodes page_count free_count \
          inactive_count active_count wire_count laundry_count _target can_skip_requeue";
     let level = LEVELS.split(' ').any(|mark| name.ends_with(mark));
-    let counts = words::contains(COUNTER_MARKS, name);
+    let counts = word_lists::contains(COUNTER_MARKS, name);
     if counts && !level { Kind::Counter } else { Kind::Gauge }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
         };
         let (name, value) = (&found[1], &found[2]);
         reading.parameter(name, value, line);
-        if let Some(fact) = words::other(OF_HOST, name) {
+        if let Some(fact) = word_lists::other(OF_HOST, name) {
             lines::say(fact, value, line, reading);
         }
         if let Some(value) = number::plain(value) {
@@ -105,5 +105,5 @@ pub(crate) fn is_command_line(text: &str) -> bool {
     text.trim().starts_with("BOOT_IMAGE=")
         || words.clone().count() <= 64
             && !text.contains(": ")
-            && words.any(|word| words::begins(SURE, word))
+            && words.any(|word| word_lists::begins(SURE, word))
 }

@@ -6,7 +6,7 @@ use crate::pattern::Pattern;
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 /// Properties that only pools have.
 const OF_POOLS: &str = "capacity health ashift fragmentation freeing leaked dedupratio dedupditto expandsize \
@@ -25,12 +25,12 @@ const KNOWN: &str = "type creation used available referenced compressratio mount
 
 /// Whether ZFS has a property of the name.
 pub(crate) fn is_known(name: &str) -> bool {
-    words::has(KNOWN, name) || is_of_pool(name) || name.starts_with("feature@")
+    word_lists::has(KNOWN, name) || is_of_pool(name) || name.starts_with("feature@")
 }
 
 /// Whether only pools have the property.
 pub(crate) fn is_of_pool(name: &str) -> bool {
-    words::has(OF_POOLS, name)
+    word_lists::has(OF_POOLS, name)
 }
 
 static SOURCE: Pattern =
@@ -137,7 +137,7 @@ const OTHER_NAMES: &str = "compress=compression rdonly=readonly recsize=recordsi
 /// The name by which `zfs get` shows a property that may be given by another.
 pub(crate) fn whole_name(name: &str) -> String {
     let name = name.to_lowercase();
-    words::other(OTHER_NAMES, &name).map_or_else(|| name.clone(), str::to_owned)
+    word_lists::other(OTHER_NAMES, &name).map_or_else(|| name.clone(), str::to_owned)
 }
 
 /// Whether a line names the columns of `zpool list` or `zfs list`.
@@ -171,13 +171,13 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
         let cells = cells(text, names.len());
         if names.is_empty() || cells.len() < names.len() {
             // Devices and groups of `-v` have fewer cells.
-            let is_group = words::has("logs cache spares special dedup mirror", cells[0]);
+            let is_group = word_lists::has("logs cache spares special dedup mirror", cells[0]);
             if names.is_empty() || !is_indented(line) && !is_group {
                 reading.leave(line);
             }
             continue;
         }
-        let of_pool = names.iter().any(|name| words::has("HEALTH FRAG CAP ALLOC", name));
+        let of_pool = names.iter().any(|name| word_lists::has("HEALTH FRAG CAP ALLOC", name));
         // Devices stand below their pool, farther in than the heading.
         if of_pool && is_indented(line) && !heading_is_indented {
             continue;

@@ -7,7 +7,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-use crate::read::text::words;
+use crate::read::text::word_lists;
 
 const FIELDS: &str = "pool id state status action see scan scrub checkpoint remove config errors \
                       dedup expand comment";
@@ -15,7 +15,7 @@ const FIELDS: &str = "pool id state status action see scan scrub checkpoint remo
 /// The field a line of `zpool status` begins.
 fn field(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim().split_once(':')?;
-    words::has(FIELDS, name.trim()).then(|| (name.trim(), rest.trim()))
+    word_lists::has(FIELDS, name.trim()).then(|| (name.trim(), rest.trim()))
 }
 
 /// Reads `zpool status` of any number of pools.
@@ -171,7 +171,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn grouped<'w>(groups: &[&'w str], words: &[&'w str]) -> Vec<(&'w str, &'w str)> {
     let (mut groups, mut group, mut seen) = (groups.iter(), "", Vec::new());
     let each = words.iter().map(|word| {
-        if words::has("pool vdev alloc free scrub trim rebuild", word) {
+        if word_lists::has("pool vdev alloc free scrub trim rebuild", word) {
             return ("", *word);
         }
         if seen.is_empty() || seen.contains(word) || *word == "wait" {

@@ -1,6 +1,6 @@
 //! Probes on this host: the command, and whether its output was given.
 
-use super::name::{self, Names};
+use super::slots::{self, Names};
 use super::system;
 use crate::facts::Facts;
 use crate::rule::{Probe, probe};
@@ -17,7 +17,7 @@ pub(crate) fn command(
         return None;
     }
     // One disk or program is looked at; where several are meant, the first is.
-    name::fill(probe.run(&system(facts))?, facts, names).ok()?.into_iter().next()
+    slots::fill(probe.run(&system(facts))?, facts, names).ok()?.into_iter().next()
 }
 
 /// Whether the output of a probe was given.
@@ -47,7 +47,7 @@ pub(crate) fn is_given(probe: &Probe, facts: &Facts) -> bool {
 
 /// The probes of a rule on this host whose output was not given: each with its command.
 pub(crate) fn asked(ids: &[String], facts: &Facts, of_zfs: bool) -> Vec<(&'static Probe, String)> {
-    let pools = name::has_pool(facts).unwrap_or(of_zfs);
+    let pools = slots::has_pool(facts).unwrap_or(of_zfs);
     let names = Names::default();
     let all = ids.iter().filter_map(|id| probe(id));
     all.filter(|probe| !is_given(probe, facts))

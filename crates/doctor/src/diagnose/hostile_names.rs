@@ -1,7 +1,7 @@
 //! Every rule on every system, where whoever made the evidence chose the names in it: in each
 //! command that is printed such a name is one word, or is not there.
 
-use super::unfilled::{advice, commands, convincing, none_of, on_all, printed};
+use super::open_slots::{advice, commands, convincing, none_of, on_all, printed};
 use super::{next_step, weigh};
 use crate::answers::Answers;
 use crate::evidence::{

@@ -4,8 +4,8 @@
 //! A cause that is near asks for what would settle it. Otherwise the first of the three answers
 //! that is open asks. A command whose output was given is not asked for again.
 
-use super::look;
-use super::name::{self, Names};
+use super::host_probe;
+use super::slots::{self, Names};
 use super::system;
 use crate::answers::{Among, Answers, Kind, Part, State, Wait};
 use crate::expression::Environment;
@@ -42,7 +42,7 @@ pub(crate) fn step(
     let facts = environment.facts();
     if let Some(near) = near {
         let rule = near.rule;
-        let asked = look::asked(&rule.text.ask, facts, name::is_of_zfs(rule));
+        let asked = host_probe::asked(&rule.text.ask, facts, slots::is_of_zfs(rule));
         if !asked.is_empty() {
             let run = asked.iter().map(|(_, run)| run.as_str()).collect::<Vec<_>>().join("; ");
             let probes: Vec<&Probe> = asked.iter().map(|(probe, _)| *probe).collect();
@@ -136,8 +136,8 @@ fn general(question: Question, answers: &Answers, facts: &Facts) -> Option<Step>
     let names = Names { user, ..Names::default() };
     let system = system(facts);
     let fits = probes().iter().filter(|probe| probe.question == Some(question));
-    fits.filter(|probe| !look::is_given(probe, facts)).find_map(|probe| {
-        let run = look::command(probe, facts, pools, &names)?;
+    fits.filter(|probe| !host_probe::is_given(probe, facts)).find_map(|probe| {
+        let run = host_probe::command(probe, facts, pools, &names)?;
         Some(Step { run, outcomes: probe.means(&system).to_vec() })
     })
 }

@@ -7,7 +7,7 @@ use super::range::{Of, Over, Range};
 use super::users::{Kind, User, Users};
 use crate::atlas;
 use crate::evidence::Source;
-use crate::facts::{Basis, Consumption, ENOUGH_SAMPLES, Facts, Owner, Used};
+use crate::facts::{Basis, Consumption, ENOUGH_SAMPLES, Facts, ListedUser, Owner};
 
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
 const REMAINDER_CPUS: f64 = 0.15;
@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1.05;
 const ROUNDING_CPUS: f64 = 0.05;
 
 /// One user of a list.
-pub(super) fn user(used: &Used, basis: Basis, cpu: &Cpu) -> User {
+pub(super) fn user(used: &ListedUser, basis: Basis, cpu: &Cpu) -> User {
     let owner = match (used.is_zfs, used.is_kernel) {
         (true, _) => Owner::Zfs,
         (_, true) => Owner::Kernel,

@@ -12,9 +12,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{picked, wait_channel};
+use super::{command_columns, wait_channel};
 use crate::facts::{is_known_program, looks_like_kernel};
-use crate::read::impossible;
+use crate::read::plausibility;
 use crate::read::table::formats::lists::{PS_ROWS, TOP};
 use crate::read::table::{Format, Table, Unit, is_branch};
 use crate::read::text::clean::Line;
@@ -53,7 +53,7 @@ fn is_numbers(text: &str) -> bool {
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let command = section.hint.command.as_deref().unwrap_or_default();
     let mut lists: BTreeMap<String, Vec<(&Line<'_>, Row<'_>)>> = BTreeMap::new();
-    let picked = picked::heading(command);
+    let picked = command_columns::heading(command);
     let own = picked.as_ref().map(|(heading, formats)| (heading.as_str(), *formats));
     let others = read_under(own, section.lines.iter(), section, reading);
     for line in others {
@@ -242,7 +242,7 @@ fn row(text: &str) -> Option<Row<'_>> {
 fn is_share(word: &str) -> bool {
     let decimals = word.split_once(['.', ',']).map_or(0, |(_, behind)| behind.len());
     let share = number::plain(word).filter(|_| (1..=2).contains(&decimals));
-    share.is_some_and(impossible::is_share_of_cpus)
+    share.is_some_and(plausibility::is_share_of_cpus)
 }
 
 fn is_state(word: &str) -> bool {

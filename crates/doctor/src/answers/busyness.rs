@@ -5,9 +5,9 @@
 
 use super::cpu::{Cpu, FullCpu, IOWAIT_PERCENT, Part, State};
 use super::range::{Of, Over, Range};
-use super::timed::Timed;
+use super::timed_command::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
-use super::{cite, load};
+use super::{cite, load_average};
 use crate::evidence::{CpuUse, OneCpu};
 use crate::facts::{Basis, Consumption, Facts};
 
@@ -35,7 +35,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         cpu.cpus = cpus_by_list(&cpu, consumption);
         cpu.cpus_by_figures = cpu.cpus.is_some();
     }
-    let counted = load::is_only_counted(facts, &cpu);
+    let counted = load_average::is_only_counted(facts, &cpu);
     cpu.is_only_counted = counted.is_some();
     let wait = waits(facts, cpu.iowait_percent.filter(|_| counted.is_none()));
     if let Some(wait) = &wait {
@@ -69,7 +69,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         }
     };
     if cpu.state == State::Idle {
-        cpu.load = counted.or_else(|| load::sleepers(facts, &cpu));
+        cpu.load = counted.or_else(|| load_average::sleepers(facts, &cpu));
     }
     if let Some(timed) = timed {
         cite(&mut cpu.sources, &timed.source);

@@ -21,7 +21,7 @@ use crate::evidence::{Evidence, Thread};
 
 /// The threads of the evidence by their lists.
 #[derive(Debug)]
-pub(super) struct Roster {
+pub(super) struct ThreadLists {
     lists: Vec<List>,
     /// By the number of a name, the place of a thread that has it, and whether it is a program that
     /// is called like a thread of the kernel.
@@ -67,7 +67,7 @@ impl List {
     }
 }
 
-impl Roster {
+impl ThreadLists {
     pub(super) fn new(evidence: &Evidence, owners: &Owners) -> Self {
         let mut numbers: HashMap<(&str, bool), usize> = HashMap::new();
         let mut lists: BTreeMap<ListName<'_>, Vec<(usize, usize)>> = BTreeMap::new();
@@ -94,12 +94,12 @@ impl Roster {
 impl Facts {
     /// Whether a list has a thread of ZFS's own.
     pub fn lists_zfs(&self) -> bool {
-        self.roster.has_zfs
+        self.thread_lists.has_zfs
     }
 
     /// The lists of all inputs.
     pub(super) fn lists(&self) -> &[List] {
-        &self.roster.lists
+        &self.thread_lists.lists
     }
 
     /// The threads of a list that have a figure, in their order.
@@ -128,28 +128,28 @@ impl Facts {
 
     /// Whether each name of a thread is meant, by the number of the name.
     pub(super) fn names_matching(&self, selector: &Selector) -> Arc<[bool]> {
-        if let Some(known) = self.roster.matches.lock().get(selector.as_str()) {
+        if let Some(known) = self.thread_lists.matches.lock().get(selector.as_str()) {
             return Arc::clone(known);
         }
         let threads = &self.evidence().threads;
-        self.worked(self.roster.named.len());
-        let names = self.roster.named.iter();
+        self.worked(self.thread_lists.named.len());
+        let names = self.thread_lists.named.iter();
         let names = names.map(|(place, disguised)| (threads[*place].name.as_str(), *disguised));
         let matches: Arc<[bool]> =
             names.map(|(name, disguised)| selector.means(name, disguised)).collect();
         let text = selector.as_str().to_owned();
-        self.roster.matches.lock().insert(text, Arc::clone(&matches));
+        self.thread_lists.matches.lock().insert(text, Arc::clone(&matches));
         matches
     }
 
     /// Notes that so many rows or names were looked at.
     fn worked(&self, count: usize) {
-        self.roster.work.fetch_add(count as u64, Ordering::Relaxed);
+        self.thread_lists.work.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     /// Rows and names of threads that were looked at so far: a measure that no clock disturbs.
     #[cfg(test)]
     pub(crate) fn work(&self) -> u64 {
-        self.roster.work.load(Ordering::Relaxed)
+        self.thread_lists.work.load(Ordering::Relaxed)
     }
 }

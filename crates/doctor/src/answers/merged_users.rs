@@ -4,12 +4,12 @@ use super::cite;
 use super::cpu::Cpu;
 use super::range::Of;
 use super::users::{Kind, User, Users};
-use super::{listed, profiled};
+use super::{list_users, profile_users};
 use crate::facts::{Consumption, Facts};
 
 impl Users {
     pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>, cpu: &Cpu) -> Self {
-        let sampled = profiled::sampled(facts);
+        let sampled = profile_users::sampled(facts);
         let shows_much = consumption.is_some_and(|list| {
             let busy = cpu.busy_cpus().unwrap_or(0.0) * 100.0;
             list.percent >= 20.0 && list.percent >= 0.3 * busy
@@ -18,18 +18,18 @@ impl Users {
             // A few rows that use next to nothing say less than samples do.
             Some(list) if shows_much || sampled.list.is_empty() => Self::listed(list, cpu),
             _ if !sampled.list.is_empty() => sampled.clone(),
-            _ => profiled::locks(facts),
+            _ => profile_users::locks(facts),
         };
         if !users.is_of_samples() {
-            users.list.extend(listed::beside(consumption, cpu));
+            users.list.extend(list_users::beside(consumption, cpu));
         }
         users.list.retain(|user| user.used.is_none() || user.size() > 0.0);
         if users.list.is_empty() {
-            users = profiled::named(facts, cpu);
+            users = profile_users::named(facts, cpu);
         }
         if consumption.is_some_and(Consumption::is_of_now) && users.counted() == Some(Of::Cpus) {
-            listed::fill(&mut users.list, &sampled, cpu);
-            users.too_much_cpus = listed::bound(&mut users, facts, cpu);
+            list_users::fill(&mut users.list, &sampled, cpu);
+            users.too_much_cpus = list_users::bound(&mut users, facts, cpu);
         }
         users.order();
         users
@@ -40,7 +40,7 @@ impl Users {
         for used in list.users.iter().take(2) {
             cite(&mut sources, &used.source);
         }
-        let users = list.users.iter().map(|used| listed::user(used, list.basis, cpu)).collect();
+        let users = list.users.iter().map(|used| list_users::user(used, list.basis, cpu)).collect();
         Self { list: users, comes_down: list.comes_down, sources, ..Self::default() }
     }
 
