@@ -103,24 +103,14 @@ class Mount:
         return {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
 
 
-def prometheus_has_data_for_every_panel_and_rule(mount, *flags):
-    """With each kind of histogram: what keeps native ones drops the classic buckets."""
-    directory = PLACE / ("native" if flags else "classic")
+def prometheus_has_data_for_every_panel_and_rule(mount):
+    directory = PLACE / "prometheus"
     directory.mkdir()
-    told = prometheus(mount, directory, *flags)
-    native = told("histogram_count(ogive_origin_read_duration_seconds)")
-    classic = told("ogive_origin_read_duration_seconds_bucket")
-    assert bool(native) == bool(flags) and bool(classic) != bool(flags), (native, classic)
-    if native:
-        share = "histogram_fraction(0, +Inf, rate(ogive_origin_read_duration_seconds[30s]))"
-        # The classes of a rate are fractions, whose sum is rounded. Without a read within the time
-        # there is no number.
-        eventually("all reads are in some class", lambda: [
-            value for value in told(share) if math.isclose(value, 1)])
-        print(f"ok: a native histogram of {native[0]:.0f} reads of the source")
+    told = prometheus(mount, directory)
+    assert told("ogive_origin_read_duration_seconds_bucket")
 
 
-def prometheus(mount, place, *flags):
+def prometheus(mount, place):
     (place / "ogive.rules.yml").write_text((DIST / "prometheus/ogive.rules.yml").read_text())
     model = (DIST / "prometheus/prometheus.yml").read_text()
     assert "127.0.0.1:9135" in model and ": 15s" in model
@@ -128,7 +118,7 @@ def prometheus(mount, place, *flags):
     (place / "prometheus.yml").write_text(config)
     port = free_port()
     started(f"prometheus-{place.name}", "prometheus", f"--config.file={place}/prometheus.yml",
-            f"--storage.tsdb.path={place}/data", f"--web.listen-address=127.0.0.1:{port}", *flags)
+            f"--storage.tsdb.path={place}/data", f"--web.listen-address=127.0.0.1:{port}")
     base = f"http://127.0.0.1:{port}/api/v1"
 
     def values(expression):
@@ -242,7 +232,6 @@ service:
             further = [f"--otlp=http://127.0.0.1:{port}"]
         mount = Mount(*further)
         prometheus_has_data_for_every_panel_and_rule(mount)
-        prometheus_has_data_for_every_panel_and_rule(mount, "--enable-feature=native-histograms")
         if OTELCOL:
             the_collector_takes_the_counters(mount, port)
         if PARCA:

@@ -1,4 +1,4 @@
-//! Exponential classes of a duration, as Prometheus's native histograms have them.
+//! Exponential classes of how long reads of the source took.
 //!
 //! A class ends at a power of 2^(1/4) seconds and begins where the one before ends, so it is 19%
 //! wide whatever the scale: schema 2 of
@@ -8,9 +8,8 @@
 use std::time::Duration;
 
 /// Four classes an octave.
-pub const SCHEMA: i32 = 2;
-/// The first class: up to 2⁻²⁴ seconds, 60 ns. No read is as short: Prometheus takes what is in it
-/// for nothing or less, since that is how its class around zero is.
+const SCHEMA: i32 = 2;
+/// The first class: up to 2⁻²⁴ seconds, 60 ns. No read is as short.
 pub const FIRST: i32 = -96;
 /// The last class: up to 1024 seconds, and whatever took longer.
 pub const LAST: i32 = 40;
@@ -29,25 +28,19 @@ pub fn class(took: Duration) -> i32 {
     ((octaves * f64::from(1 << SCHEMA)).ceil() as i32).clamp(FIRST, LAST)
 }
 
-/// The longest duration of a class, in seconds.
-pub fn upper_bound(class: i32) -> f64 {
-    (f64::from(class) / f64::from(1 << SCHEMA)).exp2()
-}
-
 /// The name of the row that says how many reads of the source were of a class.
 pub fn row(class: i32) -> String {
     format!("{ROW}{class}")
 }
 
-/// The class that a row of that name is about.
-pub fn class_of_row(name: &str) -> Option<i32> {
-    let class = name.strip_prefix(ROW)?.parse().ok()?;
-    (FIRST..=LAST).contains(&class).then_some(class)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The longest duration of a class, in seconds.
+    fn upper_bound(class: i32) -> f64 {
+        (f64::from(class) / f64::from(1 << SCHEMA)).exp2()
+    }
 
     #[test]
     fn a_class_ends_with_its_bound_and_begins_behind_the_one_before() {
@@ -69,16 +62,5 @@ mod tests {
         assert_eq!(class(Duration::MAX), LAST);
         assert!((upper_bound(FIRST) - 1.0 / 16_777_216.0).abs() < 1e-15);
         assert!((upper_bound(LAST) - 1024.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_row_says_its_class_and_no_other_does() {
-        for at in [FIRST, -1, 0, LAST] {
-            assert_eq!(class_of_row(&row(at)), Some(at));
-            assert!(row(at).len() < 31, "a name of a kstat has 30 characters at most");
-        }
-        for other in ["origin_reads", "origin_reads_exponential_", "origin_reads_exponential_41"] {
-            assert_eq!(class_of_row(other), None, "{other}");
-        }
     }
 }

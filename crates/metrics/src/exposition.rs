@@ -1,13 +1,9 @@
-//! Families of figures, and the formats that scrapers read: Prometheus's text, OpenMetrics 1.0, and
-//! Prometheus's binary one (`protobuf`).
+//! Families of figures, and the two texts that scrapers read: Prometheus's own and OpenMetrics 1.0.
 //!
-//! The texts differ in little: where `_total` of a counter stands, whether units are told, and how
-//! the text ends. Histograms have classic buckets in both; the exponential classes of native ones
-//! can be told in the binary format alone.
+//! The texts differ in little: the place of a counter's `_total`, the unit, and the end. Histograms
+//! have classic buckets in both.
 
 use std::fmt::{Display, Write as _};
-
-use crate::protobuf;
 
 /// Which of the formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +12,6 @@ pub enum Format {
     Text,
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// Messages of protobuf, for those who keep native histograms.
-    Protobuf,
 }
 
 impl Format {
@@ -39,10 +33,6 @@ impl Format {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Self::Protobuf => {
-                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; \
-                 encoding=delimited"
-            }
         }
     }
 }
@@ -51,7 +41,6 @@ impl Format {
 fn offered(part: &str) -> Option<(f32, Format)> {
     let mut words = part.split(';').map(str::trim);
     let format = match words.next()? {
-        "application/vnd.google.protobuf" => Format::Protobuf,
         "application/openmetrics-text" => Format::OpenMetrics,
         "text/plain" => Format::Text,
         _ => return None,
@@ -59,14 +48,8 @@ fn offered(part: &str) -> Option<(f32, Format)> {
     let mut quality = 1.0;
     for word in words {
         let Some((name, value)) = word.split_once('=') else { continue };
-        match (format, name.trim(), value.trim()) {
-            (_, "q", value) => quality = value.parse().ok()?,
-            // The same messages can be had as text, too, which nobody asks for.
-            (Format::Protobuf, "proto", value) if value != "io.prometheus.client.MetricFamily" => {
-                return None;
-            }
-            (Format::Protobuf, "encoding", value) if value != "delimited" => return None,
-            _ => {}
+        if name.trim() == "q" {
+            quality = value.trim().parse().ok()?;
         }
     }
     Some((quality, format))
@@ -158,21 +141,7 @@ pub(crate) enum Value {
         /// Upper bounds, the last one infinite, and how many are at or below each.
         buckets: Vec<(f64, u64)>,
         sum: f64,
-        exponential: Option<Exponential>,
     },
-}
-
-/// The same distribution in exponential classes: class `n` ends at 2^(n/2^schema).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exponential {
-    /// As in Prometheus's native histograms.
-    pub schema: i32,
-    /// What was at most this much is in no class.
-    pub zero_threshold: f64,
-    /// How many that are.
-    pub zero_count: u64,
-    /// Classes that have some, in their order, and how many.
-    pub counts: Vec<(i32, u64)>,
 }
 
 /// A label: name and value.
@@ -199,9 +168,6 @@ impl Exposition {
 
     /// The whole answer.
     pub fn finish(self) -> Vec<u8> {
-        if self.format == Format::Protobuf {
-            return protobuf::write(&self.families);
-        }
         let mut text = String::with_capacity(16 << 10);
         for family in &self.families {
             family.write(self.format, &mut text);
@@ -220,16 +186,9 @@ impl Family {
     }
 
     /// Adds a histogram: for each upper bound how many are at or below it, and the sum of all.
-    /// The last bound is infinite, and its number is that of all. Exponential classes are told in
-    /// the binary format alone.
-    pub fn histogram(
-        &mut self,
-        labels: &[Label<'_>],
-        buckets: &[(f64, u64)],
-        sum: f64,
-        exponential: Option<Exponential>,
-    ) {
-        self.put(labels, Value::Histogram { buckets: buckets.to_vec(), sum, exponential });
+    /// The last bound is infinite, and its number is that of all.
+    pub fn histogram(&mut self, labels: &[Label<'_>], buckets: &[(f64, u64)], sum: f64) {
+        self.put(labels, Value::Histogram { buckets: buckets.to_vec(), sum });
     }
 
     /// What its samples are called in Prometheus's formats.
@@ -275,7 +234,7 @@ impl Point {
     fn write(&self, name: &str, text: &mut String) {
         match &self.value {
             Value::Number(number) => self.line(text, name, "", None, number),
-            Value::Histogram { buckets, sum, .. } => {
+            Value::Histogram { buckets, sum } => {
                 for (bound, below) in buckets {
                     let bound = match *bound {
                         f64::INFINITY => "+Inf".to_owned(),
@@ -337,7 +296,7 @@ mod tests {
         reads.sample(&[("mount", "/a \"b\"\\\n")], 7);
         exposition.family("x_ratio", Kind::Gauge, "A share").sample(&[], 0.5);
         let times = exposition.family("x_seconds", Kind::Histogram, "Times");
-        times.histogram(&[("mount", "/")], &[(1.0, 2), (f64::INFINITY, 3)], 4.25, None);
+        times.histogram(&[("mount", "/")], &[(1.0, 2), (f64::INFINITY, 3)], 4.25);
         String::from_utf8(exposition.finish()).expect("it is text")
     }
 
@@ -380,13 +339,11 @@ x_seconds_count{mount=\"/\"} 3
         for other in ["*/*", "", "text/plain", "application/openmetrics-text;q=0", "x, y;;=,"] {
             assert_eq!(Format::accepted(Some(other)), Format::Text, "{other}");
         }
-        // As Prometheus asks that keeps native histograms.
+        // As a Prometheus asks that would like its binary format best.
         let native = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
                       encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,\
                       text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-        assert_eq!(Format::accepted(Some(native)), Format::Protobuf);
-        let as_text = native.replace("=delimited", "=text");
-        assert_eq!(Format::accepted(Some(&as_text)), Format::OpenMetrics);
+        assert_eq!(Format::accepted(Some(native)), Format::OpenMetrics);
         assert_eq!(Format::accepted(None), Format::Text);
     }
 }

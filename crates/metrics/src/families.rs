@@ -8,10 +8,10 @@ pub mod openzfs;
 
 use std::sync::LazyLock;
 
-use ogive_kstat::{Kstat, exponential};
+use ogive_kstat::Kstat;
 use ogive_stats::{Field, Unit};
 
-use crate::exposition::{self, Exponential, Exposition, Kind, Label};
+use crate::exposition::{self, Exposition, Kind, Label};
 
 /// What is known of a mount at a moment.
 #[derive(Debug)]
@@ -96,8 +96,7 @@ pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
     );
     for figures in mounts {
         let (buckets, sum) = figures.origin_reads();
-        let classes = figures.exponential();
-        times.histogram(&[("mount", &figures.mount)], &buckets, sum, classes);
+        times.histogram(&[("mount", &figures.mount)], &buckets, sum);
     }
 }
 
@@ -152,33 +151,6 @@ impl Figures {
         let most = buckets.last().map_or(0, |(_, within)| *within);
         buckets.push((f64::INFINITY, of("origin_reads").max(most)));
         (buckets, of("origin_read_ns") as f64 / 1e9)
-    }
-
-    /// The same in exponential classes. A daemon of an earlier version tells none, which looks like
-    /// one that has read nothing.
-    fn exponential(&self) -> Option<Exponential> {
-        let mut counts: Vec<(i32, u64)> = self
-            .ogivestats
-            .entries
-            .iter()
-            .filter_map(|row| {
-                let class = exponential::class_of_row(&row.name)?;
-                Some((class, u64::try_from(row.value.as_integer()?).ok()?))
-            })
-            .collect();
-        counts.sort_unstable();
-        counts.dedup_by_key(|(class, _)| *class);
-        let has_read = self.ogivestats.get("origin_reads")?.as_integer()? > 0;
-        if counts.is_empty() && has_read {
-            return None;
-        }
-        let shortest = counts.iter().position(|(class, _)| *class == exponential::FIRST);
-        Some(Exponential {
-            schema: exponential::SCHEMA,
-            zero_threshold: exponential::upper_bound(exponential::FIRST),
-            zero_count: shortest.map_or(0, |at| counts.remove(at).1),
-            counts,
-        })
     }
 }
 
@@ -255,22 +227,6 @@ mod tests {
              {name}_sum{{mount=\"/a\"}} 2\n{name}_count{{mount=\"/a\"}} 5\n"
         );
         assert!(text.ends_with(&expected), "{text}");
-    }
-
-    #[test]
-    fn classes_are_those_of_the_rows_and_an_earlier_daemon_has_none() {
-        let set = [
-            ("origin_reads", 9),
-            ("origin_reads_exponential_-8", 5),
-            ("origin_reads_exponential_-96", 3),
-            ("origin_reads_exponential_-12", 1),
-        ];
-        let told = figures("/a", &set).exponential().unwrap();
-        assert_eq!((told.schema, told.zero_count), (2, 3));
-        assert_eq!(told.counts, [(-12, 1), (-8, 5)]);
-        assert_eq!(figures("/a", &set[..1]).exponential(), None);
-        let nothing = figures("/a", &[("origin_reads", 0)]).exponential().unwrap();
-        assert_eq!((nothing.zero_count, nothing.counts), (0, vec![]));
     }
 
     #[test]

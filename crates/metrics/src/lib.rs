@@ -5,7 +5,7 @@
 //! point ([`path_label`]), and otherwise labels of a few fixed values only: no path, object or program of anybody
 //! becomes a label, so a mount has as many series whatever is read through it.
 //!
-//! [`exposition`] writes the text formats and the binary one, [`otlp`] what OpenTelemetry takes, [`families`] says
+//! [`exposition`] writes the two texts, [`otlp`] what OpenTelemetry takes, [`families`] says
 //! which row of which kstat is told under which name, [`threads`] what the process itself uses.
 //! Nothing here keeps or counts anything by itself but [`threads::Clock`]; what is not asked for
 //! costs nothing.
@@ -19,7 +19,6 @@ pub mod exposition;
 pub mod families;
 mod label;
 pub mod otlp;
-mod protobuf;
 pub mod threads;
 
 pub use exposition::{Exposition, Format};

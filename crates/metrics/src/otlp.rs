@@ -97,7 +97,7 @@ fn number(point: &Point, begin_ns: u64, now_ns: u64) -> Option<NumberDataPoint> 
 
 /// A class counts what is in it alone, and the infinite bound is not told.
 fn histogram(point: &Point, span: Span) -> Option<HistogramDataPoint> {
-    let Value::Histogram { buckets, sum, .. } = &point.value else { return None };
+    let Value::Histogram { buckets, sum } = &point.value else { return None };
     let mut below = 0;
     let mut bucket_counts = Vec::with_capacity(buckets.len());
     for (_, up_to) in buckets {
@@ -144,7 +144,7 @@ mod tests {
         reads.sample(&[("mount", "/huge")], i128::MAX);
         figures.family("x_ratio", Kind::Gauge, "A share").sample(&[], 0.5);
         let times = figures.family("x_seconds", Kind::Histogram, "Times");
-        times.histogram(&[("mount", "/")], &[(1.0, 2), (2.0, 2), (f64::INFINITY, 5)], 4.25, None);
+        times.histogram(&[("mount", "/")], &[(1.0, 2), (2.0, 2), (f64::INFINITY, 5)], 4.25);
         let span = Span { begin_ns: 10, now_ns: 20 };
         let bytes = request(&figures, &[("service.name", "ogive")], span);
 

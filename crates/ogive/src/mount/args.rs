@@ -316,9 +316,8 @@ pub(crate) struct MountArgs {
 
     /// Tell the mount's counters to Prometheus at this address of this host, such as 127.0.0.1:9135
     ///
-    /// At http://ADDR/metrics, in Prometheus's text format, OpenMetrics, or with native histograms
-    /// in Prometheus's binary format. Nothing is done while nobody asks. Port 0 lets the system
-    /// choose one, which --verbose prints.
+    /// At http://ADDR/metrics, in Prometheus's text format or OpenMetrics. Nothing is done while
+    /// nobody asks. Port 0 lets the system choose one, which --verbose prints.
     #[arg(long, value_name = "ADDR", help_heading = "Process options")]
     pub(crate) metrics: Option<SocketAddr>,
 

@@ -169,13 +169,7 @@ impl Response {
     }
 
     fn shrinks(&self, bytes: usize) -> bool {
-        let compressible = [
-            "text/",
-            "application/json",
-            "image/svg",
-            "application/openmetrics",
-            "application/vnd.google.protobuf",
-        ];
+        let compressible = ["text/", "application/json", "image/svg", "application/openmetrics"];
         bytes >= COMPRESSED_BYTES_MIN
             && compressible.iter().any(|kind| self.media_type.starts_with(kind))
     }
