@@ -1,17 +1,15 @@
-//! The trait: what a mount and its journal ask of a store of objects.
+//! The trait that a store of objects implements: what a mount and its journal need of it.
 //!
 //! # Invariants
-//! - Keys are whole keys of the bucket, without the prefix of a mount taken off, and end in no
-//!   slash except for the markers of directories. [`Bucket`] translates nothing in them: a key that
-//!   the store would not keep as it is ([`Bucket::key_rules`]) fails with [`BucketError::BadKey`] and
-//!   never reaches another object.
-//! - Conditions are the store's: a call whose condition does not hold changes nothing. Whether a
-//!   store keeps to that is what [`Bucket::promises`] says; what it does not honour is sent all the
-//!   same.
+//! - Keys are whole keys of the bucket, with the prefix of the mount. Only the marker of a
+//!   directory ends in a slash. A key that the store would change on the way
+//!   ([`Bucket::key_rules`]) fails with [`BucketError::BadKey`] and never reaches another object.
+//! - A call whose condition does not hold changes nothing, if the store honours the condition
+//!   ([`Bucket::promises`]). Conditions that it does not honour are sent all the same.
 //! - Idempotent requests are retried inside, with the same condition. A write is not: if its answer
-//!   is lost, the error [is in doubt](BucketError::is_in_doubt), and whoever wrote looks with
-//!   [`Bucket::head`] whether [`Object::mark`] is his.
-//! - No call holds a lock while it waits for the store. All may be called from many threads.
+//!   is lost, the error [is in doubt](BucketError::is_in_doubt). The writer then asks
+//!   [`Bucket::head`] whether [`Object::mark`] is its own.
+//! - No call holds a lock while it waits for the store. Every call is safe from many threads.
 
 use crate::object_metadata::{BLOB_TYPE, LEASE};
 use crate::{

@@ -1,8 +1,9 @@
-//! Checksums of whole objects, as stores show them, put together of those of their records.
+//! Checksums of whole objects, combined from those of their records.
 //!
-//! A store has one checksum of an object, and a read is of a part of it. But CRCs combine: of two
-//! pieces and the length of the second follows that of both. So each record is summed up as it
-//! passes, in any order, and when all have passed the sum is that of the object.
+//! A store has one checksum for an object, and a read covers only a part of it. CRCs combine: the
+//! CRCs of two pieces and the length of the second give the CRC of both. So each record is summed
+//! up as it is read, in any order. When all have been read, their sums give the checksum of the
+//! object.
 //!
 //! Pure.
 

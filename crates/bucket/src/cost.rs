@@ -1,13 +1,11 @@
-//! What requests cost, and how much of it may be spent on what nobody waits for.
+//! What requests cost, and how much of a budget prefetch may spend.
 //!
-//! A demand read is never slowed by money: whoever asks for bytes gets them. What can be saved is
-//! what is read ahead and may not be needed. So a budget answers one question: may something be
-//! asked for that nobody waits for?
+//! A budget never slows a demand read. It answers one question: may prefetch make another request?
 //!
-//! - *Requests a second*: a bucket of tokens that holds one second's worth. Every request takes one,
-//!   whatever it is for; something may be read ahead while one is left.
-//! - *Dollars a day*: days begin with the mount. Half a day's budget may be spent at any time, the
-//!   other half as the day goes on, so that what is read ahead gets slower before it stops.
+//! - *Requests a second*: a token bucket that holds one second's worth. Every request takes a
+//!   token, demand reads too. Prefetch goes on while a token is left.
+//! - *Dollars a day*: days begin with the mount. Prefetch may spend half of the day's budget at any
+//!   time, and the other half in proportion to the time of day. So it slows down before it stops.
 //!
 //! Pure: totals and the time in, an answer out.
 

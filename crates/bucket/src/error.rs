@@ -1,4 +1,4 @@
-//! What a store can answer instead of doing it, and what a program is told.
+//! What a store answers when it does not do what it was asked, and the errno of it.
 //!
 //! | answer | HTTP | errno |
 //! |---|---|---|

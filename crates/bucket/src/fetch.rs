@@ -1,7 +1,7 @@
-//! A range of an object that is read in the background: nobody waits for it on a thread.
+//! A read of a range in the background: no thread waits for it.
 //!
-//! [`Bucket::fetch`](crate::Bucket::fetch) is given what to read and who takes it, and returns
-//! before anything has come. The taker is called by threads of the store's, so it must not block.
+//! [`Bucket::fetch`](crate::Bucket::fetch) takes the range and a sink, and returns before any byte
+//! has arrived. Threads of the store call the sink, so it must not block.
 
 use crate::{ETag, Result};
 use bytes::Bytes;

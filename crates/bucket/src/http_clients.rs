@@ -1,8 +1,7 @@
-//! HTTP clients: which proxy they go by, and whose certificates they take.
+//! HTTP clients: the proxies that they use, and the certificates that they trust.
 //!
-//! A proxy is that of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, less what `NO_PROXY`
-//! names). What listens on loopback is of this machine, and no proxy can know it: it is asked
-//! directly, whatever the environment says.
+//! The proxy comes from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, minus the hosts
+//! in `NO_PROXY`). Addresses on loopback never use a proxy: no proxy can reach them.
 
 use crate::BucketError;
 use http::Uri;

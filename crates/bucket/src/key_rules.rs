@@ -1,17 +1,17 @@
-//! Which keys a store keeps as they are, and which it refuses or takes for others: a row a store.
+//! Which keys a store keeps unchanged: one row for each kind of store.
 //!
-//! A key has to come through three places: the library that sends it, the address of the request,
-//! and the store. The library trims white space at both ends and joins empty parts, and an address
-//! drops `.` and `..`. What a store does besides is in its row.
+//! A key passes through the library that sends it, the address of the request, and the store. The
+//! library trims white space at both ends and joins empty parts. An address drops `.` and `..`. The
+//! row of a store says what else the store changes.
 //!
-//! - A key that would lead to another one is not [sendable](KeyRules::sendable). It is never asked
-//!   for; one that is listed is hidden.
-//! - A key that a store does not take is not [creatable](KeyRules::creatable). One that is listed is there all
-//!   the same, and is shown: the store in question is more generous than its row.
+//! - A key that would lead to another object is not [sendable](KeyRules::sendable). It is never
+//!   sent, and hidden where a listing has it.
+//! - A key that the store refuses is not [creatable](KeyRules::creatable). If a listing has it, the
+//!   store is more generous than its row, and the key is shown.
 //!
-//! Sources: "Naming and Referencing Containers, Blobs, and Metadata" of Azure, and what its service
-//! was seen to do (it drops dots at the end and takes a backslash for a slash); "Naming objects" of
-//! Google; "Creating object key names" of Amazon.
+//! Sources: Azure, "Naming and Referencing Containers, Blobs, and Metadata", and tests against the
+//! service (it drops dots at the end and takes a backslash for a slash); Google, "Naming objects";
+//! Amazon, "Creating object key names".
 
 use crate::{BucketError, Result};
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! The directories that keys are in, and the numbers that are made of keys.
+//! The directory that a key is in, and the inode numbers and tags made of keys.
 
 use crate::{BucketIdentity, Object};
 use ogive_origin::Tag;

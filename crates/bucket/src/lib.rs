@@ -1,20 +1,20 @@
-//! Buckets behind ogive: objects under keys.
+//! Buckets as the source of a mount: objects under keys.
 //!
-//! [`Bucket`] is what a mount asks of a store of objects, in the store's own words: objects, ETags,
-//! conditions, uploads in parts and listings. [`RemoteBucket`] speaks to real stores;
-//! [`MemoryBucket`] is a store inside the process for tests, which can be told to fail, to be slow
-//! and to ignore conditions as real stores do. [`BucketOrigin`] shows either as the origin of a
+//! [`Bucket`] is what a mount needs of a store, in the store's terms: objects, ETags, conditions,
+//! multipart uploads and listings. [`RemoteBucket`] speaks to real stores and [`WebBucket`] to web
+//! servers. [`MemoryBucket`] is a store inside the process for tests; it can fail, be slow and
+//! ignore conditions as real stores do. [`BucketOrigin`] shows any of them as the origin of a
 //! mount.
 //!
 //! [`journal`] keeps what was written and is not yet in the bucket; [`staged`] is a file over it,
-//! and its way up.
+//! and its upload.
 //!
 //! # Errors
-//! [`BucketError`] is the one table: what a store answered, and the `errno` a program is told.
+//! [`BucketError`] has each answer of a store and its `errno`.
 //!
 //! # Threads
-//! All calls but [`Bucket::fetch`] block the caller. The only executor of ogive, of two threads, is
-//! inside [`RemoteBucket`] and [`WebBucket`]; nothing of it shows.
+//! All calls but [`Bucket::fetch`] block the caller. The only executor of ogive, with two threads,
+//! is inside [`RemoteBucket`] and [`WebBucket`], and does not show outside.
 
 #![deny(missing_docs)]
 

@@ -1,7 +1,7 @@
-//! A store inside the process, for tests: it keeps conditions as the best stores do, or ignores
-//! them as others do, fails and waits as it is told, and counts what it was asked.
+//! A store inside the process, for tests. It honours conditions or ignores them, fails and waits as
+//! a test tells it, and counts requests.
 //!
-//! One lock, of everything; it is never held while a fault makes a caller wait.
+//! One lock covers everything; it is never held while a fault makes a caller wait.
 
 use crate::{
     Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Entry, KeyRules,

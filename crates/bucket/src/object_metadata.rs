@@ -1,8 +1,8 @@
-//! The metadata of an object: pairs of text that a store keeps beside its bytes. Some are headers of
-//! HTTP, the others are its writers' own ("user-defined metadata" of Amazon's S3 API).
+//! The metadata of an object: pairs of text that a store keeps with its bytes. Some are headers of
+//! HTTP; the others are names that the writer chose ("user-defined metadata" of Amazon's S3 API).
 //!
-//! A store has no way to change bytes and leave metadata alone: whoever writes an object anew sends
-//! all of them anew. So those that were found are carried along when an object is written here.
+//! A store cannot change bytes and keep the metadata: each write replaces both. So an upload sends
+//! the metadata of the object that it replaces.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,13 @@
-//! Which conditions a store honours, found out by trying: stores accept and ignore those that they
-//! do not know, so their word is worth nothing.
+//! Finds out which conditions a store honours, by trying them: stores accept conditions that they
+//! do not know and ignore them.
 //!
-//! Two objects of random names are written below the prefix, one of them twice, so that its first
-//! ETag is one that was right and is so no more: what a store does with an ETag that no object ever
-//! had says little. Then each condition that does not hold is sent, and a store that does it all the
-//! same is known for it. Both objects are removed at the end, with what a bucket keeps of their
-//! versions, if that is allowed. Those of a probe that was cut off stay and may be removed by
-//! anybody.
+//! The probe writes two objects with random names below the prefix, one of them twice. So it has an
+//! ETag that was valid and is not any more; an ETag that no object ever had would prove little.
+//! Then it sends each condition in a state in which the condition does not hold. A store that acts
+//! all the same does not honour it.
+//!
+//! At the end the probe removes both objects, and their versions if that is allowed. A probe that
+//! is interrupted leaves them; anybody may remove them.
 
 use crate::{Bucket, BucketError, Condition, CopyRequest, ETag, Promises, Result, WriteMetadata};
 use bytes::Bytes;

@@ -1,7 +1,7 @@
-//! What a store was asked: requests by kind, and bytes. What that costs is [`crate::Prices`]' to say.
+//! Counters of requests by kind, and of bytes. [`crate::Prices`] says what they cost.
 //!
-//! Requests are counted where they are sent, so that retries, multipart parts and the pages of
-//! listings are all in it. No locks: plain counters.
+//! Requests are counted where they are sent, so retries, parts and pages of listings are included.
+//! No locks: plain counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,8 +1,8 @@
-//! What is kept of files whose objects somebody else changed first, for whoever wants it back.
+//! Conflicts: files whose objects somebody else changed first, kept so that they can be recovered.
 //!
-//! Reading takes no lock and changes nothing, so it can be done beside the mount that has the
-//! journal. What was written is all there; bytes that were not written were the object's that was
-//! overwritten, and are nowhere.
+//! Reading takes no lock and changes nothing, so it is safe beside the mount that has the journal.
+//! A conflict has all bytes that were written here. The other bytes of the file belonged to the
+//! object that was overwritten, and are lost.
 
 use super::directory::{CONFLICTS, LOCK, exists, logs_in, open_directory, read_identity};
 use super::error::JournalError;

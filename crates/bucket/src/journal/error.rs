@@ -1,4 +1,4 @@
-//! What can be wrong with a journal, in words that say what to do next.
+//! What can be wrong with a journal; each message names the next step.
 
 use rustix::io::Errno;
 use std::io;

@@ -1,4 +1,4 @@
-//! Which bytes of a file the log has, and where: pieces that do not overlap, by their offset.
+//! Which bytes of a file the log holds, and where: pieces by offset, none of which overlap.
 
 use super::log::Place;
 use std::collections::BTreeMap;

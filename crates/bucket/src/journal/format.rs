@@ -1,7 +1,7 @@
 //! Headers and payloads of a log, byte for byte: see the tables in [`super`].
 //!
-//! Parsing takes any bytes. It says that they have the shape, not that a seal is right; whoever
-//! reads a log checks codes and seals before he believes a number.
+//! Parsing accepts any bytes. It checks their shape, not their seals; the reader of a log checks
+//! codes and seals before it uses a number.
 
 use ogive_l2::{Cipher, Purpose, SegmentKey};
 

@@ -1,9 +1,8 @@
-//! One log: records appended, read back and scanned.
+//! One log: appending, reading and scanning its records.
 //!
-//! Room is allocated on the disk ahead of what is written, with a reserve for the small records
-//! that an upload needs, so that a disk that is full for extents can still be emptied by uploads.
-//! Where a file system cannot allocate, a full disk shows in the write, and the log ends where it
-//! ended before.
+//! Disk space is allocated ahead of the writes, with a reserve for the small records that an upload
+//! needs. So uploads can still empty a disk that is full. On a file system that cannot allocate, a
+//! full disk shows in the write, and the log ends where it ended before.
 
 use super::error::JournalError;
 use super::format::{

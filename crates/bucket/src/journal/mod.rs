@@ -14,8 +14,9 @@
 //! 2. A replay gives back what was written, in its order, up to a torn tail. A tail is torn where
 //!    no later record says that it was durable; damage before that is refused in words, and nothing
 //!    of that log is uploaded.
-//! 3. Nothing is deleted but a log whose bytes are uploaded ([`StagedLog::retire`]), a torn tail, the note of an
-//!    upload that has ended, and copies that a compaction had not finished, whose originals are there.
+//! 3. Nothing is deleted but a log whose bytes are uploaded ([`StagedLog::retire`]), a torn tail,
+//!    the note of an upload that has ended, and copies that a compaction had not finished, whose
+//!    originals are there.
 //! 4. A directory belongs to one source and one key, and to one mount at a time. It belongs to
 //!    nobody while nothing was ever put into it and no mount uses it.
 //! 5. No nonce is used twice under a key, in clones and restored snapshots neither: each log has a
@@ -67,9 +68,9 @@
 //! | 64.. | the payload, sealed; zeroes up to a multiple of 64 bytes |
 //!
 //! A payload is one byte that says its kind and the fields of [`Record`] in their order: numbers of
-//! 8 bytes below 2^63, texts after their length in 4 bytes, the bytes of an extent to the end. The first record
-//! of a staged file is [`Record::Begin`], that of a rename [`Record::TreeBegin`],
-//! that of an upload [`Record::Upload`].
+//! 8 bytes below 2^63, texts after their length in 4 bytes, the bytes of an extent to the end. The
+//! first record of a staged file is [`Record::Begin`], that of a rename [`Record::TreeBegin`], that
+//! of an upload [`Record::Upload`].
 //!
 //! # Locks
 //!

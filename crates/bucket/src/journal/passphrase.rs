@@ -1,6 +1,5 @@
-//! The key of a journal, where it is made of a passphrase: by argon2id, with a salt and parameters
-//! that stand beside the journal in a file of their own. They are no secret; without them the
-//! passphrase opens nothing.
+//! The key of a journal that has a passphrase: argon2id, with a salt and parameters in a file of
+//! the journal. They are no secret; without them the passphrase opens nothing.
 
 use super::directory::{
     PASSPHRASE as NAMES, has_identity, lock, make_directory, refuse_what_is_no_journal,

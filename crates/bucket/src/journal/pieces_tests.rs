@@ -1,4 +1,4 @@
-//! The pieces of files have a bound, and lines that are written one by one do not come to it.
+//! The pieces of all files have a bound, and lines written one by one do not reach it.
 
 use super::staged_log::{BESIDE_MAX, EXTENT_BYTES_MAX, PIECES_MAX};
 use super::{Base, Journal, JournalError, OpenOptions, Opened, StagedLog};

@@ -1,7 +1,8 @@
 //! Opening a journal: every log in its directory is replayed, and the mount gets what they hold.
 //!
-//! A log that ends within a record is cut there, because nobody was told that the record is durable.
-//! A damaged log is an error, or is moved to `damaged/`; nothing is deleted that may hold bytes.
+//! A log that ends within a record is cut there, because nobody was told that the record is
+//! durable. A damaged log is an error, or is moved to `damaged/`; nothing is deleted that may hold
+//! bytes.
 
 use super::directory::{CONFLICTS, DAMAGED, Folder, exists, logs_in};
 use super::error::JournalError;

@@ -1,8 +1,8 @@
-//! A file that is being written: its log, and what the log amounts to.
+//! A file that is being written: its log, and the state that the log adds up to.
 //!
-//! Where each piece of a file is, is kept in memory. A program that writes a line at a time would
-//! fill it, so small pieces that stand beside each other are put together in a new one. All files
-//! together have [`PIECES_MAX`], which `staged_pieces` in `ogivestats` counts.
+//! The place of each piece of a file is in memory. A program that writes a line at a time would
+//! fill it, so small adjacent pieces are merged into a new one. [`PIECES_MAX`] bounds the pieces of
+//! all files; `staged_pieces` in `ogivestats` counts them.
 
 use super::directory::Folder;
 use super::error::JournalError;

@@ -1,8 +1,8 @@
-//! What the records of a staged file amount to.
+//! The state of a staged file that its records add up to.
 //!
-//! A file is its base, shown below `shown`, with the extents over it, cut or grown to `size`. Each
-//! change has a revision. When an upload has brought the object to a revision, the changes after it
-//! are made again on the new base; so the pieces keep their revisions, and the sizes are kept.
+//! A file is its base, visible below `shown`, with the extents over it, cut or grown to `size`.
+//! Each change has a revision. An upload brings the object to a revision; the later changes are
+//! then applied to the new base. So pieces keep their revisions, and earlier sizes are kept.
 
 use super::extents::{Extents, Piece, Span};
 use super::format::{Base, Record};

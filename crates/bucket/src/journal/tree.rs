@@ -1,8 +1,8 @@
-//! The log of a directory that is being renamed: which keys it has, and how far the rename is.
+//! The log of a directory that is being renamed: its keys, and how far the rename is.
 //!
-//! A store renames nothing; each object is copied and the old one deleted. The log names all of
-//! them before the first is copied, and says when all are copied, before the first is deleted. So
-//! whoever finds it knows whether to take the copies back or to finish.
+//! A store cannot rename; each object is copied and the old one deleted. The log names all objects
+//! before the first copy, and records that all are copied before the first deletion. So the next
+//! mount knows whether to undo the copies or to finish.
 
 use super::directory::Folder;
 use super::error::JournalError;

@@ -1,7 +1,8 @@
-//! The note of an upload in parts: made before it begins and deleted when the store has ended it.
+//! The note of a multipart upload, made before the upload begins and deleted when the store has
+//! ended it.
 //!
-//! A store keeps, and bills, the parts of an upload that nobody completes or throws away. Whoever
-//! finds a note knows of one.
+//! A store keeps, and bills, the parts of an upload that nobody completes or aborts. The note tells
+//! the next mount of it.
 
 use super::directory::Folder;
 use super::error::JournalError;

@@ -1,4 +1,4 @@
-//! What is kept in memory for programs has a bound, is counted, and is given back.
+//! What programs make a mount keep in memory has a bound, is counted, and is given back.
 
 use super::tests::{LONG, origin};
 use super::*;

@@ -1,4 +1,4 @@
-//! The bucket as an [`ogive_origin::Origin`] that is changed: what each operation means for keys.
+//! Changes of a bucket through its [`ogive_origin::Origin`]: what each operation does to keys.
 
 use super::BucketOrigin;
 use super::directory::Item;

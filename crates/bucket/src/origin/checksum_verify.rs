@@ -1,16 +1,17 @@
-//! What was read, compared with what the store says of the whole object.
+//! Verifies objects: compares the checksum of what was read with the one that the store shows.
 //!
-//! Where the store shows a checksum of an object when it is opened, each record that passes is summed
-//! up, and once all have passed the sum is compared ([`crate::checksum`]). It is the object with one
-//! ETag that is compared, whoever reads it and in which order. Records that come out of the cache do
-//! not pass here, so an object of which a part was cached before it was opened first is not compared.
+//! Where the store shows the checksum of an object at its opening, each record that is read is
+//! summed up. When all records have been read, their sums are compared ([`crate::checksum`]). The
+//! sums belong to one key and ETag, whatever file reads them and in whatever order. Records from
+//! the cache are not summed up. So an object of which a part was cached before is not verified.
 //!
-//! An object whose sum is another one is *spoilt*: that is said in the log and counted, and all
-//! reads of it fail with `EIO`, until it has another ETag or the mount ends. By then a program has
-//! had its bytes: a part of an object cannot be compared with anything.
+//! An object with another checksum is *spoilt*. That is logged and counted, and all reads of it
+//! fail with `EIO` until it has another ETag or the mount ends. Programs have read its bytes by
+//! then: no part of an object can be verified by itself.
 //!
 //! # Locks
-//! One, a leaf. Sums of records are made outside; they are put together under it, once an object.
+//! One, a leaf. Records are summed up outside it; their sums are combined under it, once for each
+//! object.
 
 use crate::checksum::Sums;
 use crate::{Checksum, ETag, Object};

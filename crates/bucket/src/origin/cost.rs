@@ -1,4 +1,4 @@
-//! What requests of a mount cost, and what is not asked for because of it.
+//! The cost of a mount's requests, and the prefetch that is held back because of it.
 //!
 //! # Locks
 //! One, of the meter; a leaf.

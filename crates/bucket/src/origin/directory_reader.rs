@@ -1,22 +1,22 @@
-//! A directory as one reads it who has it open.
+//! A reader of an open directory.
 //!
-//! The listing of a directory of usual size is taken whole and stays with the handle: the
-//! attributes of its names come out of it. A directory for which there is no room
-//! ([`super::name_budget`]), or with more names than are taken whole, is read through: the handle has
-//! what it told last and the page that comes next, and the attributes of a name while it is told.
+//! The listing of a directory of usual size is taken whole and stays with the handle; the
+//! attributes of its names come out of it. A directory that does not fit into the budget
+//! ([`super::name_budget`]), or has more names than are taken whole, is read page by page. The
+//! handle then has the entries that it returned last and the page that follows.
 //!
 //! # Places
-//! An entry has the place in which it was told first, from 1 on, `.` and `..` among them. A reader
-//! that goes back in a directory that is read through has it listed anew, and the places counted:
-//! what others added or removed meanwhile moves them.
+//! The place of an entry is the one in which it was first returned, from 1 on, with `.` and `..`. A
+//! reader that goes back in a directory that is read by pages has it listed again and counts the
+//! places. Names that were added or removed meanwhile shift them.
 //!
 //! # Names
-//! As in a [`Snapshot`]. A page does not tell that a directory follows which has the name of an
-//! object in it. So the object is told, and the directory is not told again; it has the name, which
-//! whoever looks it up finds.
+//! As in a [`Snapshot`], with one difference. A page does not say that a directory follows which
+//! has the name of an object in it. So the entry is the object, and no second entry follows; a
+//! lookup of the name finds the directory.
 //!
 //! # Locks
-//! That of a handle, a leaf: a directory that is read through is taken out of it meanwhile.
+//! That of a handle, a leaf. A reader by pages is taken out of it while it reads.
 
 use super::directory::{Item, Named, Snapshot};
 use crate::{KeyRules, Object, Pages, Result};

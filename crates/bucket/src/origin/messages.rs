@@ -1,4 +1,4 @@
-//! What a program is told in one number and the log in words.
+//! Errors: the errno for the program, and the full message for the log.
 
 use crate::staged::StagedError;
 use crate::{BucketError, BucketIdentity};

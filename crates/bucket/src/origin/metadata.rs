@@ -1,10 +1,9 @@
-//! What is kept beside objects, as attributes of files (`--metadata`), and how it is found out.
+//! The metadata of objects as attributes of files (`--metadata`).
 //!
-//! A listing tells nothing of it, so each file whose attributes are shown is asked for by itself,
-//! once for each ETag that it has. Whoever lists a directory goes through its names one after the
-//! other: the names that come next are asked for meanwhile, in the background.
-//!
-//! What was found is in [`super::object_cache`].
+//! A listing does not include metadata. So each file whose attributes are shown costs a request,
+//! once for each ETag. A program that lists a directory goes through its names in order: the
+//! metadata of the next names are prefetched in the background. [`super::object_cache`] keeps the
+//! answers.
 
 use super::BucketOrigin;
 use super::directory::{Item, Snapshot};

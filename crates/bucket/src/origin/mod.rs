@@ -1,29 +1,28 @@
 //! A bucket as the origin of a mount.
 //!
 //! # Names and numbers
-//! A node is a key; that of a directory ends in a slash, and the root is the prefix that was
-//! mounted. Inode numbers are made of store, bucket and key ([`crate::keys`]), so they are the same
-//! on every mount. Renaming makes another object.
+//! A node is a key. The key of a directory ends in a slash; the root is the mounted prefix. Inode
+//! numbers are made of store, bucket and key ([`crate::keys`]), so they are the same on every
+//! mount. A rename makes another object.
 //!
 //! # Versions
-//! Of a file: a digest of its strong ETag, size and time. A file that was opened is *pinned*: every
-//! read of it asks for that ETag, and once the object is another one, reads fail with `ESTALE`. So
-//! no open file mixes two objects. Without a strong ETag a file has no version to be known by
-//! again, and is not pinned. A directory has no version; its listing is asked for each time
-//! it is read.
+//! The version of a file is a digest of its strong ETag, size and time. An open file is *pinned*:
+//! every read asks for its ETag, and fails with `ESTALE` once the object is another one. So no open
+//! file mixes two objects. A file without a strong ETag has no version and is not pinned. A
+//! directory has no version; each reader lists it again.
 //!
-//! # What is asked
-//! A lookup asks for the listing of its directory, and is answered out of it for as long as names
-//! may be believed; in a directory of more than 1,000 names it asks for the object and then for
-//! what is below. Opening asks once, for the object; of a small one that the cache has not, the
-//! answer brings the bytes ([`small_objects`]). Reading asks for the range of the record, or once for
-//! a run of them.
+//! # Requests
+//! A lookup lists its directory, and the listing answers further lookups until it is too old
+//! ([`listing_cache`]). In a directory of more than 1,000 names a lookup asks for what is below the
+//! name, and then for the object. An opening asks once, for the object; for a small one that is not
+//! cached the answer includes the bytes ([`small_object_open`]). A read asks for the range of a
+//! record, or once for a run of records.
 //!
 //! # Changes
-//! A bucket is changed only where a journal was given ([`writing`]); otherwise all is refused.
+//! A bucket is writable only with a journal ([`writing`]); otherwise changes are refused.
 //!
 //! # Locks
-//! None is held across a request, but the gates of files that are changed.
+//! None is held across a request, except the gates of files that are changed.
 
 #[cfg(test)]
 mod bounds_tests;

@@ -1,8 +1,8 @@
-//! How many names are in memory, over all listings of a bucket that somebody has.
+//! The budget of names in memory, for all listings of a bucket.
 //!
-//! A program that has a directory open holds its listing, and each may have another one: the
-//! directory is listed anew for each. So they have one bound together. `origin_names_held` in
-//! `ogivestats` has what there is now. It goes with the listings.
+//! A program that has a directory open holds its listing, and two programs may hold different
+//! listings of one directory. So all listings share one bound. `origin_names_held` in `ogivestats`
+//! counts their names. The names go with the listings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,11 +1,11 @@
-//! Nodes: keys, and which of them no longer mean what they meant.
+//! Nodes: keys, and which of them no longer lead to the object that the kernel knows.
 //!
-//! A store has no identities but keys. Where files are renamed and removed through the mount, the
-//! kernel may still know an object by a key that is another's by now. So a node whose name was
-//! taken away is *gone*: it leads nowhere, and what has its key next is another node, with another
+//! A store identifies objects by keys only. After a rename or a removal through the mount, the
+//! kernel may know an object by a key that another object has by now. So a node that lost its name
+//! is *gone*: it leads nowhere. The next object with its key is another node, with another
 //! generation, for as long as anybody knows the one that is gone.
 //!
-//! A mount that changes nothing needs no such memory, and has none.
+//! A read-only mount needs no such table, and has none.
 //!
 //! # Locks
 //! One, of the table; nothing is called under it.

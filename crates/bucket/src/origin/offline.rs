@@ -1,15 +1,16 @@
-//! A store that does not answer, and what is shown meanwhile (`--offline stale`).
+//! What a mount shows while its store does not answer (`--offline stale`).
 //!
-//! A store that gives no answer in time is *out of reach* from then on until it answers something.
-//! One that fails for a key, by a status or a connection that breaks, may do so for that key alone:
-//! it is in doubt. If the next answer is that of another key and no better, or if the store fails
-//! when it is asked itself, it is out of reach. A read that had no turn says nothing of it. What
-//! changes is said in the log, once a minute at most, and in `MNT/.ogive/mount`.
-//! Nobody waits for it but the first who finds out: names and attributes are what they were when
-//! they were last told, and bytes that are not in the cache are `EIO` at once. Whoever uses the mount
-//! has the store asked again in the background, once a second at most: there is no timer.
+//! A store that gives no answer in time is *offline* until it answers something. A failure for one
+//! key, by a status or a broken connection, may concern that key alone: the store is in doubt. It
+//! is offline if the next answer is a failure for another key, or if a request for the store itself
+//! fails. A read that had no turn proves nothing.
 //!
-//! Where nothing old is to be shown none of this is done: each request finds out for itself.
+//! While the store is offline, names and attributes are those of its last answers, and reads of
+//! bytes that are not cached fail with `EIO` at once. Only the request that finds out waits. Each
+//! use of the mount has the store asked again in the background, at most once a second; there is no
+//! timer. Each change is logged, at most once a minute, and shown in `MNT/.ogive/mount`.
+//!
+//! Without `--offline stale` none of this happens: each request finds out for itself.
 //!
 //! # Locks
 //! One, of the state; a leaf.

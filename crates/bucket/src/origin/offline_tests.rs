@@ -1,4 +1,4 @@
-//! What makes a store count as out of reach, and what does not.
+//! When a store counts as offline, and when it does not.
 
 use super::tests::{LONG, open, origin};
 use super::*;

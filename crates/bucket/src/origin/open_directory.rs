@@ -1,7 +1,7 @@
-//! The entries of an open directory, as the kernel asks for them.
+//! An open directory, and its entries as the kernel asks for them.
 //!
 //! # Locks
-//! Two of the handle, leaves both; neither is held while the store is asked or an entry is told.
+//! Two of the handle, both leaves. Neither is held across a request or while an entry is returned.
 
 use super::BucketOrigin;
 use super::directory::{self, Item, Snapshot};

@@ -1,7 +1,7 @@
 //! Open files of a bucket: what their bytes are, and reading them.
 //!
-//! A file of a bucket that is only read is pinned to the object that it was opened with. Where
-//! files are changed, it is pinned to a line of objects: that one, and those made of it here
+//! On a read-only mount a file is pinned to the object that it was opened with. On a writable one
+//! it is pinned to a lineage: that object, and the objects that this mount makes of it
 //! ([`super::writing`]).
 
 use super::BucketOrigin;

@@ -1,4 +1,4 @@
-//! The bucket as an [`Origin`]: what it answers, and what it refuses at once.
+//! The bucket as an [`Origin`]: its operations, and those that it refuses at once.
 
 use super::*;
 use super::{BucketOrigin, Directory, File, Node};

@@ -1,10 +1,11 @@
-//! A run of records on its way: one request feeds many, each handed on when its last byte is there.
+//! A run of records that is being read: one request fills many records, and each is handed on when
+//! its last byte has arrived.
 //!
 //! # Threads
-//! A store that fetches in the background calls from its own threads. For any other, and for what
-//! is staged and has to be put together of the journal and of the object, threads named
-//! `bucket_read` wait: what somebody waits for before what nobody does. What waits at the end is
-//! dropped, which ends its runs.
+//! A store that fetches in the background calls from its own threads. For other stores, and for
+//! staged files, whose bytes come from the journal and the object, threads named `bucket_read`
+//! wait. Demand reads go before prefetch. Jobs that still wait at the end of the mount are dropped,
+//! which ends their runs.
 
 use super::BucketOrigin;
 use super::checksum_verify::{ChecksumVerifier, Summing};

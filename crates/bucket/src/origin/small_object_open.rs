@@ -1,12 +1,12 @@
-//! Small objects that come whole with the answer to their opening.
+//! Small objects whose bytes come with the answer to their opening.
 //!
-//! Opening asks the store what it has under the key. Of a small object that is going to be read the
-//! same request brings the bytes: one round trip instead of two, for the price of one. What came
-//! waits with the open file until it is read, so it is of the object that was opened.
+//! Opening asks the store for the object under the key. If a small object is going to be read, the
+//! same request fetches its bytes: one round trip and one request instead of two. The bytes wait
+//! with the open file until they are read, so they belong to the object that was opened.
 //!
-//! # What it costs
-//! Nothing is asked so of an object that the cache has already, nor of one whose size is not known
-//! from a listing or an earlier answer. What waits to be read is bounded, over all open files.
+//! # Bound
+//! This is done only for an object that is not cached and whose size is known from a listing or an
+//! earlier answer. The bytes that wait have one bound for all open files.
 
 use super::directory::Item;
 use super::open_file::strong_etag;

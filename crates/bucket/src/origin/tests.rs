@@ -1,4 +1,4 @@
-//! The promises of a bucket as an origin, with the store in the process: what it shows, what it
+//! The promises of a bucket as an origin, over a store inside the process: what it shows, what it
 //! asks for, and what it does when the store changes or fails.
 
 use super::*;

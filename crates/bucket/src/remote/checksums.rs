@@ -1,18 +1,18 @@
-//! Checksums that a store shows of its objects, and those that it demands of what is sent.
+//! Checksums that a store shows of its objects, and those that it demands of uploads.
 //!
 //! # Shown
-//! S3 shows one in the answer to a HEAD, or to a GET of the whole object, that asks for it
-//! (`x-amz-checksum-mode: ENABLED`). The library has no words for that, and opening a file makes one
-//! of these in any case; so it is asked for on the way out, and the request signed anew. What comes
-//! back is kept by ETag until it is asked for. A store that answers such a request with an error
-//! that it does not give without is not asked so again.
+//! S3 shows a checksum in the answer to a HEAD, or to a GET of the whole object, that asks for it
+//! (`x-amz-checksum-mode: ENABLED`). Opening a file makes one of these requests in any case. The
+//! library cannot send the header, so it is added on the way out, and the request is signed again.
+//! The checksum is kept by ETag. A store that fails such a request, and not the same one without
+//! the header, is not asked again.
 //!
 //! # Demanded
-//! A bucket with Object Lock and a default retention refuses each body that comes without a
-//! checksum. The first refusal tells, and the request is sent again with `Content-MD5`; from then on
-//! all bodies are. A CRC would do on Amazon, but an upload in parts would have to announce it when it
-//! begins and to name that of each part at its end, and a part that was copied has none. MD5 is a
-//! field of one request, and each store with locked objects takes it.
+//! A bucket with Object Lock and a default retention refuses bodies without a checksum. After the
+//! first refusal the request is sent again with `Content-MD5`, and so are all later ones. A CRC
+//! would satisfy Amazon, but a multipart upload would have to announce it at its beginning and name
+//! that of each part at its end, and a copied part has none. MD5 is a header of one request, and
+//! every store with locked objects takes it.
 //!
 //! # Locks
 //! One, a leaf.

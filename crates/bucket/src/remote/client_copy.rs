@@ -1,5 +1,5 @@
-//! Copies for stores that do not copy by themselves as it is needed: fetched and sent again, in
-//! parts, with the condition on each request for bytes.
+//! Copies through the client, for stores that cannot copy with the conditions that are needed:
+//! bytes are fetched and sent again in parts, and each request for bytes has the condition.
 
 use super::{RemoteBucket, RemoteUpload, Shared};
 use crate::{Bucket as _, BucketError, Object, Result, Upload as _};

@@ -1,15 +1,15 @@
-//! Credentials that something else renews: keys in a file that is replaced.
+//! Renewal of credentials: keys in a file that something else replaces.
 //!
-//! A store refuses those that have ended. Then they are looked for once more, and if they are others
-//! the same request is sent again with them. Who may not do something is refused with each request,
-//! so that is done once in [`PAUSE`], and what was found holds for all requests in the meantime.
+//! A store refuses credentials that have ended. Then they are looked up once more. If they differ,
+//! the request is sent again with the new ones. A request without permission is refused each time,
+//! so this happens once in [`PAUSE`], and the result holds for all requests until then.
 //!
-//! Somebody may say that there are others. Then they are looked for at once, and all requests are
-//! signed with them from then on. If there are none, those from before go on.
+//! A user may announce new credentials (SIGHUP). They are looked up at once, and sign all requests
+//! from then on. If there are none, the old ones stay.
 //!
 //! # Locks
-//! One of those who were refused, held while credentials are looked for: all wait for one answer.
-//! One of who signs, a leaf.
+//! One for refused requests, held during the lookup: all of them wait for one answer. One of the
+//! signer, a leaf.
 
 use super::credentials::{Credentials, PAUSE, sign_again};
 use crate::BucketError;

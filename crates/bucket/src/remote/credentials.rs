@@ -1,25 +1,26 @@
-//! Credentials of S3, from where the AWS command line has them: the environment, profiles, single
-//! sign-on, web identity, the program that `credential_process` names, containers, instances.
+//! Credentials of S3, from the places where the AWS command line looks: the environment, profiles,
+//! single sign-on, web identity, the program that `credential_process` names, containers,
+//! instances.
 //!
-//! The library looks in all these places, but it runs no program unless it is told how, and takes a
-//! quoted word at the beginning of a command for all of it. So the command is read here, split into
-//! words as a shell does, and run; no shell sees it. (AWS CLI User Guide, "Sourcing credentials with
-//! an external process".)
+//! The library looks in all of them. But it runs no program unless it is given a way to, and it
+//! does not split a command that begins with a quoted word. So the command is split into words
+//! here, as a shell would, and run without a shell (AWS CLI User Guide, "Sourcing credentials with
+//! an external process").
 //!
-//! What a place complains of, such as a single sign-on that has ended, the library tells nobody. It
-//! is kept here for the error of the request that has no credentials. Only the machine is left out:
-//! most machines have none, and each of them complains.
+//! The library drops the complaint of a place, such as a single sign-on that has ended. It is kept
+//! here, for the error of the request that has no credentials. The instance is left out: most
+//! machines are none, and each of them complains.
 //!
 //! # How often
-//! Whoever signs asks anew when what he has ends within two minutes. A program may give again what
-//! it gave, or what lasts for less, and would be run for each request. So what was found stands for
-//! [`PAUSE`], if it is valid for so long.
+//! The library looks again when credentials end within two minutes. A program may return the same
+//! ones, or shorter ones, and would run for each request. So a result stands for [`PAUSE`], if it
+//! is valid for so long.
 //!
-//! Keys in a file or the environment say no end, and the file may be replaced at any time. They are
-//! given one that makes whoever signs ask again after [`PAUSE`]. A program is not run for that.
+//! Keys in a file or the environment have no end, and the file may be replaced at any time. They
+//! get an end that makes the library look again after [`PAUSE`]. That runs no program.
 //!
 //! # Locks
-//! One for each signer, held while credentials are looked for: all who sign wait for one answer.
+//! One for each signer, held during the lookup: all requests wait for one answer.
 
 use super::limits::SAID_BYTES_MAX;
 use super::variable;

@@ -1,9 +1,9 @@
-//! What a store answers instead of doing it, as the library tells it, in our table; and which
-//! answers are not the last word.
+//! Translates the errors of the library into [`BucketError`], and says which answers are not final.
 //!
-//! Where a request is to be repeated, [`super::transport`] says so, and it is sent again. Where all
-//! of it is to be done anew, that is [`BucketError::Again`], and whoever has the bytes does it. Where
-//! nobody knows whether it was done, the store is asked what is there before anything is said.
+//! A request that may be repeated is sent again by [`super::transport`]. Work that has to be
+//! repeated as a whole is [`BucketError::Again`]; the layer that has the bytes repeats it. Where it
+//! is unknown whether a request took effect, the store is asked for the object before an error is
+//! returned.
 
 use super::limits::LATE;
 use crate::BucketError;

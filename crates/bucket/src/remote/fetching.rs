@@ -1,17 +1,16 @@
-//! Reads in the background: one request, its retries and its double, without a thread that waits.
+//! Reads in the background: one request with its retries and its hedge, and no thread that waits.
 //!
-//! A read waits for its turn ([`super::throttle`]), is asked twice if its first byte is late
-//! ([`super::hedge`]), and is taken up again where it broke off if the object is known by its ETag.
-//! Between two tries it pauses for a time chosen at random up to a bound that doubles, so that many
-//! that failed together do not come back together. How fast bytes come is measured
-//! ([`super::window`]).
+//! A read waits for its turn ([`super::throttle`]) and is hedged if its first byte is late
+//! ([`super::hedge`]). If its body breaks off, it resumes there, provided that an ETag names the
+//! object. Retries back off with full jitter: the pause is random below a bound that doubles. How
+//! fast bytes arrive is measured ([`super::window`]).
 //!
 //! # Time
-//! The first byte has to come within the time allowed, waiting and retries included; so has each
+//! The first byte has to arrive within the timeout, which includes waiting and retries. So has each
 //! further piece.
 //!
 //! # Threads
-//! Those of the executor. Takers are called by them, one call of a taker at a time.
+//! Threads of the executor call the sinks, one call of a sink at a time.
 
 use super::errors::translate;
 use super::hedge::Hedge;

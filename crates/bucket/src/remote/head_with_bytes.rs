@@ -1,9 +1,9 @@
-//! What a store says of an object and the object's bytes, in one answer.
+//! The description of an object and its bytes, in one answer.
 //!
-//! A GET of the whole object, without a range: only so an answer has the checksum of the object as
-//! well. What turns out to be long is not read: the connection is given up, and the caller asks for
-//! ranges. Nothing is put together of two answers, since the object may be another one by then; one
-//! that breaks off is asked for again from the beginning.
+//! The request is a GET of the whole object without a range: only such an answer includes the
+//! checksum of the object. If the object turns out to be long, its body is not read, the connection
+//! is dropped, and the caller asks for ranges. Two answers are never combined, because the object
+//! may have changed. A body that breaks off is fetched again from its beginning.
 
 use super::fetching::pause;
 use super::{RETRIES, Shared, StoreKind};

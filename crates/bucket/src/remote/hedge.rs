@@ -1,9 +1,9 @@
-//! Asking twice: a request that got no first byte after as long as 95 of 100 take, and after twice as
-//! long as half of them take, is made again, and whichever answers first is taken.
+//! Hedged requests: a second request for a read whose first byte is late; the first answer wins.
 //!
-//! Stores have a few requests in a hundred that take ten times as long as the others, for reasons of
-//! the machine that they came to; a second one comes to another. At most 5% of requests are made
-//! twice: where more are slow it is the way that is, and more requests would not help.
+//! A read is late after the 95th percentile of first-byte times, and not before twice the median. A
+//! few requests in a hundred take ten times as long as the others because of the machine that
+//! serves them; a second one reaches another machine. At most 5% of requests are hedged. If more
+//! are late, the link is slow, and more requests would not help.
 //!
 //! # Locks
 //! One, of the samples; a leaf.

@@ -1,8 +1,8 @@
-//! How long an answer is waited for, and how much of it is read.
+//! How long to wait for an answer, and how much of it to read.
 //!
-//! What is no object is read whole, so it has a bound. Of an error, or of the answer to a write, the
-//! beginning is read ([`SAID_BYTES_MAX`]). A listing or credentials that are too long are an error.
-//! What is not read is given up with its connection.
+//! Answers that are not objects are read whole, so they have bounds. Of an error, or of the answer
+//! to a write, only the beginning is read ([`SAID_BYTES_MAX`]). A longer listing, or longer
+//! credentials, are an error. The connection of an unread rest is dropped.
 
 use crate::http_clients::Clients;
 use bytes::{Bytes, BytesMut};

@@ -1,14 +1,14 @@
-//! Listings, and directories that are marked without a slash.
+//! Listings, and markers of directories that have no slash.
 //!
 //! blobfuse, AzCopy and Data Lake mark a directory of Azure by an empty blob of its name, without a
-//! slash, and with `hdi_isfolder` beside it. To all above, such a blob is the marker with a slash
-//! that other stores have: it is listed, found and deleted under that key, and no file has its name.
+//! slash and with `hdi_isfolder` in its metadata. All layers above see the marker with a slash that
+//! other stores have: it is listed, found and deleted under that key, and no file has its name.
 //!
-//! A listing does not tell what is beside a blob. So each empty one is asked for, once for each
-//! ETag, and where nothing is below a prefix the blob that may mark it.
+//! A listing does not include metadata. So each empty blob is asked for, once for each ETag. Where
+//! nothing is below a prefix, the blob that may mark it is asked for.
 //!
 //! # Locks
-//! One, of what is known, a leaf.
+//! One, of the known blobs; a leaf.
 
 use super::{Shared, StoreKind};
 use crate::bounded::Bounded;

@@ -1,17 +1,18 @@
-//! Real stores, over HTTP: the only module that knows the library that speaks to them.
+//! Real stores over HTTP: the only module that knows the library that speaks to them.
 //!
 //! # Invariants
-//! - Keys reach the store as they are, or not at all. The library trims and joins paths, and the
-//!   address of a request drops `.` and `..`; keys that would not survive that are refused before
-//!   anything is sent ([`KeyRules`]).
-//! - Whoever calls drives the request himself on the executor's clock and sockets, and is released
-//!   when the time allowed is over. Bytes are handed over on the caller's thread.
-//! - Requests are retried with growing, jittered pauses by a layer of the library, within the same
-//!   time. The time of a write begins anew with everything that moves ([`transport`]). A write whose condition failed may be our own that was sent twice: its mark tells.
+//! - A key reaches the store unchanged, or not at all. The library trims and joins paths, and an
+//!   address drops `.` and `..`. Keys that would change are refused before a request is sent
+//!   ([`KeyRules`]).
+//! - The caller's thread drives its request, on the clock and sockets of the executor, until the
+//!   timeout. Bytes are handed over on that thread.
+//! - A layer of the library retries requests with growing pauses and jitter, within the same
+//!   timeout. The timeout of a write begins again with everything that moves ([`transport`]).
+//! - A write whose condition failed may have been our own, sent twice. Its mark tells.
 //!
 //! # Threads
-//! One executor of two threads a bucket, named `bucket`. They sleep in epoll_wait(2) until a
-//! connection has something to say; idle connections are closed after a while.
+//! One executor for each bucket, with two threads named `bucket`. They sleep in epoll_wait(2) until
+//! a connection has something to say. Idle connections are closed after a while.
 
 mod checksums;
 mod client_copy;

@@ -1,4 +1,4 @@
-//! How a bucket is reached: what is typed, in the words of the AWS command line.
+//! How to reach a bucket: the options of the command line, named as those of the AWS command line.
 
 use super::StoreKind;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Work of several requests, or of one that is sent twice, of which no single answer is the last word.
+//! Retries of work that takes several requests, or whose request may have been sent twice.
 //!
-//! A copy is an upload in parts. Where the store wants it to be done anew, it is, as long as what it
-//! is made of and what it takes the place of are as they were. A deletion that was sent twice finds
-//! nothing the second time: what is gone is deleted.
+//! A copy is a multipart upload. If the store wants it repeated, it is, as long as its source and
+//! its target are unchanged. A deletion that was sent twice finds nothing the second time: an
+//! object that is gone counts as deleted.
 
 use super::fetching::pause;
 use super::{RETRIES, RemoteBucket, Shared};

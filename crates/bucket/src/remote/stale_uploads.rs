@@ -1,15 +1,14 @@
-//! Uploads in parts that an earlier mount has left behind: found by their notes, and thrown away.
+//! Multipart uploads that an earlier mount left behind: found by their notes, and aborted.
 //!
-//! Of one whose id was noted nothing is in doubt. Where a mount ended between the request and its
-//! answer, only the address and the time are known. The store does not tell what is to be beside the
-//! object of an upload, so no mark of ours can be looked for. What is listed under the address is
-//! ours if all of this holds:
-//! - It was begun in the seconds in which our request was waited for, by the store's clock.
-//! - It has no part, because nobody sends a part of an upload whose id he does not know.
-//! - There are no more of those than were noted. Otherwise some are somebody else's, and all stay:
-//!   without parts they cost nothing.
+//! An upload whose id was noted is certain. Where a mount ended between the request and its answer,
+//! only the address and the time are known. The store does not show the metadata of an upload, so
+//! there is no mark to look for. An upload at the address is ours if all of this holds:
+//! - It began in the seconds in which our request waited for its answer, by the store's clock.
+//! - It has no part: nobody can send a part without knowing the id.
+//! - There are no more such uploads than notes. Otherwise some belong to other clients, and all
+//!   stay; without parts they cost nothing.
 //!
-//! The library speaks of uploads only to whoever began them, so these requests are made here and
+//! The library lists and aborts only uploads that it began. So these requests are made here, and
 //! signed with its signer.
 
 use super::credentials::Credentials;

@@ -1,14 +1,14 @@
-//! What differs between the stores: where they are, where their credentials come from, and in which
-//! words they name an object and make a request depend on it.
+//! The differences between the stores: their addresses, their credentials, and how they name an
+//! object and make a request depend on it.
 //!
 //! | | Amazon's S3 and its kin | Azure | Google |
 //! |---|---|---|---|
-//! | an object is told by | its ETag | its ETag | its generation |
-//! | ranges are copied | inside the store | through here | through here |
+//! | an object is identified by | its ETag | its ETag | its generation |
+//! | ranges are copied | inside the store | through the client | through the client |
 //!
-//! Of Google the generation and not the ETag is taken, because that is what its writes and deletions
-//! can be made to depend on. Copies go through here where the library has no copy that depends on
-//! its source and keeps the mark of a write; what is fetched depends on it then.
+//! Google's writes and deletions can depend on a generation, not on an ETag. Copies go through the
+//! client where the library has no copy that depends on its source and keeps the mark of a write;
+//! each fetch depends on the source then.
 
 use super::credentials::{Credentials, ca_bundle};
 use super::stale_uploads;

@@ -1,12 +1,11 @@
-//! How many reads are under way at once: as many as the store bears.
+//! How many reads run at once: an AIMD limit that backs off when the store throttles.
 //!
-//! A store that is asked too much says so (`SlowDown`, 503, 429). Asking again at once makes it
-//! worse, so the limit is halved, once for all requests that were sent before, and grows by one for
-//! each round of reads that go well. What nobody waits for stands behind what somebody waits for,
-//! and leaves it a quarter of the limit.
+//! A store that gets too many requests says so (`SlowDown`, 503, 429). Then the limit is halved,
+//! once for all requests that were sent before. It grows by one for each round of reads that
+//! succeed. Prefetch waits behind demand reads and leaves them a quarter of the limit.
 //!
 //! # Locks
-//! One, a leaf. Nobody is woken under it.
+//! One, a leaf. No task is woken under it.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;

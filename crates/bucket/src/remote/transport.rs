@@ -1,16 +1,15 @@
-//! What passes between us and a store: counted, limited in time, and uploads in parts noted.
+//! The transport of requests: counts them, limits their time, and notes multipart uploads.
 //!
 //! # Time
-//! A request is given up when nothing moves for as long as is allowed, not when it takes long: a
-//! large part over a slow link goes up as long as the link takes bytes. What the store does by
-//! itself, copying ranges and putting parts together, shows nothing on the way and has a limit of
-//! its own.
+//! A request times out when nothing moves, not when it takes long: a large part over a slow link
+//! goes up as long as the link takes bytes. Copies of ranges and the completion of an upload move
+//! nothing that is visible here, so they have a limit of their own.
 //!
 //! # Notes
-//! An upload in parts is noted in the journal before it begins, with its id when that is known, and
-//! the note is deleted when the store has ended it. What a crash leaves of uploads is found so. The
-//! time in it is of the store's clock, as far as an answer has told it, because the store tells when
-//! an upload was begun by that clock.
+//! A multipart upload is noted in the journal before it begins, with its id once that is known. The
+//! note is deleted when the store has ended the upload. So the next mount finds the uploads that a
+//! crash left. The time in a note is by the store's clock, as an answer told it, because the store
+//! reports the beginning of an upload by that clock.
 
 use super::checksums::Checksums;
 use super::credential_renewal::RenewedCredentials;

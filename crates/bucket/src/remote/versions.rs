@@ -1,10 +1,10 @@
-//! Buckets that keep versions. What they keep of objects that were ours alone is thrown away, and a
-//! directory of which only deleted objects are left is not shown.
+//! Buckets that keep versions. The versions of our own probe objects are deleted, and a directory
+//! that has only deleted objects is not shown.
 //!
 //! Amazon lists a prefix as long as an object is below it. Some other stores list it as long as a
-//! version or a delete marker is: then `ls` shows directories that are not there. The probe of a
-//! bucket that is written to finds out which it is. Of a store that lists them, each prefix in a
-//! listing is asked for one key, which costs a request.
+//! version or a delete marker is, and then `ls` shows directories that do not exist. The probe of a
+//! writable bucket finds out which. On a store that lists them, each prefix in a listing costs one
+//! more request, which asks for one key below it.
 
 use super::{RemoteBucket, StoreKind};
 use crate::{Bucket as _, Entry, Listing, Result};

@@ -1,12 +1,13 @@
-//! How much to have under way for a sequential reader: as much as makes the bytes come faster.
+//! How far to prefetch for a sequential reader: as far as bytes arrive faster for it.
 //!
-//! What a link holds is what comes in a second, times how long a request takes to its first byte.
-//! That alone does not say how much to ask for: while less is under way than the link holds, what
-//! comes is what was asked for. So the window is tried: it doubles, and doubles again while that
-//! brings a higher rate. Where it did not, the window goes back, and is tried anew some seconds
-//! later. It never falls below twice what the link holds, nor stays beyond eight times that.
-//! A rate that falls is followed slowly, since readers pause; a store that wants patience halves
-//! the window at once.
+//! A link holds its rate times the time to a first byte. That does not say how much to request:
+//! while less is under way than the link holds, the rate is only what was requested. So the window
+//! is found by trial. It doubles, and doubles again while the rate rises. Otherwise it goes back,
+//! and is tried again some seconds later. It stays between twice and eight times what the link
+//! holds.
+//!
+//! A falling rate is followed slowly, because readers pause. When the store throttles, the window
+//! is halved at once.
 //!
 //! # Locks
 //! One, a leaf. It is taken for each piece of a body, of some tens of KiB.

@@ -1,4 +1,4 @@
-//! A file that is being written, from its first change until the store has all of them.
+//! A file that is being written, from its first change until the store has all changes.
 
 use super::plan::Limits;
 use super::upload::{Attempt, Found, Outcome, StagedError, condition, found, read, refusal};

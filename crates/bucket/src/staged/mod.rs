@@ -11,31 +11,31 @@
 //! | staged | any other change | in the journal | uploaded whole, or in parts with copies of what did not change | replayed with the ETag that it was based on | conflict |
 //! | conflict | a condition that failed | `ESTALE` | `ESTALE` | kept | its bytes stay; ours are in `conflicts/` of the journal |
 //!
-//! A close may be told to be content with the journal ([`Durable::Journal`]); the file goes up later
-//! then. [`StagedFile::resume`] takes up what an earlier mount has left.
+//! A close may be told to be content with the journal ([`Durable::Journal`]); the file goes up
+//! later then. [`StagedFile::resume`] takes up what an earlier mount has left.
 //!
 //! # Lost answers
 //!
-//! The object carries the [`WriteId`](crate::journal::WriteId) of what it holds. Where an answer was
-//! lost or a condition failed, the store is asked which id its object has: if it is ours, the upload
-//! has arrived, and whatever came after it is a change of that object. Only an object that is
-//! neither ours nor the one we started from is a conflict.
+//! The object carries the [`WriteId`](crate::journal::WriteId) of what it holds. Where an answer
+//! was lost or a condition failed, the store is asked which id its object has: if it is ours, the
+//! upload has arrived, and whatever came after it is a change of that object. Only an object that
+//! is neither ours nor the one we started from is a conflict.
 //!
 //! # Stores that ignore conditions
 //!
 //! [`refusal`] says what is refused for it: a new file where creation has no condition, any other
-//! where overwriting has none. A file that can go up in one request is not refused because of parts.
-//! Who knows that nobody else writes may say so ([`Options::is_only_writer`]).
+//! where overwriting has none. A file that can go up in one request is not refused because of
+//! parts. Who knows that nobody else writes may say so ([`Options::is_only_writer`]).
 //!
 //! # Renames
 //!
-//! [`rename_directory`] renames all keys below a prefix, with a log of its own in the journal, so that
-//! a rename that is cut off is finished or taken back.
+//! [`rename_directory`] renames all keys below a prefix, with a log of its own in the journal, so
+//! that a rename that is cut off is finished or taken back.
 //!
 //! # Locks
 //!
-//! Of each file: `remote`, held while the store is asked, so that there is one upload of a file at a
-//! time; `order`, held for a write to the journal; the log's own. They are taken in this order. A
+//! Of each file: `remote`, held while the store is asked, so that there is one upload of a file at
+//! a time; `order`, held for a write to the journal; the log's own. They are taken in this order. A
 //! write only tries `remote`, so it never waits for an upload. The lock of [`Uploads`] is taken
 //! within `remote` and holds nothing.
 

@@ -1,18 +1,18 @@
-//! How a changed file goes up: which bytes are sent, and which the store copies from the object
-//! that is there.
+//! The plan of an upload: which bytes are sent, and which the store copies from the existing
+//! object.
 //!
-//! Stores take an object in parts, of which only the last may be short. So a change of a few bytes
-//! becomes a part of the least size, made of the change and of what stands around it; what is
-//! between two such parts is copied inside the store. Where there would be too many parts, changes
-//! that are near to each other are sent as one.
+//! A store takes an object in parts, and only the last part may be short. So a change of a few
+//! bytes becomes a part of minimal size, made of the change and the bytes around it. The store
+//! copies what is between two such parts. Where there would be too many parts, changes that are
+//! close are sent as one.
 //!
-//! The limits are Amazon's ("Amazon S3 multipart upload limits" in its user guide), which other
-//! stores share or exceed. Parts that are sent are in memory, so they are never as long as a store
-//! takes them: that bounds the size of a file instead.
+//! The limits are Amazon's ("Amazon S3 multipart upload limits"); other stores share or exceed
+//! them. Parts that are sent are in memory, so they are smaller than the store allows. That bounds
+//! the size of a file.
 //!
-//! Some stores take parts of one length only, with a shorter one at the end ("All parts except the
-//! last one must be the same size", Cloudflare R2's page of multipart uploads). For those a file is
-//! cut into such parts from its beginning, and each of them is sent or copied.
+//! Some stores take only parts of one length, with a shorter one at the end (Cloudflare R2: "All
+//! parts except the last one must be the same size"). For those a file is cut into such parts from
+//! its beginning, and each part is sent or copied.
 
 use std::ops::Range;
 

@@ -1,20 +1,20 @@
-//! Renames of directories: all keys below a prefix, each copied and the old one deleted.
+//! Renames of directories: each key below a prefix is copied, and the old one deleted.
 //!
-//! The journal has all keys before the first is copied. Up to the moment when all are copied a
-//! failure, or a kill and the next mount, takes the copies back: nothing was renamed. From that
-//! moment on it is finished, however often that takes. So a directory is never in two halves for
-//! good, though others may see both while it lasts. Directories with more keys than allowed are not
-//! renamed at all: `EXDEV`, after which mv(1) copies them itself.
+//! The journal has all keys before the first copy. Until all are copied, a failure, or a kill and
+//! the next mount, undoes the copies: nothing was renamed. From then on the rename is finished,
+//! however often that takes. So a directory is never split for good, though other clients may see
+//! both halves meanwhile. A directory with more keys than allowed is refused with `EXDEV`, and
+//! mv(1) copies it.
 //!
-//! A store may keep an old name, as for a snapshot of it or for want of a right. If it keeps the
-//! first, the rename is taken back. Names that it keeps after that stay where they are, each without
-//! its copy; the rest is renamed, and the rename fails.
+//! A store may refuse to delete an old name, because of a snapshot or a missing right. If it keeps
+//! the first one, the rename is undone. A name that it keeps later stays without its copy; the rest
+//! is renamed, and the rename fails.
 //!
-//! Nothing is deleted but what was copied: an object that somebody has changed since it was listed
-//! stays where it is, and is told. Where a store ignores the condition of a deletion, it is looked
-//! at right before; what is written in between is lost there.
+//! A rename deletes only objects that it copied. An object that somebody else changed since the
+//! listing stays, and is reported. Where a store ignores the condition of a deletion, the object is
+//! checked right before; a write in between is lost.
 //!
-//! Files with changes in the journal are to be synced before.
+//! The caller syncs files with changes in the journal before.
 
 use super::upload::StagedError;
 use crate::journal::{Journal, TreeKey, TreeLog, WriteId};

@@ -1,4 +1,4 @@
-//! One upload of a snapshot, and what became of it.
+//! One upload of a snapshot, and its outcome.
 
 use super::file::{Options, Stream};
 use super::plan::{Limits, Part, Plan};

@@ -1,19 +1,21 @@
-//! What the uploads of a mount share: the memory that their parts take, and what the store has
-//! taught about parts.
+//! What all uploads of a mount share: the memory of their parts, and what the store has taught
+//! about parts.
 //!
 //! # Memory
-//! Bytes that go up are in memory until the store has them. An upload takes the most that it may
-//! need before it begins, and gives all of it back when it has ended: so uploads wait for each
-//! other, and none waits while it has what another waits for. They have their turns in the order in
-//! which they came. A stream goes up while its file is open, which may be for ever: it begins only
-//! where half of the memory is free, and a file that finds no room goes up when it is closed.
+//! Bytes of an upload are in memory until the store has them. An upload takes its maximum before it
+//! begins and gives all of it back at its end. So no upload waits while it holds what another one
+//! needs. Uploads get memory in the order in which they ask.
+//!
+//! A stream goes up while its file is open, which may be forever. So it begins only where half of
+//! the memory is free; otherwise the file goes up when it is closed.
 //!
 //! # Parts of one length
-//! Some stores (Cloudflare R2 is one) take parts of one length only, with a shorter one at the end.
-//! They say so when an upload is completed. It is done anew then, and all others after it.
+//! Some stores (Cloudflare R2 is one) take only parts of one length, with a shorter one at the end.
+//! They say so when an upload completes. The upload is then repeated, and all later ones use such
+//! parts.
 //!
 //! # Locks
-//! One, of the figures; it is never held while a store is asked.
+//! One, of the figures; it is never held across a request.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Names in what web servers list: the answer to a PROPFIND (RFC 4918), and the HTML that a server
-//! makes of a directory.
+//! Names in the listings of web servers: the answer to a PROPFIND (RFC 4918), and the HTML page
+//! that a server makes of a directory.
 //!
-//! Both are written by others, so nothing in them is believed but names: a link counts if it leads
-//! to the same server, one step below the directory that was asked for, and if its last part can be
-//! a name of a file. Everything else on a page (sorting, parents, advertisements) is no entry.
+//! Both come from outside, so only names are taken from them. A link counts if it leads to the same
+//! server, one step below the directory, and if its last part can be the name of a file. Other
+//! links on a page (sorting, parents, advertisements) do not count.
 
 use crate::KeyRules;
 use html5gum::{Token, Tokenizer};

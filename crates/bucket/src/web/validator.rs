@@ -1,4 +1,4 @@
-//! What an answer says of an object: size, time, and what tells it from others.
+//! Validators: what an answer says of an object (size, time, ETag), to tell it from another one.
 
 use crate::ETag;
 use http::HeaderMap;

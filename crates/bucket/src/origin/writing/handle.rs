@@ -1,4 +1,4 @@
-//! One who has an object open, and what he may do with it.
+//! An open file of a writable mount, and what it may do with its object.
 
 use super::open_object::{OpenObject, Place, Source, State};
 use super::{Wants, Writing};

@@ -1,13 +1,12 @@
-//! What is kept beside an object that is changed: modes, owners and times, in the words of a
-//! convention.
+//! Updates of metadata: modes, owners and times, in the names of a convention.
 //!
-//! Of a file with changes that the store has not, they are noted here and go up with it; a kill -9
-//! before that loses them, and not the bytes. Of any other file they are written at once: the object
-//! is copied onto itself inside the store, if it is still the one that was looked at. That makes
-//! another object of it, with another ETag.
+//! For a file with changes that are not uploaded, they are noted here and go up with it. A kill -9
+//! before that loses them, but no bytes. For any other file they are written at once: the store
+//! copies the object onto itself, if it is unchanged. The copy is another object, with another
+//! ETag.
 //!
-//! A file that is written gets the time of its last write, unless it was given another one since.
-//! One that went up as it was written keeps the time at which that began.
+//! A file that is written gets the time of its last write, unless it was given another time since.
+//! A file that was streamed keeps the time at which the stream began.
 
 use super::open_object::{Place, State};
 use super::{Handle, Wants, Writing};

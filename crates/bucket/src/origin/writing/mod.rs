@@ -1,19 +1,19 @@
 //! Changes of files through the mount: from the first write to the object in the store.
 //!
-//! # What holds
-//! - A write that returned is in the journal, and every reader of this mount sees it. What a sync
-//!   or a close returned for is the object in the store, unless closes are told to be content with
-//!   the journal ([`WriteOptions::close`]).
-//! - Each upload has a condition: the object that was there when the file was opened, or none. If
-//!   somebody else was faster, his object stays, ours stays in the journal's `conflicts/`, and
-//!   whoever syncs or closes is told `ESTALE`.
-//! - An open file is of one line of objects: the one that it was opened with, and those that were
-//!   made of it here. When somebody else's object is found under the key, the line has ended
-//!   ([`open_object::Place::Replaced`]), and who opens the name then is on another one.
-//! - What could not be uploaded is *pending*: a thread tries again, and so does the next mount.
+//! # Invariants
+//! - A write that returned is in the journal, and every reader of this mount sees it. After a sync
+//!   or a close the store has the object, unless closes may be content with the journal
+//!   ([`WriteOptions::close`]).
+//! - Each upload has a condition: the object that existed when the file was opened, or none. If
+//!   another client was faster, its object stays, ours goes to the journal's `conflicts/`, and sync
+//!   or close fails with `ESTALE`.
+//! - An open file belongs to one lineage: the object that it was opened with, and those that this
+//!   mount makes of it. A foreign object under the key ends the lineage
+//!   ([`open_object::Place::Replaced`]); the next opening of the name begins another one.
+//! - A failed upload is *pending*: a thread tries again, and so does the next mount.
 //!
 //! # Locks
-//! The table's, then an object's state. Gates: see [`object`].
+//! The table's, then an object's state. Gates: see [`open_object`].
 
 mod handle;
 mod metadata_updates;

@@ -1,13 +1,13 @@
-//! An object that is open, for all who have it open through the mount.
+//! An open object, shared by all files that have it open through the mount.
 //!
-//! All open files of an object share one of these, so a reader sees what a writer beside him has
-//! staged, at once, and goes on with the new object once that is uploaded. What the bytes of a file
-//! are is one of two: the staged file, as long as somebody may write, or the object with its ETag.
+//! All open files of an object share one of these. So a reader sees at once what a writer has
+//! staged, and goes on with the new object once it is uploaded. The bytes of a file come from the
+//! staged file as long as somebody may write, or from the object with its ETag.
 //!
 //! # Locks
-//! `gate`, held for reading by whoever changes or uploads the object, and for writing by whoever
-//! takes its name away or gives it another: also across requests. Two of them are taken in the
-//! order of the keys. `state`: never held across a request, but across the creation of a log.
+//! `gate`: changes and uploads hold it for reading, also across requests. A removal or a rename
+//! holds it for writing. Two gates are taken in the order of the keys. `state`: never held across a
+//! request, but held while a log is created.
 
 use crate::origin::posix::Convention;
 use crate::staged::{StagedFile, Standing};

@@ -1,8 +1,9 @@
-//! What could not be uploaded when it was closed: a thread tries again, with growing pauses.
+//! Pending uploads: files that could not be uploaded at their close are tried again, with growing
+//! pauses.
 //!
-//! There is no thread before something is pending, and while nothing is it sleeps without an end. At
-//! the end of the mount what was never tried is tried once, unless the store takes nothing: then each
-//! file would take all the time that is allowed for an answer. What is left is in the journal.
+//! The thread starts with the first pending upload, and sleeps without an end while there is none.
+//! At the end of the mount each upload that was never tried is tried once. That stops at the first
+//! timeout, or each file would take the whole timeout. The journal keeps the rest.
 //!
 //! # Locks
 //! One, of the queue; nothing is called under it.

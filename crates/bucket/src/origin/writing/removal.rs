@@ -1,7 +1,7 @@
-//! Names: making and removing directories, and removing files.
+//! Creating and removing directories, and removing files.
 //!
-//! A directory whose last object goes would go with it, and with it whoever is in it. So before the
-//! last object of a directory is removed, the directory gets a marker.
+//! In a store a directory vanishes with its last object, and with it the working directory of a
+//! program. So before the last object of a directory is removed, the directory gets a marker.
 
 use super::Writing;
 use super::open_object::{OpenObject, Place};

@@ -1,9 +1,9 @@
-//! Renames. A store has none: an object is copied inside the store, and the old one deleted.
+//! Renames. A store has none: the object is copied inside the store, and the old one deleted.
 //!
-//! Both have conditions: the copy is of the object that was looked at, and takes the place of the
-//! object that was looked at, or of none. A rename that is cut off leaves the file under both
-//! names. Where the store does not give up the old name, the copy is taken away again. Of a
-//! directory all keys are copied before the first is deleted, with a log in the journal.
+//! Both requests have conditions. The copy requires the source that was looked up, and a target
+//! that is unchanged or absent. A rename that is interrupted leaves the file under both names. If
+//! the store refuses to delete the old name, the copy is removed again. For a directory all keys
+//! are copied before the first is deleted, with a log in the journal.
 
 use super::open_object::{OpenObject, Place};
 use super::{Wants, Writing, is_strong};
