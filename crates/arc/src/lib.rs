@@ -57,3 +57,8 @@ pub use table::{entry_bytes_max, ghost_bytes_max};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The example of the page on the engine, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+struct EnginePage;
