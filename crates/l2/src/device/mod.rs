@@ -8,7 +8,7 @@
 //! | [`FaultyDevice`] | for tests: loses, tears, reorders, flips, refuses, dawdles and hangs |
 //!
 //! A device promises nothing but to try: what it reads may be anything
-//! (`docs/l2-format.md`, "What is assumed of the medium").
+//! (`docs/l2-format.md`, "Assumptions about the medium").
 
 mod aligned;
 mod faulty;
