@@ -24,28 +24,30 @@ HEAD = """# Performance
 
 <!-- Written by bench/performance.py from bench/results and bench/claims.json. Do not edit. -->
 
-What ogive claims, beside named peers, and what it misses. Each table is one run at one commit.
-Ratios are taken round by round and are the figures to trust; rates depend on the machine. A value
-is a median, with the least and the greatest of all rounds in parentheses. All rows of all peers are
-in [bench/results](../bench/results), what each figure means in
-[bench/README.md](../bench/README.md).
-The engine beside other caches is in [bench/engine](../bench/engine/README.md), policies
-on [a page of their own](policy.md).
+This page compares ogive with named peers and lists every target that it misses. Each table is one
+run at one commit. A value is the median of all rounds, with the least and the greatest in
+parentheses. A value with a peer is a ratio to that peer, taken within each round. Ratios hold on
+other machines better than rates do.
+
+The *pass-through* is a minimal read-only FUSE daemon without a cache of its own.
+[bench/README.md](../bench/README.md) describes it and all measures. [bench/results](../bench/results)
+has all rows of all peers. The engine is compared [with other caches](../bench/engine/README.md), and
+its policies [with each other](policy.md).
 
 ```sh
-sudo bench/run.sh full    # measures again, an hour and a half
+sudo bench/run.sh full    # measures again, in an hour and a half
 bench/performance.py      # writes this page
 ```
 """
 
 
 TAIL = """
-## Measured by commands of their own
+## Other benchmarks
 
-- `ogive bench seal`: what each cipher costs a read of the second level, on this machine.
-- `bench/l2/run.sh`: the second level beside the bare device, the bare cipher and foyer.
-- `bench/profile/run.sh`: a recording to a flame graph, beside perf's and inferno's scripts.
-- `bench/engine/run.sh`: hits and misses of the engine beside other caches.
+- `ogive bench seal`: what each cipher adds to a read of the second level, on this machine
+- `bench/l2/run.sh`: the second level beside the bare device, the bare cipher and foyer
+- `bench/profile/run.sh`: a recording to a flame graph, beside the scripts of perf and inferno
+- `bench/engine/run.sh`: hits and misses of the engine beside other caches
 """
 
 
@@ -126,7 +128,7 @@ def section(part):
         f"{header['memory_gib']} GiB, {header['kernel']}, {header['file_system']}; "
         f"load before {header['load_before']}.",
         "",
-        "| what | ogive as | against | target | measured | |",
+        "| measure | ogive as | compared with | target | result | |",
         "|---|---|---|---|---|---|",
     ]
     missed = []
@@ -144,7 +146,7 @@ def page(parts):
     missed = [name for _, names in sections for name in names]
     out = [HEAD]
     if missed:
-        out += ["Missed:", ""] + [f"- {name}" for name in missed] + [""]
+        out += ["Missed targets:", ""] + [f"- {name}" for name in missed] + [""]
     out += ["\n\n".join("\n".join(lines) for lines, _ in sections)]
     return "\n".join(out) + "\n" + TAIL
 
