@@ -8,6 +8,7 @@
 //! the last one, the next caller that asks for the key loads it.
 
 use super::Cache;
+use super::core::Core;
 use super::hold::Hold;
 use super::miss::{Ticket, count_load};
 use crate::counters::{Counters, Event};
@@ -84,14 +85,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             let share = match self.find_or_claim(key, kind, access) {
                 Found::Entry(hold) => return Ok((hold, Source::Hit)),
                 Found::Claimed(ticket) => {
-                    let claim = Claim::new(self.clone(), ticket).timed();
-                    // A panic drops the claim, and so wakes the waiters with an error.
+                    let since = Some(Instant::now());
+                    // A panic drops it, and so wakes the waiters with an error.
+                    let pending = Pending { core: self.core(), ticket: Some(ticket), since };
                     return match load() {
                         Ok((value, weight_bytes)) => {
-                            Ok((claim.fill(value, weight_bytes), Source::Loaded))
+                            Ok((pending.fill(value, weight_bytes), Source::Loaded))
                         }
                         Err(error) => {
-                            claim.fail(error.clone());
+                            pending.fail(error.clone());
                             Err(LoadError::Failed(error))
                         }
                     };
@@ -199,40 +201,65 @@ impl<K, V> Claim<K, V> {
     /// # Panics
     /// Never: a claim is filled once.
     pub fn fill(mut self, value: V, weight_bytes: u64) -> Hold<K, V> {
-        let ticket = self.ticket.take().expect("a claim has its ticket until it ends");
-        let core = self.cache.core();
-        match self.since {
-            Some(since) => count_load(core, since),
-            None => core.counters.count(Event::Loads),
-        }
-        core.put(ticket, value, weight_bytes)
+        self.pending().fill(value, weight_bytes)
     }
 
     /// Gives up with an error, which the waiters with the same error type get.
     pub fn fail<E: Send + Sync + 'static>(mut self, error: E) {
-        if let Some(ticket) = self.ticket.take() {
-            self.cache.core().fail(ticket, Arc::new(error));
-        }
+        self.pending().fail(error);
+    }
+
+    fn pending(&mut self) -> Pending<'_, K, V> {
+        Pending { core: self.cache.core(), ticket: self.ticket.take(), since: self.since }
     }
 }
 
 impl<K, V> Drop for Claim<K, V> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            let core = self.cache.core();
-            if std::thread::panicking() {
-                core.counters.count(Event::LoadPanics);
-                return core.land(ticket, Landing::Panicked);
-            }
-            core.counters.count(Event::LoadsAbandoned);
-            core.land(ticket, Landing::Abandoned);
-        }
+        drop(self.pending());
     }
 }
 
 impl<K, V> fmt::Debug for Claim<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// A load that has to end, for a caller that keeps the cache. Without an end it is abandoned.
+struct Pending<'a, K, V> {
+    core: &'a Core<K, V>,
+    ticket: Option<Ticket>,
+    since: Option<Instant>,
+}
+
+impl<K, V> Pending<'_, K, V> {
+    fn fill(mut self, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let ticket = self.ticket.take().expect("a load has its ticket until it ends");
+        match self.since {
+            Some(since) => count_load(self.core, since),
+            None => self.core.counters.count(Event::Loads),
+        }
+        self.core.put(ticket, value, weight_bytes)
+    }
+
+    fn fail<E: Send + Sync + 'static>(mut self, error: E) {
+        if let Some(ticket) = self.ticket.take() {
+            self.core.fail(ticket, Arc::new(error));
+        }
+    }
+}
+
+impl<K, V> Drop for Pending<'_, K, V> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            if std::thread::panicking() {
+                self.core.counters.count(Event::LoadPanics);
+                return self.core.land(ticket, Landing::Panicked);
+            }
+            self.core.counters.count(Event::LoadsAbandoned);
+            self.core.land(ticket, Landing::Abandoned);
+        }
     }
 }
 
