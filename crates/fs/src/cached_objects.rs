@@ -74,7 +74,7 @@ impl Figures {
 }
 
 /// What is in the cache now, and what was sampled since the first question: a JSON object.
-pub(crate) fn told<O: Origin>(view: &View<O>, now: Instant) -> String {
+pub(crate) fn json<O: Origin>(view: &View<O>, now: Instant) -> String {
     let sampled = view.observers.sampled(now);
     let mut tally = Tally::default();
     let mut metadata = Resident::default();

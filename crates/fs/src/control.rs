@@ -312,7 +312,7 @@ impl<O: Origin> Control<O> {
             return Err(Errno::BUSY);
         }
         let _end = End(&self.is_walked);
-        Ok(crate::cached_objects::told(view, Instant::now()))
+        Ok(crate::cached_objects::json(view, Instant::now()))
     }
 
     /// Whether opening this takes as long as walking the cache does.
@@ -474,7 +474,7 @@ mod tests {
         assert!(check(16 * 4096 - 1).unwrap_err().contains("no room for 16 records of 4096"));
         let refusal = check(u64::MAX).unwrap_err();
         assert!(refusal.contains("the memory of this machine, 1073741824 bytes"), "{refusal}");
-        assert_eq!(check_arc_max(u64::MAX, 4096, None), Ok(()), "nobody knows how much there is");
+        assert_eq!(check_arc_max(u64::MAX, 4096, None), Ok(()), "the memory is not known");
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod error;
 mod fusermount;
 mod options;
 mod permissions;
-mod reserve;
+mod root_reserve;
 mod summary;
 mod transport;
 
@@ -266,7 +266,7 @@ fn serve<O: Origin>(
     options: &MountOptions,
     attached: impl FnOnce(&O),
 ) -> Result<(Served<Watched<O>>, Unmounter), MountError> {
-    let _without_reserve = reserve::WithoutReserve::begin();
+    let _without_reserve = root_reserve::WithoutReserve::begin();
     let prepared = transport::prepare(session, options)?;
     let permissions = session.view.settings.permissions;
     let (device, unmounter) =

@@ -35,7 +35,7 @@ pub(crate) struct Observers {
 impl Observers {
     /// Whether there are any.
     #[inline(always)]
-    pub(crate) fn are_there(&self) -> bool {
+    pub(crate) fn are_active(&self) -> bool {
         self.on.load(Ordering::Relaxed) != 0
     }
 
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn there_is_no_observer_before_the_first_question_and_after_the_lease() {
         let observers = Observers::default();
-        assert!(!observers.are_there());
+        assert!(!observers.are_active());
         // The lease began so long ago that it is over with the next sampled record.
         let long_ago = Instant::now().checked_sub(2 * LEASE).unwrap();
         assert!(observers.sampled(long_ago).counts.is_empty());
-        assert!(observers.are_there());
+        assert!(observers.are_active());
         observers.read(7, 0, 4096);
-        assert!(!observers.are_there(), "the lease was over");
+        assert!(!observers.are_active(), "the lease was over");
         assert!(observers.sampling.lock().is_none(), "nothing of it is kept");
 
         let now = Instant::now() + Duration::from_secs(3600);
@@ -163,15 +163,15 @@ mod tests {
         observers.start_recording(4096).unwrap();
         observers.sampled(Instant::now() + Duration::from_secs(3600));
         observers.stop_recording();
-        assert!(observers.are_there(), "somebody samples");
+        assert!(observers.are_active(), "there is a sampling");
         observers.read(7, 0, 4096);
         assert!(observers.take_recorded(4096).is_empty());
         let long_ago = Instant::now().checked_sub(2 * LEASE).unwrap();
         observers.start_recording(4096).unwrap();
         observers.sampling.lock().as_mut().unwrap().renew(long_ago);
         observers.read(7, 0, 4096);
-        assert!(observers.are_there(), "somebody records");
+        assert!(observers.are_active(), "there is a recording");
         observers.stop_recording();
-        assert!(!observers.are_there());
+        assert!(!observers.are_active());
     }
 }

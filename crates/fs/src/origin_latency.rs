@@ -125,11 +125,7 @@ mod tests {
         let timed = TimedRead::begin();
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(records(timed), 1);
-        assert_eq!(
-            records(TimedRead { given_away: None, ..TimedRead::begin() }),
-            1,
-            "nobody knows"
-        );
+        assert_eq!(records(TimedRead { given_away: None, ..TimedRead::begin() }), 1, "unknown");
         // What it did not wait for counts little, however long the machine kept it from running.
         // A stop by a signal, or a page that is fetched, is a wait as well: not each time, though.
         assert!((0..1000).any(|_| records(TimedRead::begin()) == 8));

@@ -305,14 +305,14 @@ mod tests {
         let mut sampling = Sampling::new(start);
         let entries = |bytes: Vec<u8>| (bytes.len() - HEADER_BYTES) / ENTRY_BYTES;
         sampling.note(0, 1, Event::Read(4096), start);
-        assert_eq!(entries(sampling.reads(start, 1)), 0, "nobody had asked");
+        assert_eq!(entries(sampling.reads(start, 1)), 0, "no reader had asked");
         sampling.note(0, 1, Event::Miss, start);
         sampling.note(0, 1, Event::Read(4096), start);
         assert_eq!(entries(sampling.reads(start, 2)), 1, "a miss is no read");
         // Another reader keeps the sampling going.
         sampling.renew(start + LEASE);
         sampling.note(0, 1, Event::Read(4096), start + LEASE);
-        assert!(sampling.log.is_none(), "nobody asks for reads any more");
+        assert!(sampling.log.is_none(), "no reader asks any more");
         assert_eq!(entries(sampling.reads(start + LEASE, 3)), 0, "those are others");
     }
 }

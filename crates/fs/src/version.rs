@@ -5,16 +5,16 @@
 //! promise:
 //!
 //! 1. *Opening* a file reads its identity from the origin. A *settled* identity (see
-//! [`Identity::is_settled`]) gives the version by itself: the same unchanged file has the same
-//! version at the next open, after it was forgotten, and after a restart.
+//!    [`Identity::is_settled`]) gives the version by itself: the same unchanged file has the same
+//!    version at the next open, after it was forgotten, and after a restart.
 //! 2. An identity that is not settled cannot vouch for the contents at the next open. The version
-//! is unique, and the next open gets another.
+//!    is unique, and the next open gets another.
 //! 3. A *write through the mount* keeps the version while the file stays open, and invalidates
-//! exactly the records it touched, after the origin has the bytes. A later open finds another
-//! identity, and so another version. A change behind the mount between two of our writes cannot be
-//! told from ours, and must not be lost.
+//!    exactly the records it touched, after the origin has the bytes. A later open finds another
+//!    identity, and so another version. A change behind the mount between two of our writes cannot
+//!    be told from ours, and must not be lost.
 //! 4. A change of the whole file (truncation, allocation, a copied range) gives a unique version at
-//! once.
+//!    once.
 //!
 //! With `sole_writer` the user has promised that nobody changes the origin behind the mount, and a
 //! file once opened keeps its version until rule 4.
@@ -191,7 +191,7 @@ mod tests {
     fn an_unchanged_settled_file_keeps_its_version_and_its_pages() {
         let versions = versions(false);
         let first = open(&versions, None, identity(9, 100), at(200));
-        assert!(!first.keep_pages, "nobody knows what pages the kernel has");
+        assert!(!first.keep_pages, "it is not known what pages the kernel has");
         let second = open(&versions, Some(first.contents), identity(9, 100), at(201));
         assert_eq!(second.contents.version, first.contents.version);
         assert!(second.keep_pages);

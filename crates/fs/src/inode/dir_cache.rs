@@ -176,7 +176,7 @@ mod tests {
     fn names_are_kept_for_the_same_version_only() {
         let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
-        assert!(!first.keeps, "nobody knows what the kernel has");
+        assert!(!first.keeps, "it is not known what the kernel has");
         kept.is_opened(first);
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
         assert_eq!(kept.open((TWO, 0), LONG), None, "the kernel would mix them");

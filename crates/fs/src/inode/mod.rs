@@ -116,22 +116,22 @@ impl<O: Origin> Inode<O> {
     }
 
     /// Whether it is known to have no extended attributes.
-    pub(crate) fn is_bare(&self) -> bool {
+    pub(crate) fn lacks_xattrs(&self) -> bool {
         self.no_xattrs.is_known()
     }
 
     /// To be taken before the origin is asked for all extended attributes.
-    pub(crate) fn bare_mark(&self) -> Mark {
+    pub(crate) fn xattr_mark(&self) -> Mark {
         self.no_xattrs.mark()
     }
 
     /// The origin said that there are none.
-    pub(crate) fn is_bare_for(&self, mark: Mark, memory: Duration) {
+    pub(crate) fn learn_no_xattrs(&self, mark: Mark, memory: Duration) {
         self.no_xattrs.learn(mark, memory);
     }
 
     /// An extended attribute may have been set.
-    pub(crate) fn is_bare_no_more(&self) {
+    pub(crate) fn xattrs_may_exist(&self) {
         self.no_xattrs.forget();
     }
 

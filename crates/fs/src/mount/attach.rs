@@ -30,9 +30,9 @@ const LOOKS_MAX: u32 = 40;
 
 /// Ends a mount; any number of threads may hold one.
 #[derive(Clone)]
-pub struct Unmounter(Arc<Way>);
+pub struct Unmounter(Arc<MountedAt>);
 
-struct Way {
+struct MountedAt {
     path: PathBuf,
     /// By the system call, and not through `fusermount3`.
     is_direct: bool,
@@ -47,7 +47,7 @@ impl Unmounter {
     /// # Errors
     /// What the system says; that it is not mounted any more is no error.
     pub fn unmount(&self) -> io::Result<()> {
-        let Way { path, is_direct, in_flight } = &*self.0;
+        let MountedAt { path, is_direct, in_flight } = &*self.0;
         if !is_direct {
             return fusermount::unmount(path);
         }
@@ -111,7 +111,7 @@ pub(super) fn attach(
         fusermount::mount(&path, (options, permissions), name)
             .map_err(|error| explain(&path, error))?
     };
-    Ok((connection, Unmounter(Arc::new(Way { path, is_direct, in_flight }))))
+    Ok((connection, Unmounter(Arc::new(MountedAt { path, is_direct, in_flight }))))
 }
 
 fn mount(

@@ -1,4 +1,4 @@
-//! Decides who judges what other users may do: the kernel above the mount, or the source.
+//! Decides which side judges what other users may do: the kernel above the mount, or the source.
 //!
 //! On a source of this machine the kernel judges, by mode bits and access lists. They are all that
 //! counts there, and it costs no request. Elsewhere a server or another program has rules of its

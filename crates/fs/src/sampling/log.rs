@@ -91,7 +91,7 @@ mod tests {
         let (header, entries) = read(&log.encode(now, 101));
         assert_eq!((header.first, header.next, header.reads), (0, 1, 1));
         assert_eq!(entries, [Entry { hash: 7, bytes: 4096, shift: 0 }]);
-        assert_eq!(read(&log.encode(now, 101)), (header, entries), "nobody takes anything away");
+        assert_eq!(read(&log.encode(now, 101)), (header, entries), "a reader takes nothing away");
         log.note(3, 100, 4);
         let (after, entries) = read(&log.encode(now, 150));
         assert_eq!((after.next, after.reads, after.sampling), (2, 50, header.sampling));

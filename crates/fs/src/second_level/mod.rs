@@ -6,9 +6,9 @@
 //! ([`crate::version`]):
 //!
 //! 1. *Out:* a record is offered only if the file had that very identity before and after the load
-//! of its bytes.
+//!    of its bytes.
 //! 2. *In:* the second level is asked only while nothing was written through the mount under that
-//! version. A write that begins later dooms the load.
+//!    version. A write that begins later dooms the load.
 //!
 //! The engine's hook makes offers, in the thread that made room and with no lock held. An offer
 //! costs a keyed hash and a place in a queue, and never waits.

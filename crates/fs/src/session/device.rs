@@ -178,7 +178,7 @@ impl<O: Origin> Server<O> {
     /// Has a request wait for the origin, here or elsewhere.
     fn wait(&self, request: Request, work: Work<O>, mut answer: Answer) -> Option<Vec<u8>> {
         let session = &self.session;
-        answer.wait(session.in_flight.begin(&request, Box::new(Late(self.device.clone()))));
+        answer.wait(session.in_flight.begin(&request, Box::new(LateReply(self.device.clone()))));
         let work = match work {
             Work::Read(read) => {
                 // It needs no buffer, so this thread keeps its own.
@@ -286,9 +286,9 @@ impl Drop for Answer {
 }
 
 /// The return path of an answer that does not come from the work.
-struct Late(Arc<OwnedFd>);
+struct LateReply(Arc<OwnedFd>);
 
-impl ReplyRoute for Late {
+impl ReplyRoute for LateReply {
     fn answer(self: Box<Self>, unique: u64, result: Result<&[u8]>) {
         match result {
             Ok(bytes) => send(&self.0, unique, Ok(&[bytes])),

@@ -1,8 +1,8 @@
 //! The one dispatcher: which handler carries a request out, whichever way it came.
 //!
-//! The rows stand in the order of the table of opcodes ([`super::opcodes`]), which says what holds
-//! before: who may send it, and what the control directory says to it. Where a request may wait,
-//! and how its answer gets back, is the business of [`super::exchange`].
+//! The rows stand in the order of the table of opcodes ([`super::opcodes`]). The table says what
+//! holds before: the users that may send a request, and the answer of the control directory.
+//! [`super::exchange`] decides whether a request waits, and how its answer gets back.
 
 use super::Session;
 use super::opcodes::ControlAnswer;

@@ -218,7 +218,7 @@ impl<O: Origin> Session<O> {
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             self.view.counters.panicked();
-            log::error!("a request panicked, and whoever made it was told EIO");
+            log::error!("a request panicked, and its program got EIO");
             Err(Errno::IO)
         })
     }

@@ -1,4 +1,4 @@
-//! Takes back what an answer would have given that nobody got.
+//! Takes back what a lost answer would have given.
 //!
 //! A thread that died, or got `EIO` because the request took too long, never learns of the file
 //! that was opened for it, and never closes it. Nor has the kernel counted the references to inodes

@@ -1,9 +1,9 @@
-//! The table of opcodes: what holds for each operation, whoever carries it out.
+//! The table of opcodes: what holds for each operation before its handler runs.
 //!
-//! Whoever looks for an opcode finds its row here: the length of its fixed arguments, who may send
-//! it, whether it may wait, what it changes, what the kernel gets by its answer, and what the
-//! control directory says to it. Its arguments are read in [`super::arguments`], and its handler is
-//! in [`super::dispatch`], both in the same order. An opcode without a row is answered `ENOSYS`.
+//! Each opcode has a row: the length of its fixed arguments, the users that may send it, whether it
+//! may wait, its effect, what its answer gives the kernel, and the answer of the control directory.
+//! Its arguments are read in [`super::arguments`], and its handler is in [`super::dispatch`], both
+//! in the same order. An opcode without a row is answered `ENOSYS`.
 
 use super::protocol::opcode;
 use ogive_origin::Errno;

@@ -159,7 +159,7 @@ impl<O: Origin> View<O> {
             return false;
         };
         self.can_have_none(&inode, name)
-            || (!self.settings.metadata_ttl.is_zero() && inode.is_bare())
+            || (!self.settings.metadata_ttl.is_zero() && inode.lacks_xattrs())
     }
 
     /// Whether no file of this kind, or of this source, can have the attribute.
@@ -173,7 +173,7 @@ impl<O: Origin> View<O> {
     /// Length of an extended attribute's value, and the value if `into` has room for it.
     pub(crate) fn get_xattr(&self, number: u64, name: &OsStr, into: &mut [u8]) -> Result<usize> {
         let inode = self.inode(number)?;
-        if self.can_have_none(&inode, name) || (is_listed(name) && self.is_bare(&inode)) {
+        if self.can_have_none(&inode, name) || (is_listed(name) && self.lacks_xattrs(&inode)) {
             return Err(Errno::NODATA);
         }
         self.origin.get_xattr(&inode.node, name, into)
@@ -190,7 +190,7 @@ impl<O: Origin> View<O> {
         self.writable()?;
         let inode = self.inode(number)?;
         let result = self.origin.set_xattr(&inode.node, name, value, flags);
-        inode.is_bare_no_more();
+        inode.xattrs_may_exist();
         result?;
         // An access control list also changes the mode.
         self.kernel.invalidate_attributes(number);
@@ -247,20 +247,20 @@ impl<O: Origin> View<O> {
     }
 
     /// Whether an inode has no extended attributes, as far as was found out lately or is now.
-    fn is_bare(&self, inode: &Inode<O>) -> bool {
+    fn lacks_xattrs(&self, inode: &Inode<O>) -> bool {
         let memory = self.settings.metadata_ttl;
         if memory.is_zero() {
             return false;
         }
-        if inode.is_bare() {
+        if inode.lacks_xattrs() {
             return true;
         }
-        let mark = inode.bare_mark();
-        let is_bare = matches!(self.origin.list_xattrs(&inode.node, &mut []), Ok(0));
-        if is_bare {
-            inode.is_bare_for(mark, memory);
+        let mark = inode.xattr_mark();
+        let lacks_xattrs = matches!(self.origin.list_xattrs(&inode.node, &mut []), Ok(0));
+        if lacks_xattrs {
+            inode.learn_no_xattrs(mark, memory);
         }
-        is_bare
+        lacks_xattrs
     }
 
     /// Space and inodes.

@@ -1,7 +1,7 @@
 //! A miss: one record on its way into the cache.
 //!
 //! ```text
-//!                        nobody has it, nobody loads it
+//!                       not cached, and not being loaded
 //!                                      │
 //!                                 ┌─────────┐
 //!                                 │ claimed │
@@ -21,23 +21,23 @@
 //!                               └──────────┘
 //! ```
 //!
-//! A [`Load`] has the engine's claim on its record, so there is one load a record, and whoever else
-//! asks joins it. It goes from state to state by value: whoever has it must bring it on. One that is
-//! dropped leaves the record to the next who asks.
+//! A [`Load`] has the engine's claim on its record, so there is one load a record, and other
+//! readers join it. It goes from state to state by value: its owner must bring it on. A load that
+//! is dropped leaves the record to the next reader.
 //!
-//! It *begins* once, when it is claimed: it looks whether a change of its bytes is under way, and
-//! dooms itself if there is one ([`crate::inode`]). A change that begins later dooms it in any case.
+//! It *begins* once, when it is claimed. It looks for a change of its bytes in flight, and dooms
+//! itself if there is one ([`crate::inode`]). A change that begins later dooms it in any case.
 //!
-//! No thread waits for a load but one that may: a request leaves a continuation with it
-//! ([`Asker::Request`]). Only the states in the middle take a thread, while its device or its origin
-//! takes its time, and one that belongs to that state alone; an origin that reads in the background
-//! takes none.
+//! A load keeps no other thread waiting: a request leaves a continuation with it
+//! ([`Demand::Request`]), or waits itself because it may. Only the states in the middle take a
+//! thread, while the device or the origin takes its time, and each state has threads of its own. An
+//! origin that reads in the background takes none.
 //!
-//! Consecutive records are read as one run. From an origin that reads in the background it is as
-//! long as what is asked for. Of another one it is as long as one thread is done with soon
-//! ([`crate::origin_latency`]): where a record comes out of memory, waking a thread for each costs more than
-//! reading them, and a request reads all of its own itself; where a record takes a while, each has
-//! a thread.
+//! Consecutive records are read as one run. From an origin that reads in the background, a run is
+//! as long as the request. From another one it is as long as one thread reads soon
+//! ([`crate::origin_latency`]). Where records come out of memory, to wake a thread for each costs
+//! more than to read them, and a request reads all of its own itself. Where a record takes a while,
+//! each has a thread.
 
 use super::{Result, View};
 use crate::handle::OpenFile;
@@ -70,25 +70,25 @@ pub(super) struct MissingRecord<O: Origin> {
 }
 
 /// What asked for a record. It decides on which threads the load waits and where an error goes.
-pub(super) enum Asker<O: Origin> {
+pub(super) enum Demand<O: Origin> {
     /// A request, which goes on with this.
     Request(Continuation),
     /// A request that is going to join the load when it has got the records before.
     Rest,
     /// No request yet. If a request asks for the record later, it gets the error, if there is one
     /// then.
-    Nobody { _counted: Prefetch<O> },
+    Prefetch { _counted: PrefetchInFlight<O> },
 }
 
 /// A prefetch under way, which counts until it is dropped.
-pub(super) struct Prefetch<O: Origin>(Arc<View<O>>);
+pub(super) struct PrefetchInFlight<O: Origin>(Arc<View<O>>);
 
 /// One record on its way into the cache.
 pub(super) struct Load<O: Origin> {
     view: Arc<View<O>>,
     wanted: MissingRecord<O>,
     claim: Claim<Key, Entry>,
-    asker: Asker<O>,
+    demand: Demand<O>,
     /// Nothing was written under this version before the load began.
     pristine: bool,
 }
@@ -117,23 +117,23 @@ impl<O: Origin> MissingRecord<O> {
     }
 }
 
-impl<O: Origin> Asker<O> {
+impl<O: Origin> Demand<O> {
     /// A prefetch that begins.
-    pub(super) fn nobody(view: &Arc<View<O>>) -> Self {
+    pub(super) fn prefetch(view: &Arc<View<O>>) -> Self {
         view.counters.prefetch_issued();
-        Self::Nobody { _counted: Prefetch(view.clone()) }
+        Self::Prefetch { _counted: PrefetchInFlight(view.clone()) }
     }
 
     fn lane(&self) -> Lane {
         match self {
             Self::Request(_) => Lane::Request,
             Self::Rest => Lane::Load,
-            Self::Nobody { .. } => Lane::Prefetch,
+            Self::Prefetch { .. } => Lane::Prefetch,
         }
     }
 }
 
-impl<O: Origin> Drop for Prefetch<O> {
+impl<O: Origin> Drop for PrefetchInFlight<O> {
     fn drop(&mut self) {
         self.0.counters.prefetch_ended();
     }
@@ -176,18 +176,18 @@ impl<O: Origin> Load<O> {
         view: &Arc<View<O>>,
         wanted: MissingRecord<O>,
         claim: Claim<Key, Entry>,
-        asker: Asker<O>,
+        demand: Demand<O>,
     ) -> Self {
         let record_size = view.settings.record_size_bytes;
         let start = wanted.index.saturating_mul(record_size);
         if wanted.open.inode.is_changing(&(start..start.saturating_add(record_size))) {
             view.cache.invalidate(&wanted.key());
         }
-        if !matches!(asker, Asker::Nobody { .. }) {
+        if !matches!(demand, Demand::Prefetch { .. }) {
             view.observers.loads(wanted.version, wanted.index, Event::Miss);
         }
         let pristine = view.is_pristine(&wanted);
-        Self { view: view.clone(), wanted, claim, asker, pristine }
+        Self { view: view.clone(), wanted, claim, demand, pristine }
     }
 
     /// The whole way on the calling thread, which may wait for the second level and the origin.
@@ -203,7 +203,7 @@ impl<O: Origin> Load<O> {
             // The waiting thread may have panicked.
             let _ = send.send(loaded);
         };
-        let load = Self::begin(view, wanted, claim, Asker::Request(Box::new(then)));
+        let load = Self::begin(view, wanted, claim, Demand::Request(Box::new(then)));
         if let Some(load) = load.ask_second_level(SecondLevel::read) {
             Arriving::read(std::iter::once(load).chain(following).collect());
         }
@@ -220,7 +220,7 @@ impl<O: Origin> Load<O> {
     /// *Second level*, on a thread of its own. What it does not find goes on to a thread that may
     /// wait for the origin.
     fn queue_for_second_level(self) -> bool {
-        let (workers, lane) = (self.view.clone(), self.asker.lane());
+        let (workers, lane) = (self.view.clone(), self.demand.lane());
         workers.workers.queue(Place::SecondLevel, lane, move || {
             if let Some(load) = self.ask_second_level(SecondLevel::read_here) {
                 load.go_on_to_origin();
@@ -234,7 +234,7 @@ impl<O: Origin> Load<O> {
             self.ask_origin();
             return true;
         }
-        let (workers, lane) = (self.view.clone(), self.asker.lane());
+        let (workers, lane) = (self.view.clone(), self.demand.lane());
         workers.workers.queue(Place::Origin, lane, move || self.ask_origin())
     }
 
@@ -285,21 +285,21 @@ impl<O: Origin> Load<O> {
 
     /// *Answered*: the record is in the cache, or it is known why it is not.
     fn answer(self, result: Result<Entry>) {
-        let Self { claim, asker, .. } = self;
+        let Self { claim, demand, .. } = self;
         let result = match result {
             Ok(entry) => {
                 let weight_bytes = entry.weight_bytes();
                 Ok(claim.fill(entry, weight_bytes))
             }
             Err(errno) => {
-                match asker {
-                    Asker::Nobody { .. } => drop(claim),
-                    Asker::Request(_) | Asker::Rest => claim.fail(errno),
+                match demand {
+                    Demand::Prefetch { .. } => drop(claim),
+                    Demand::Request(_) | Demand::Rest => claim.fail(errno),
                 }
                 Err(errno)
             }
         };
-        if let Asker::Request(then) = asker {
+        if let Demand::Request(then) = demand {
             then(result);
         }
     }
@@ -335,7 +335,7 @@ impl<O: Origin> Start<O> {
     /// Starts a load that a request waits for.
     pub(super) fn demanded(&mut self, load: Load<O>) {
         let is_started = self.prefetch(load);
-        debug_assert!(is_started, "nothing is dropped that somebody waits for");
+        debug_assert!(is_started, "no demanded load is dropped");
     }
 
     /// Starts a load. False if too many prefetches are waiting, and it was dropped, or those before
@@ -376,7 +376,7 @@ impl<O: Origin> Start<O> {
     fn send(&mut self) -> bool {
         let run = std::mem::take(&mut self.run);
         let Some(first) = run.front() else { return true };
-        let (view, lane) = (first.view.clone(), first.asker.lane());
+        let (view, lane) = (first.view.clone(), first.demand.lane());
         if view.origin.reads_in_background() {
             Arriving::read(run);
             return true;
@@ -395,7 +395,7 @@ impl<O: Origin> Arriving<O> {
             records: run.len() as u64,
             record_size_bytes: view.settings.record_size_bytes as usize,
             size_bytes: open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes),
-            is_demanded: run.iter().any(|load| !matches!(load.asker, Asker::Nobody { .. })),
+            is_demanded: run.iter().any(|load| !matches!(load.demand, Demand::Prefetch { .. })),
         };
         let whole = records.size_bytes / view.settings.record_size_bytes;
         let sink = Self { run, whole, asked: Instant::now(), here: None };
@@ -439,11 +439,11 @@ impl<O: Origin> RunSink for Arriving<O> {
         let mut is_first = true;
         for load in self.run {
             let is_its = std::mem::take(&mut is_first) || load.view.origin.reads_in_background();
-            match (result, &load.asker) {
+            match (result, &load.demand) {
                 (Err(errno), _) if is_its => load.answer(Err(errno)),
                 (Err(_), _) => drop(load),
-                (Ok(()), Asker::Request(_)) => load.answer(Err(Errno::IO)),
-                (Ok(()), Asker::Rest | Asker::Nobody { .. }) => drop(load),
+                (Ok(()), Demand::Request(_)) => load.answer(Err(Errno::IO)),
+                (Ok(()), Demand::Rest | Demand::Prefetch { .. }) => drop(load),
             }
         }
     }

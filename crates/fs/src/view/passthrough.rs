@@ -25,8 +25,8 @@ const SET_ID: u16 = 0o6000;
 pub(crate) struct Passthrough {
     /// It has agreed to it.
     agreed: AtomicBool,
-    /// It was said that a file cannot be read so.
-    said: AtomicBool,
+    /// That a file cannot be read so was logged.
+    is_logged: AtomicBool,
 }
 
 impl Passthrough {
@@ -40,9 +40,9 @@ impl Passthrough {
         self.agreed.load(Ordering::Relaxed)
     }
 
-    /// Says once why a file is served the ordinary way; all of them are counted.
-    fn say(&self, errno: Errno) {
-        if self.said.swap(true, Ordering::Relaxed) {
+    /// Logs once why a file is served the ordinary way; all of them are counted.
+    fn log_once(&self, errno: Errno) {
+        if self.is_logged.swap(true, Ordering::Relaxed) {
             return;
         }
         let why = match errno {
@@ -88,7 +88,7 @@ impl<O: Origin> View<O> {
     fn register(&self, file: &O::File) -> Option<Backing> {
         let descriptor = self.origin.descriptor(file).ok_or(Errno::NOTSUP).flatten();
         let registered = descriptor.and_then(|file| self.kernel.open_backing(file.as_fd()));
-        registered.inspect_err(|errno| self.passthrough.say(*errno)).ok()
+        registered.inspect_err(|errno| self.passthrough.log_once(*errno)).ok()
     }
 
     /// A file that was opened so is closed, or its open was never answered.

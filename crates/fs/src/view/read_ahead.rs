@@ -6,7 +6,7 @@
 //! made longer instead, by the records that follow in it.
 
 use super::View;
-use super::load::{Asker, Load, MissingRecord, Start};
+use super::load::{Demand, Load, MissingRecord, Start};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
 use crate::record::{Key, Version};
@@ -101,13 +101,13 @@ impl<O: Origin> View<O> {
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Prefetch) else {
                 continue;
             };
-            if self.observers.are_there() {
+            if self.observers.are_active() {
                 let left = size_bytes.saturating_sub(index * record_size);
                 let bytes = left.min(record_size) as usize;
                 self.observers.read_ahead(version, index, bytes);
             }
             let wanted = MissingRecord { open: open.clone(), version, index, sequential: true };
-            if !start.prefetch(Load::begin(self, wanted, claim, Asker::nobody(self))) {
+            if !start.prefetch(Load::begin(self, wanted, claim, Demand::prefetch(self))) {
                 break;
             }
         }

@@ -11,8 +11,8 @@
 //!           ┌──────────────────► │ advancing │
 //!           │                    └─────┬─────┘
 //!           │           ┌─────────────┬┴────────────┬──────────────┐
-//!           │      nobody has     it is being   the file ends  everything
-//!           │         it            loaded       too early     is in hand
+//!           │      not cached     it is being   the file ends  everything
+//!           │                       loaded       too early     is in hand
 //!           │      ┌─────────┐   ┌─────────┐  ┌────────────┐  ┌──────────┐
 //!           │      │ claimed │   │ loading │  │ ends short │  │ complete │
 //!           │      └────┬────┘   └────┬────┘  └─────┬──────┘  └──────────┘
@@ -31,7 +31,7 @@
 //! A read *ends short* only where no page cache is above: below one the kernel asks for attributes
 //! and finds out by itself whether a file has grown.
 
-use super::load::{Asker, Load, Loaded, MissingRecord, Start};
+use super::load::{Demand, Load, Loaded, MissingRecord, Start};
 use super::read_ahead::Ahead;
 use super::{Result, View};
 use crate::handle::OpenFile;
@@ -248,7 +248,7 @@ impl<O: Origin> View<O> {
                     view.resume_in_background(read, loaded.map(Some), done);
                 };
                 let mut start = Start::new(self.origin.read_ahead().run_bytes);
-                start.demanded(Load::begin(self, wanted, claim, Asker::Request(Box::new(then))));
+                start.demanded(Load::begin(self, wanted, claim, Demand::Request(Box::new(then))));
                 rest.for_each(|load| start.demanded(load));
                 // The request is made in any case. A longer one costs no more, and saves the next
                 // ones.
@@ -362,7 +362,7 @@ impl<O: Origin> View<O> {
         (next..=last).map(move |index| {
             let wanted = MissingRecord { open: open.clone(), version, index, sequential };
             let claim = view.cache.try_claim(&wanted.key(), Kind::Data, Access::Demand)?;
-            Some(Load::begin(&view, wanted, claim, Asker::Rest))
+            Some(Load::begin(&view, wanted, claim, Demand::Rest))
         })
     }
 
@@ -375,7 +375,7 @@ impl<O: Origin> View<O> {
             let end = read.reached();
             read.open.inode.believe(|believed| believed.may_have_shrunk_to(end));
         }
-        if self.observers.are_there() {
+        if self.observers.are_active() {
             for piece in read.pieces.iter() {
                 let bytes = piece.hold.bytes().len();
                 self.observers.read(read.version, piece.index, bytes);

@@ -1,11 +1,11 @@
 //! The view over a real directory, without a kernel above it: what `docs/coherence.md` promises.
 
-mod bare;
 mod cached_objects;
 mod dir_cache;
 mod dir_cookies;
 mod handed_over;
 mod namespace;
+mod no_xattrs;
 mod root;
 mod runs;
 mod slow;

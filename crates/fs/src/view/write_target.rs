@@ -5,7 +5,7 @@
 //! belong where it really ends. Two writes look like something else:
 //!
 //! - `RWF_APPEND` appends to a file without `O_APPEND`. It looks like a write at the end, and is one
-//!   unless somebody has appended behind the mount. Then the system call of the program that waits
+//!   unless another program has appended behind the mount. Then the system call of the program that waits
 //!   is looked at ([`WriteMode::one_appends`]). If it cannot be seen, the write stays in its place.
 //! - A large append past the page cache comes in parts, in any order ([`AppendParts`]). Between which
 //!   sizes the kernel's lies ([`KernelSize`](crate::inode::KernelSize)) tells whether a part has

@@ -104,7 +104,7 @@ fn a_later_object_of_a_number_leaves_the_earlier_its_node_id() {
     table.forget(7, 1);
     assert!(table.shown_as(7).is_none() && table.len() == 0);
     let next = table.remember(7, found(7, 3)).0;
-    assert_eq!(next.number, 7, "nobody knows an earlier one");
+    assert_eq!(next.number, 7, "no earlier one is known");
     validate(&table);
 }
 

@@ -99,7 +99,7 @@ fn a_file_opened_for_a_dead_program_is_closed_again() {
     let (device, unique) = (server.device.clone(), request.unique);
     let mut answer =
         Answer { device, unique, bytes: message, payload_at, is_due: true, pending: None };
-    let late = Box::new(Late(server.device.clone()));
+    let late = Box::new(LateReply(server.device.clone()));
     answer.wait(server.session.in_flight.begin(&request, late));
     // Another thread has answered: it is not in flight any more.
     assert!(server.session.in_flight.end(unique));

@@ -1,4 +1,4 @@
-//! What waits, and who answers it.
+//! Requests in flight, and the side that answers them.
 
 use super::super::protocol::{Header, opcode, u64_at};
 use super::*;

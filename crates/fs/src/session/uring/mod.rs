@@ -28,9 +28,11 @@
 //! | `ring_threads` | the threads, from start to end |
 //! | `pinning` | which of them stay at their processor |
 //! | `queue_wakeup` | makes the kernel look at a queue that got a slot |
+//! | `answer` | a request in its slot, and its answer |
 //! | `ring_inbox` | answers of other threads |
 //! | `rescue` | answers in the stead of a thread that is caught in the origin |
 
+mod answer;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
 mod head;
@@ -44,10 +46,10 @@ mod ring_inbox;
 mod ring_threads;
 mod serve;
 
+#[cfg(test)]
+pub(super) use answer::TestRing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) use fuzzing::{any_head, put_arguments, put_lengths, read_head};
-#[cfg(test)]
-pub(super) use ring_inbox::TestRing;
 
 use super::Session;
 use layout::{Layout, RingLayout};

@@ -9,8 +9,9 @@
 //! it the next request that comes into a slot of its queue, slot and all. So there are never more
 //! slots than there were.
 
+use super::answer::fill;
 use super::ring::{Region, Slot};
-use super::ring_inbox::{Message, RingInbox, fill};
+use super::ring_inbox::{Message, RingInbox};
 use crate::session::in_flight::ReplyRoute;
 use crate::view::Result;
 use parking_lot::Mutex;
@@ -67,7 +68,7 @@ impl Rescue {
 }
 
 /// The return path of an answer that does not come from the work.
-pub(super) struct Late {
+pub(super) struct LateReply {
     pub(super) region: Arc<Region>,
     pub(super) slot_number: usize,
     pub(super) queue: u16,
@@ -77,14 +78,14 @@ pub(super) struct Late {
     pub(super) rescue: Arc<Rescue>,
 }
 
-impl ReplyRoute for Late {
+impl ReplyRoute for LateReply {
     fn answer(self: Box<Self>, unique: u64, result: Result<&[u8]>) {
         let numbers = (unique, self.commit_number);
         let mut slot = match Slot::replace(&self.region, self.slot_number, numbers) {
             Ok(slot) => slot,
             Err(error) => {
                 log::error!(
-                    "a program that was to be let go waits on, for want of memory: {error}"
+                    "a program waits on that should have got its answer, for want of memory: {error}"
                 );
                 return;
             }
@@ -98,7 +99,7 @@ impl ReplyRoute for Late {
         }
         match &*self.rescue.rescuer.lock() {
             Some(rescuer) => rescuer.push(Message::Adopted(slot, self.queue)),
-            None => log::debug!("the connection has ended before a program could be let go"),
+            None => log::debug!("the connection has ended before a program could be answered"),
         }
     }
 }
@@ -110,10 +111,10 @@ mod tests {
     use crate::session::protocol::{u32_at, u64_at};
     use ogive_origin::Errno;
 
-    fn late(slot: &Slot, home: Option<Arc<RingInbox>>, rescue: &Arc<Rescue>) -> Box<Late> {
+    fn late(slot: &Slot, home: Option<Arc<RingInbox>>, rescue: &Arc<Rescue>) -> Box<LateReply> {
         let (region, slot_number) = (slot.region().clone(), slot.number());
         let rescue = rescue.clone();
-        Box::new(Late { region, slot_number, queue: 3, commit_number: 8, home, rescue })
+        Box::new(LateReply { region, slot_number, queue: 3, commit_number: 8, home, rescue })
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Region {
     /// Nobody has a reference to the payload, and it holds nothing that somebody is to read.
     unsafe fn forget_payload(&self) {
         // SAFETY: the range is the end of this mapping, shared and anonymous: its bytes become
-        // zero, of which the caller says that nobody minds.
+        // zero, which the caller allows.
         let given =
             unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxRemove) };
         if let Err(errno) = given {

@@ -13,13 +13,14 @@
 //! A thread that was caught in the origin for too long has lost its slot ([`super::rescue`]).
 
 use super::RingLayout;
+use super::answer::Answer;
 use super::head;
 use super::pinning::Pinning;
 use super::queue_threads::QueueThreads;
 use super::queue_wakeup;
-use super::rescue::Late;
+use super::rescue::LateReply;
 use super::ring::{Event, Ring, Slot};
-use super::ring_inbox::{Answer, Message, RingInbox};
+use super::ring_inbox::{Message, RingInbox};
 use super::ring_threads::{RingThreads, add_thread};
 use crate::counters::Way;
 use crate::session::exchange::{Exchange, Work};
@@ -293,7 +294,7 @@ impl<O: Origin> Server<O> {
     /// Notes that a request is about to wait; `is_handed_over`: not on this thread.
     fn wait(&self, request: &Request, answer: &mut Answer, is_handed_over: bool) {
         let Some(slot) = answer.slot() else { return };
-        let late = Late {
+        let late = LateReply {
             region: slot.region().clone(),
             slot_number: slot.number(),
             queue: self.ring.queue_of(slot).unwrap_or_default(),

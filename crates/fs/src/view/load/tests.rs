@@ -180,7 +180,7 @@ fn an_error_of_an_origin_that_is_waited_for_belongs_to_one_record() {
     assert_eq!(read(1, 2), Err(Errno::IO), "asked for again");
     *fixture.view.origin.gives_all_but.lock() = Some(u64::MAX);
     assert!(Some(read(0, 5)) == bytes(0, 5), "and no error is kept");
-    assert_eq!(fixture.threads(), 0, "what comes at once is read by whoever asks");
+    assert_eq!(fixture.threads(), 0, "fast records are read by the asking thread");
 }
 
 #[test]

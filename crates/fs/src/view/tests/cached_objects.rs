@@ -7,7 +7,7 @@ use std::time::Instant;
 
 impl Fixture {
     fn objects(&self, now: Instant) -> Value {
-        serde_json::from_str(&crate::cached_objects::told(&self.view, now)).unwrap()
+        serde_json::from_str(&crate::cached_objects::json(&self.view, now)).unwrap()
     }
 
     /// Opens a file in a directory, reads all of it and closes it.
@@ -88,12 +88,12 @@ fn reads_and_misses_are_counted_by_file_while_a_program_looks() {
     fs::write(fixture.path("before"), pattern(5000, 1)).unwrap();
     fs::write(fixture.path("after"), pattern(2 * RECORD as usize + 9, 1)).unwrap();
     fixture.read_file("before");
-    assert!(!fixture.view.observers.are_there());
+    assert!(!fixture.view.observers.are_active());
 
     // However slow this machine is, the lease lasts.
     let now = Instant::now() + Duration::from_secs(3600);
     fixture.objects(now);
-    assert!(fixture.view.observers.are_there());
+    assert!(fixture.view.observers.are_active());
     (0..3).for_each(|_| drop(fixture.read_file("after")));
     fixture.read_file("before");
     let told = fixture.objects(now);

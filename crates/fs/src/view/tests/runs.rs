@@ -1,4 +1,4 @@
-//! Records that are read together: by whoever asks, and ahead of a sequential reader.
+//! Records that are read together: by the asking thread, and ahead of a sequential reader.
 
 use super::*;
 

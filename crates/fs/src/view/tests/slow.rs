@@ -57,7 +57,7 @@ fn attributes_that_are_old_come_with_names_again() {
     let mut view = view();
     let dropped = |view: &View<FakeOrigin>| view.origin.names_dropped.load(Ordering::SeqCst);
     list(&view);
-    assert_eq!(dropped(&view), 1, "nobody knows since when the client has them");
+    assert_eq!(dropped(&view), 1, "it is not known since when the client has them");
     list(&view);
     assert_eq!(dropped(&view), 1, "they are young");
     view.attributes_old = Duration::ZERO;

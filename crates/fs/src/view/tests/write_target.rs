@@ -1,4 +1,4 @@
-//! Where writes go: as the flags say that a file has at that moment, whoever else appends.
+//! Where writes go: as the flags say that a file has at that moment, beside appends of others.
 
 use super::*;
 use ogive_origin::OFlags;
@@ -138,7 +138,7 @@ fn rwf_append_is_found_in_the_programs_call() {
     assert_eq!(fixture.log(), b"12345678");
     fixture.write(handle, 6, b"x", seen(&|| false));
     assert_eq!(fixture.log(), b"123456x8", "it was meant for there");
-    let never = || -> bool { panic!("nobody need ask") };
+    let never = || -> bool { panic!("no need to ask") };
     fixture.write(handle, 4, b"z", seen(&never));
     append_behind(&fixture, b"9");
     fixture.write(handle, 8, b"A", WriteMode { one_appends: &never, ..WriteMode::APPENDS });
