@@ -96,7 +96,7 @@ impl EstaleRetries {
         self.stale_count.store(stale.len(), Ordering::Relaxed);
     }
 
-    /// Whether the source is to be asked anew for a name that a thread looks up.
+    /// Whether the source has to be asked anew for a name that a thread looks up.
     pub(crate) fn asks_anew(&self, thread: u32) -> bool {
         if self.stale_count.load(Ordering::Relaxed) == 0 {
             return false;
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     const PLACE: (u64, &str) = (1, "name");
-    /// What is refused.
+    /// The name and the number of the refused object.
     const NUMBER: u64 = 3;
 
     /// A machine that stands still delays no thread.

@@ -36,8 +36,8 @@ pub(crate) struct OpenFile<O: Origin> {
 }
 
 impl<O: Origin> OpenFile<O> {
-    /// A request by this handle has come. So the kernel has opened it, and has dropped the pages
-    /// that it was to drop.
+    /// A request by this handle has come. So the kernel has opened it, and has dropped its old
+    /// pages.
     pub(crate) fn is_opened(&self) {
         if self.drops_pages.load(Ordering::Relaxed)
             && self.drops_pages.swap(false, Ordering::AcqRel)

@@ -45,7 +45,7 @@ impl InodeLimit {
             && !self.pruning.swap(true, Ordering::Relaxed)
     }
 
-    /// How many inodes are to go of a table of `length`: down to seven eighths of the limit.
+    /// How many inodes have to go from a table of `length`: down to seven eighths of the limit.
     pub(crate) fn excess(&self, length: usize) -> usize {
         length.saturating_sub(self.limit - self.limit / 8)
     }

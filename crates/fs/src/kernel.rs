@@ -65,7 +65,7 @@ impl Kernel {
         self.connection.read().clone()
     }
 
-    /// Registers a file that the kernel is to read and write itself.
+    /// Registers a file that the kernel reads and writes itself.
     ///
     /// # Errors
     /// Those of [`Backing::open`], and `ENODEV` after the session ended.
@@ -125,7 +125,7 @@ impl Kernel {
         numbers.chunks(PRUNE_BATCH).try_for_each(|batch| send_prune(&connection.device, batch))
     }
 
-    /// Makes the kernel make a request, from the processor this is called on: it is to send no
+    /// Makes the kernel make a request, from the processor this is called on: it has to send no
     /// bytes of the page cache of a regular file. Never waits.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ fn send_prune(device: &OwnedFd, numbers: &[u64]) -> Result<(), Errno> {
     send(device, &message)
 }
 
-/// A message that answers no request, without the `length_bytes` that are to follow.
+/// A message that answers no request, without the `length_bytes` that follow.
 fn notification(code: i32, length_bytes: usize) -> Vec<u8> {
     let total_bytes = HEADER_BYTES + length_bytes;
     let mut message = Vec::with_capacity(total_bytes);

@@ -112,7 +112,7 @@ impl Listing {
         self.entries.len()
     }
 
-    /// Whether a cookie is one of its own.
+    /// Whether a cookie is its own.
     pub(crate) fn has_told(&self, cookie: u64) -> bool {
         cookie >> POSITION_BITS == self.number
     }

@@ -59,7 +59,7 @@ pub(crate) struct EventReporter {
     looked: Option<Instant>,
 }
 
-/// A rule that was said to be gone by.
+/// The rule that was last logged.
 #[derive(Clone, Copy, Debug)]
 struct ReportedRule {
     rule: u64,

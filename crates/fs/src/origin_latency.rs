@@ -73,8 +73,8 @@ impl OriginLatency {
         self.0.store(average.max(1), Ordering::Relaxed);
     }
 
-    /// How many records one thread is to read, one after the other: one at least, and `most` at
-    /// most. One while nothing is known.
+    /// How many records one thread reads, one after the other: between one and `most`. One while
+    /// nothing is known.
     pub(crate) fn records(&self, most: u64) -> u64 {
         let average = self.0.load(Ordering::Relaxed);
         let records = (AT_ONCE.as_nanos() as u64).checked_div(average).unwrap_or(0);

@@ -112,7 +112,7 @@ impl Streams {
         Progress::Hit(from..to)
     }
 
-    /// A range that was to be prefetched is not: the next read of its stream gets it again.
+    /// A range was not prefetched after all: the next read of its stream gets it again.
     pub(crate) fn take_back(&mut self, range: &Range<u64>) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.ahead == range.end) {
             stream.ahead = range.start;

@@ -50,7 +50,7 @@ impl Key {
     }
 }
 
-/// What a record is to a second level, which outlives the process.
+/// How much a record is worth to a second level, which outlives the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Worth {
     /// It may not be kept: nothing vouches that these bytes are the version's.

@@ -77,7 +77,7 @@ pub(crate) struct Sampled {
     pub(crate) counts: HashMap<Version, Counts>,
 }
 
-/// A sampling under way.
+/// A sampling in progress.
 #[derive(Debug)]
 pub(crate) struct Sampling {
     began: Instant,

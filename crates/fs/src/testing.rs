@@ -58,7 +58,7 @@ pub(crate) struct FakeOrigin {
     pub(crate) overwritten: AtomicU64,
     /// Reading ahead is refused.
     pub(crate) is_sparing: AtomicBool,
-    /// The bytes of the file were found to be none of it.
+    /// The bytes of the file were found to be wrong.
     pub(crate) is_spoilt: AtomicBool,
     pub(crate) names: Mutex<Names>,
     /// Other names that its root has instead, if any, each by the cookie behind it.
@@ -74,7 +74,7 @@ pub(crate) struct FakeOrigin {
     pub(crate) asked_anew: AtomicU64,
     /// Any spelling of a name leads to the same object.
     pub(crate) folds_case: AtomicBool,
-    /// How often it was to bring attributes with names from itself.
+    /// How often it had to bring attributes with names.
     pub(crate) names_dropped: AtomicU64,
     /// It sends writes to its server before it answers with times.
     pub(crate) flushes_to_tell_times: AtomicBool,

@@ -15,7 +15,7 @@ use super::Inode;
 use ogive_origin::Origin;
 use std::ops::Range;
 
-/// A change that is under way until this is dropped.
+/// A change that is in flight until this is dropped.
 pub(crate) struct Changing<'a, O: Origin> {
     inode: &'a Inode<O>,
     range: Range<u64>,

@@ -63,7 +63,7 @@ impl KernelSizes {
             return KernelSize::UNKNOWN;
         }
         let sizes = Sizes { least, greatest };
-        // Any of the answers may still be under way.
+        // Any of the answers may still be in flight.
         KernelSize { sizes, told: sizes, ..KernelSize::UNKNOWN }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 
 /// Largest write in bytes, and largest read within the kernel's own limit.
 pub(super) const REQUEST_MAX_BYTES: u32 = 1 << 20;
-/// Readahead and other asynchronous requests that the kernel may have under way.
+/// Readahead and other asynchronous requests that the kernel may have in flight.
 const BACKGROUND_MAX: u16 = 64;
 /// With more of them the kernel takes the mount for congested.
 const CONGESTED_ABOVE: u16 = BACKGROUND_MAX / 4 * 3;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A directory that panics at every operation, if it is to.
+/// A directory that panics at every operation, while it is told to.
 struct Panicking {
     origin: DirectoryOrigin,
     is_on: AtomicBool,

@@ -16,7 +16,7 @@ const LISTED_BYTES: usize = 24;
 /// What an entry of a listing is rounded up to.
 const LISTED_ALIGNMENT: usize = 8;
 
-/// `FOPEN_*`: what the kernel is to know of a file that was opened.
+/// `FOPEN_*`: how the kernel treats an opened file.
 pub(super) mod open_flags {
     pub(crate) const DIRECT_IO: u32 = 1;
     pub(crate) const KEEP_CACHE: u32 = 1 << 1;
@@ -37,7 +37,7 @@ impl Validity {
     pub(super) const NONE: Self = Self { name: Duration::ZERO, attributes: Duration::ZERO };
 }
 
-/// An answer that grows in the buffer it is to stand in. What finds no room is left out.
+/// An answer that grows in its buffer. An entry that finds no room is left out.
 pub(super) struct Reply<'a> {
     bytes: &'a mut [u8],
     length: usize,
@@ -161,7 +161,7 @@ impl<'a> Reply<'a> {
         self.opened_with(handle, flags, 0);
     }
 
-    /// The same with the number of a file that the kernel is to read and write itself.
+    /// The same with the number of a file that the kernel reads and writes itself.
     pub(super) fn opened_with(&mut self, handle: u64, flags: u32, backing: u32) {
         self.u64(handle);
         self.u32(flags);

@@ -318,7 +318,7 @@ impl<O: Origin> View<O> {
             && attributes_come
             && !is_read.get()
         {
-            // The names are known, and what comes with them is wanted again. Without it all is well,
+            // The names are known, and their attributes are read again. If that fails, reading is
             // only slower.
             if listing.count() <= FEW_NAMES {
                 self.drop_old_attributes(open);

@@ -50,8 +50,8 @@ impl<O: Origin> View<O> {
         };
         let opened = self.origin.open_unread(&inode.node, flags, &is_kept);
         let opened = opened.map_err(|errno| match errno {
-            // No name was asked for, but a source may open by one of its own, under which there is
-            // another file just now. After another walk the answer is the source's.
+            // No name was asked for, but a source may open by a name of its own, which leads to
+            // another file just now. After another walk its answer counts.
             Errno::NOENT if !self.estale_retries.asks_anew(thread) => Errno::STALE,
             other => other,
         });

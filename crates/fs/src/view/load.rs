@@ -80,7 +80,7 @@ pub(super) enum Demand<O: Origin> {
     Prefetch { _counted: PrefetchInFlight<O> },
 }
 
-/// A prefetch under way, which counts until it is dropped.
+/// A prefetch in flight, which counts until it is dropped.
 pub(super) struct PrefetchInFlight<O: Origin>(Arc<View<O>>);
 
 /// One record on its way into the cache.
@@ -217,8 +217,8 @@ impl<O: Origin> Load<O> {
         self.pristine && level.is_some_and(|level| level.may_have(version, index))
     }
 
-    /// *Second level*, on a thread of its own. What it does not find goes on to a thread that may
-    /// wait for the origin.
+    /// *Second level*, on a thread of its own. A record that is not there goes on to a thread that
+    /// may wait for the origin.
     fn queue_for_second_level(self) -> bool {
         let (workers, lane) = (self.view.clone(), self.demand.lane());
         workers.workers.queue(Place::SecondLevel, lane, move || {

@@ -58,7 +58,7 @@ pub(crate) struct Read<O: Origin> {
     may_end_short: bool,
     /// The records behind the first missing one are claimed, and come by themselves.
     rest_is_claimed: bool,
-    /// A page cache above takes the bytes, and the cache is to give way to it.
+    /// A page cache above takes the bytes, and the cache gives way to it.
     is_handed_over: bool,
     /// It went on where an earlier one had ended.
     sequential: bool,

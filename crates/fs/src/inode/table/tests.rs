@@ -61,7 +61,7 @@ fn an_inode_stays_until_every_lookup_is_given_back() {
     validate(&table);
 }
 
-/// What the kernel cannot tell from what it knows: another node of the same generation.
+/// The kernel cannot distinguish them: another node of the same generation.
 #[test]
 fn an_object_that_looks_the_same_takes_the_place_of_the_earlier_and_keeps_the_count() {
     let table = Table::new();
