@@ -219,10 +219,7 @@ impl<O: Origin> View<O> {
                     if !loads_rest_here {
                         self.load_rest_elsewhere(&mut read);
                     }
-                    // A load that was given up brings nothing: the record is looked up again.
-                    if let Some(hold) = joined.wait().map_err(errno)? {
-                        read.take(record_size, hold);
-                    }
+                    read.resume(record_size, joined.wait().map_err(errno)?);
                 }
                 Stage::EndsShort => {
                     self.look_for_growth(&mut read)?;
@@ -281,10 +278,8 @@ impl<O: Origin> View<O> {
         Done: FnOnce(&Arc<Self>, Result<Read<O>>) + Send + 'static,
     {
         match loaded {
-            Ok(hold) => {
-                if let Some(hold) = hold {
-                    read.take(self.settings.record_size_bytes, hold);
-                }
+            Ok(loaded) => {
+                read.resume(self.settings.record_size_bytes, loaded);
                 self.complete_in_background(read, done);
             }
             Err(errno) => done(self, Err(errno)),
@@ -437,6 +432,15 @@ impl<O: Origin> Read<O> {
 
     fn ends_short(&self) -> bool {
         self.at_end && self.reached() < self.end
+    }
+
+    /// Takes what a load has brought. One that was given up brings nothing: the record is looked up
+    /// again, and those behind it, which may have come with the same run.
+    fn resume(&mut self, record_size: u64, loaded: Option<Loaded>) {
+        match loaded {
+            Some(hold) => self.take(record_size, hold),
+            None => self.rest_is_claimed = false,
+        }
     }
 
     /// Takes the first record that is not in hand. The last one is the last that was asked for, or
