@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 /// A store of objects under keys.
 pub trait Bucket: Send + Sync + 'static {
-    /// Which bucket this is.
+    /// The bucket's identity.
     fn identity(&self) -> BucketIdentity;
 
-    /// Which keys it keeps as they are.
+    /// The keys that the store keeps unchanged.
     fn key_rules(&self) -> &'static KeyRules;
 
     /// Which conditions the store honours, as far as is known.
@@ -35,17 +35,17 @@ pub trait Bucket: Send + Sync + 'static {
         Promises::NONE
     }
 
-    /// What the store was asked so far.
+    /// The requests so far.
     fn asked(&self) -> Requests;
 
-    /// What the store says of an object, without its bytes.
+    /// Describes an object, without its bytes.
     ///
     /// # Errors
     /// [`BucketError::NotFound`] if there is none.
     fn head(&self, key: &str) -> Result<Object>;
 
-    /// The same, and with it the bytes of the whole object, if it has no more than `most_bytes` and
-    /// the store tells both in one answer.
+    /// The same, with the bytes of the whole object if it has at most `most_bytes` and the store
+    /// gives both in one answer.
     ///
     /// # Errors
     /// Those of [`Bucket::head`].
@@ -59,11 +59,10 @@ pub trait Bucket: Send + Sync + 'static {
     ///
     /// With `expected` the bytes are of the object with that ETag or there are none at all.
     ///
-    /// A body that breaks off is taken up again inside where it ended, only with `expected`; what
-    /// was handed over is not handed over twice.
+    /// A body that breaks off is resumed inside, only with `expected`. No byte is handed over twice.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if the object is another one by now,
+    /// [`BucketError::ConditionFailed`] if the object has changed,
     /// [`BucketError::OutOfRange`] if the range begins at or after its end,
     /// [`BucketError::NotFound`] if there is none.
     fn get(
@@ -74,7 +73,7 @@ pub trait Bucket: Send + Sync + 'static {
         sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
     ) -> Result<u64>;
 
-    /// Reads in the background what [`Bucket::get`] reads, if [`Bucket::fetches_in_background`];
+    /// Reads as [`Bucket::get`] does: in the background if [`Bucket::fetches_in_background`],
     /// otherwise on the calling thread, before this returns.
     fn fetch(&self, fetch: Fetch, mut taker: Box<dyn FetchSink>) {
         let Fetch { key, range, expected, .. } = fetch;
@@ -87,26 +86,25 @@ pub trait Bucket: Send + Sync + 'static {
         false
     }
 
-    /// How far ahead of sequential readers it pays to read, as the way to the store is now. Asked
-    /// often.
+    /// How far to prefetch for sequential readers, as the link is now. Called often.
     fn read_ahead(&self) -> ReadAhead {
         ReadAhead::default()
     }
 
-    /// The checksum of a whole object, where the store has shown one when it was asked for it.
+    /// The checksum of a whole object, if the store has shown one.
     fn checksum_of(&self, _object: &Object) -> Option<Checksum> {
         None
     }
 
-    /// Tells what the way to the store counts of its own work, name by name.
+    /// Reports the counters of the link to the store by their names.
     fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
 
     /// Writes a whole object in one request, of at most 5 GiB. The bytes are durable when this
     /// returns. The answer has the ETag where the store gives it (all do but through proxies);
-    /// `modified` is not told and is the epoch.
+    /// `modified` is the epoch, because the answer does not say it.
     ///
-    /// What is `beside` it is kept there and told by [`Bucket::head`]: its mark, so that a writer
-    /// whose answer was lost knows his own write again, and what was there before.
+    /// The store keeps the metadata in `beside`, and [`Bucket::head`] returns them. The mark among
+    /// them lets a writer whose answer was lost recognize its own write.
     ///
     /// A store that does not implement this, [`Self::upload`], [`Self::copy`] and [`Self::delete`] is
     /// read-only and refuses them.
@@ -142,29 +140,28 @@ pub trait Bucket: Send + Sync + 'static {
         Err(READ_ONLY)
     }
 
-    /// Removes an object. One that is not there is removed already, except with `expected`.
+    /// Deletes an object. One that does not exist counts as deleted, except with `expected`.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if it is another one than `expected`, where the store
-    /// honours that; some remove it all the same, see [`Promises::delete`].
+    /// [`BucketError::ConditionFailed`] if it is not the `expected` one. Some stores ignore that and
+    /// delete it, see [`Promises::delete`].
     fn delete(&self, _key: &str, _expected: Option<&ETag>) -> Result<()> {
         Err(READ_ONLY)
     }
 
-    /// Throws away what the store keeps of deleted objects whose keys begin so: their versions and
-    /// delete markers. For keys that nobody else can have.
+    /// Deletes what the store keeps of deleted objects whose keys begin with this: versions and
+    /// delete markers. For keys that no other client can have.
     ///
     /// # Errors
-    /// Those of the store, which may not allow it; what it has then stays.
+    /// Those of the store, which may not allow it; then they stay.
     fn purge(&self, _stem: &str) -> Result<()> {
         Ok(())
     }
 
-    /// Begins to list what is under a prefix in the order of the keys' bytes.
+    /// Begins a listing of a prefix, in the order of the keys' bytes.
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>>;
 
-    /// Lists what is under a prefix, a request for each 1,000 entries, until `visit` breaks. No
-    /// request is made after that.
+    /// Lists a prefix, with one request for each 1,000 entries, until `visit` breaks.
     fn list(
         &self,
         listing: &Listing<'_>,
@@ -257,10 +254,10 @@ impl ETag {
     }
 }
 
-/// What has to hold of the object under a key for a write to be done.
+/// The condition of a write, about the object under its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Nothing: the last writer wins.
+    /// None: the last writer wins.
     None,
     /// There is no object (`If-None-Match: *`).
     Absent,
@@ -268,7 +265,7 @@ pub enum Condition {
     Matches(ETag),
 }
 
-/// What a store says of an object.
+/// An object as a store describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its key.
@@ -279,9 +276,9 @@ pub struct Object {
     pub etag: Option<ETag>,
     /// When it was written, by the store's clock, in whole seconds.
     pub modified: Time,
-    /// The mark it was written with, as far as the call tells: a listing does not.
+    /// The mark it was written with, as far as the call knows it: a listing does not.
     pub mark: Option<String>,
-    /// What else is kept beside it, as far as the call tells.
+    /// Its other metadata, as far as the call knows them.
     pub kept: Option<Arc<ObjectMetadata>>,
 }
 
@@ -290,7 +287,7 @@ impl Object {
         self.kept.as_ref().and_then(|kept| kept.headers.get(name))
     }
 
-    /// Whether it may be written anew, as far as [`Bucket::head`] has told.
+    /// Whether it may be rewritten, as far as [`Bucket::head`] knows.
     ///
     /// # Errors
     /// [`BucketError::OtherBlob`] for an append blob or a page blob of Azure.
@@ -301,10 +298,10 @@ impl Object {
         }
     }
 
-    /// Whether its name may be taken from it, as far as [`Bucket::head`] has told.
+    /// Whether its name may be taken from it, as far as [`Bucket::head`] knows.
     ///
     /// # Errors
-    /// [`BucketError::Held`] if somebody has a lease of it.
+    /// [`BucketError::Held`] if another client has a lease of it.
     pub fn check_free(&self) -> Result<()> {
         match self.header(LEASE) {
             Some(lease) => {
@@ -321,7 +318,7 @@ impl Object {
 pub struct Listing<'a> {
     /// Keys that begin so; empty for the whole bucket, else ending in a slash.
     pub prefix: &'a str,
-    /// Whether keys with a further slash are told once, as their common prefix.
+    /// Whether keys with a further slash are listed once, as their common prefix.
     pub delimited: bool,
     /// Entries a request asks for, at most 1,000.
     pub page: usize,
@@ -346,8 +343,8 @@ impl Entry {
     }
 }
 
-/// Which conditions a store honours. What it does not honour it mostly accepts and ignores, which
-/// is why a mount probes before it believes.
+/// Which conditions a store honours. Most stores accept the others and ignore them, so a mount
+/// probes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
     /// `If-None-Match: *` of PUT.
@@ -392,7 +389,7 @@ pub trait Upload: Send {
         5 << 20
     }
 
-    /// Appends bytes. May return before they have arrived; a failure is then told by a later call.
+    /// Appends bytes. May return before they have arrived; a later call returns the failure then.
     fn part(&mut self, bytes: Bytes) -> Result<()>;
 
     /// Appends a range of an object, copied inside the store, if the object has its ETag still.

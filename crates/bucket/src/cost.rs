@@ -58,8 +58,7 @@ impl Prices {
         }
     }
 
-    /// The list of whoever has a store at this address; none for a store of somebody's own, of which
-    /// nobody knows what it costs.
+    /// The public prices of the store at this address; none for a private store.
     pub fn of(endpoint: &str) -> Option<Self> {
         let host = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
         let host = host.split(['/', ':']).next().unwrap_or_default();

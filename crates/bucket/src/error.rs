@@ -69,7 +69,8 @@ pub enum BucketError {
         /// What the store said.
         message: String,
     },
-    /// Another request was in the way, or an upload in parts has gone: all of it is to be done anew.
+    /// Another request was in the way, or a multipart upload has gone: all of it has to be
+    /// repeated.
     #[error("the store wants {key} to be done anew: {message}")]
     Again {
         /// The key.
@@ -92,7 +93,7 @@ pub enum BucketError {
         /// The key.
         key: String,
     },
-    /// Somebody holds it in the store, by a lease, a snapshot or a policy. Nothing has happened.
+    /// A lease, a snapshot or a policy holds it in the store. Nothing has happened.
     #[error(
         "{key} is held in the store; end its lease or hold, or delete its snapshots there: {message}"
     )]
@@ -182,8 +183,8 @@ pub enum BucketError {
 }
 
 impl BucketError {
-    /// What a program is told. [`BucketError::OutOfRange`] is for whoever reads to take as the end
-    /// of the file; a program that is told of it all the same gets `EINVAL`.
+    /// The errno for a program. A reader takes [`BucketError::OutOfRange`] as the end of the file;
+    /// elsewhere it is `EINVAL`.
     pub fn errno(&self) -> Errno {
         match self {
             Self::NotFound { .. } | Self::NoSuchBucket { .. } => Errno::NOENT,
@@ -220,7 +221,7 @@ impl BucketError {
         self
     }
 
-    /// Whether a write that failed so may have happened: nobody knows until somebody looks.
+    /// Whether a write that failed so may have happened: the caller has to look.
     pub fn is_in_doubt(&self) -> bool {
         matches!(
             self,
@@ -234,7 +235,7 @@ fn before(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
 }
 
-/// What a connection says, in words that tell what to do, where its own do not.
+/// The failure of a connection, in words that say what to do where its own do not.
 #[cfg(feature = "remote")]
 pub(crate) fn in_words(message: String) -> String {
     // rustls's for an answer that is none of TLS.

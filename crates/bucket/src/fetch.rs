@@ -16,11 +16,11 @@ pub struct Fetch {
     pub range: Range<u64>,
     /// The bytes are of the object with this ETag, or there are none at all.
     pub expected: Option<ETag>,
-    /// Somebody waits for them. What nobody waits for stands behind it.
+    /// A demand read: a program waits for the bytes. Prefetch waits behind it.
     pub is_demanded: bool,
 }
 
-/// Who takes what was read. It must not block, and may begin another fetch.
+/// The sink of a read. It must not block, and may begin another fetch.
 pub trait FetchSink: Send {
     /// The next bytes, in order. After `Break` no more are wanted.
     fn piece(&mut self, bytes: Bytes) -> ControlFlow<()>;

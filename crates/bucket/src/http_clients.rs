@@ -46,7 +46,7 @@ fn proxy_by(matcher: &Matcher, address: &str) -> Option<String> {
     Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
 }
 
-/// The certificates in a file that somebody has named.
+/// The certificates in a file.
 ///
 /// # Errors
 /// A file that cannot be read or has none.

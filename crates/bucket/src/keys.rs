@@ -8,12 +8,12 @@ pub(crate) fn split(key: &str) -> (&str, &str) {
     key.split_at(key.rfind('/').map_or(0, |slash| slash + 1))
 }
 
-/// The directory in whose listing a key is told, or a common prefix, which may end in two slashes.
+/// The directory whose listing has a key, or a common prefix, which may end in two slashes.
 pub(crate) fn directory_of(key: &str) -> &str {
     split(key.strip_suffix('/').unwrap_or(key)).0
 }
 
-/// What tells an object of a bucket from all others, whoever chooses the keys.
+/// Numbers that identify an object of a bucket, whatever keys others choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// Number of the inode, the same on every mount: below those that a mount gives itself.

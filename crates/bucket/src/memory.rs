@@ -51,11 +51,11 @@ pub enum Fault {
     AnswerLost(BucketError),
     /// It takes so long, and is done then.
     Slow(Duration),
-    /// It takes until somebody opens the gate, and is done then.
+    /// It takes until the gate is opened, and is done then.
     Held(Gate),
     /// The body of a GET ends after so many bytes, and the caller gets this error.
     BreaksOff(u64, BucketError),
-    /// Whoever asks meets a bug: nothing is done, and the call panics.
+    /// The request meets a bug: nothing is done, and the call panics.
     Panics,
 }
 
@@ -67,7 +67,7 @@ impl Gate {
     /// Longer than this no test needs.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Lets go who waits, and who comes.
+    /// Lets all requests pass, those that wait and those that come.
     pub fn open(&self) {
         *self.0.0.lock() = true;
         self.0.1.notify_all();
@@ -184,7 +184,7 @@ impl MemoryBucket {
         self.state.lock().uploads
     }
 
-    /// Writes as somebody else would: no condition, no fault, no count.
+    /// Writes as another client would: no condition, no fault, no count.
     pub fn foreign_put(&self, key: &str, body: impl Into<Bytes>) -> ETag {
         self.state
             .lock()
@@ -193,7 +193,7 @@ impl MemoryBucket {
             .expect("this store gives ETags")
     }
 
-    /// Removes as somebody else would.
+    /// Removes as another client would.
     pub fn foreign_delete(&self, key: &str) {
         self.state.lock().objects.remove(key);
     }

@@ -21,7 +21,7 @@ pub(crate) const CACHE_CONTROL: &str = "cache-control";
 
 /// What kind of blob it is, in Azure's words, where it is no block blob. We write those alone.
 pub(crate) const BLOB_TYPE: &str = "x-ms-blob-type";
-/// Whether somebody has a lease of it, in Azure's words, where it is so.
+/// Whether a client has a lease of it, in Azure's words, if that is so.
 pub(crate) const LEASE: &str = "x-ms-lease-status";
 
 /// The metadata of an object, but for the mark of a write of ours.
@@ -50,7 +50,7 @@ impl ObjectMetadata {
 /// The metadata that an object is written with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteMetadata<'a> {
-    /// By which a writer whose answer was lost knows his own write again.
+    /// The mark by which a writer whose answer was lost knows its own write again.
     pub mark: Option<&'a str>,
     /// The rest.
     pub kept: Option<&'a ObjectMetadata>,

@@ -50,7 +50,7 @@ fn try_all(bucket: &dyn Bucket, first: &str, second: &str) -> Result<Promises> {
     put(second, "before", &Condition::None)?;
     let stale = etag(second)?;
     put(second, "after", &Condition::None)?;
-    // A store that does not tell its objects apart cannot honour anything.
+    // A store with weak or constant ETags cannot honour anything.
     let is_told = |now: &ETag| *now != stale && now.is_strong();
     if !is_told(&etag(second)?) {
         return Ok(Promises::NONE);
@@ -75,7 +75,7 @@ fn is_refused<T>(done: Result<T>) -> Result<bool> {
         Err(BucketError::ConditionFailed { .. }) => Ok(true),
         // A store that says so does not do it either; it is not what is relied on.
         Err(BucketError::Unsupported { .. } | BucketError::Refused { .. }) => Ok(false),
-        // Nobody knows what the store would do.
+        // What the store would do is unknown.
         Err(error) => Err(error),
     }
 }

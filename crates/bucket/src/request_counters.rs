@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// Counts of a bucket, shared by all who use it.
+/// Counters of a bucket, shared by all its users.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     get: AtomicU64,

@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that met somebody else's change.
+/// A file that met a foreign change.
 #[derive(Debug)]
 pub struct Conflict {
     path: PathBuf,
@@ -83,7 +83,7 @@ impl Conflict {
     ) -> Result<Option<Self>, JournalError> {
         let error = |error| JournalError::io("cannot read", &path, error);
         let mut file = match File::open(&path) {
-            // Somebody has just deleted it.
+            // It has just been deleted.
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(error)?,
         };
@@ -158,7 +158,7 @@ impl Conflict {
         file.set_len(self.size()).and_then(|()| file.sync_all()).map_err(error)
     }
 
-    /// Deletes the log: for whoever has what he wants of it.
+    /// Deletes the log, once its bytes were recovered or are not wanted.
     ///
     /// # Errors
     /// [`JournalError::Io`].

@@ -54,7 +54,7 @@ impl Drop for Folder {
         if !*self.is_unused.get_mut() {
             return;
         }
-        // The identity first: without it, what else stays is nobody's.
+        // The identity first: without it, the rest belongs to no source.
         let removed = std::fs::remove_file(self.path.join(IDENTITY))
             .and_then(|()| std::fs::remove_dir(self.path.join(CONFLICTS)))
             .and_then(|()| match std::fs::remove_file(self.path.join(PASSPHRASE[0])) {
@@ -175,7 +175,7 @@ impl Folder {
         Ok(self.directory.sync_all().is_ok())
     }
 
-    /// Deletes a log that nobody needs.
+    /// Deletes a log.
     pub(super) fn delete(&self, path: &Path) -> Result<(), JournalError> {
         std::fs::remove_file(path).map_err(|error| JournalError::io("cannot delete", path, error))
     }
@@ -192,9 +192,9 @@ impl Folder {
         self.move_to(DAMAGED, &open_directory(&folder)?, path).map(drop)
     }
 
-    /// Moves a log to another folder, durably. It may be the only copy of what somebody wrote, as
-    /// may be one that has its name there: then it gets another number. Nobody else names anything
-    /// there, since the journal is locked.
+    /// Moves a log to another folder, durably. If the name is taken there, the log gets another
+    /// number: both may be the only copy of what a program wrote. The journal is locked, so no other
+    /// process names anything there.
     fn move_to(&self, name: &str, folder: &File, path: &Path) -> Result<PathBuf, JournalError> {
         let mut to = self.path.join(name).join(path.file_name().unwrap_or_default());
         while exists(&to)? {
@@ -274,7 +274,7 @@ fn create_new(path: &Path) -> Result<File, JournalError> {
     ogive_private::create_new(path).map_err(|error| JournalError::io("cannot create", path, error))
 }
 
-/// A directory without identity must be empty, or it is somebody's.
+/// A directory without identity must be empty, or it is something else.
 pub(super) fn refuse_what_is_no_journal(path: &Path) -> Result<(), JournalError> {
     let error = |error| JournalError::io("cannot list", path, error);
     let mut is_empty = true;

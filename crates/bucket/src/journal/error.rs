@@ -30,13 +30,13 @@ pub enum JournalError {
          memory: what was written before is kept; close or sync files so that they are uploaded"
     )]
     Crowded(PathBuf),
-    /// A sync failed, after which nobody knows what is on the disk.
+    /// A sync failed: what is on the disk is unknown.
     #[error(
         "a sync of {0} has failed before: what it holds may not survive a power cut; upload it by \
          closing the file, and look at the disk"
     )]
     Unsynced(PathBuf),
-    /// Somebody holds the lock.
+    /// Another mount holds the lock.
     #[error("the staging journal {0} is in use by another mount; give each mount its own --stage")]
     InUse(PathBuf),
     /// The journal of another source.

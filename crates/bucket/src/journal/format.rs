@@ -105,7 +105,7 @@ impl LogHeader {
         Ok(Self { kind, cipher, journal, log, salt: chunk(&bytes[48..80]) })
     }
 
-    /// Whether the bytes of a header were written by somebody who has the key.
+    /// Whether the bytes of a header were written with the key.
     pub fn is_vouched_for(bytes: &[u8; LOG_HEADER_BYTES], keys: &SegmentKey) -> bool {
         keys.is_code::<16>(Purpose::Header, &bytes[..88], &chunk(&bytes[88..104]))
     }
@@ -165,7 +165,7 @@ impl RecordHeader {
         is_ours.then_some(header)
     }
 
-    /// Whether the bytes of a header were written by somebody who has the key.
+    /// Whether the bytes of a header were written with the key.
     pub fn is_vouched_for(bytes: &[u8; RECORD_HEADER_BYTES], keys: &SegmentKey) -> bool {
         keys.is_code::<16>(Purpose::Record, &bytes[..40], &chunk(&bytes[40..56]))
     }

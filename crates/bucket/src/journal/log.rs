@@ -269,7 +269,7 @@ fn open_record(sealed: &[u8], number: u32, keys: &SegmentKey) -> Result<Vec<u8>,
         .ok_or("the record is not as it was written")
 }
 
-/// The end of a log, for the one who writes it.
+/// The end of a log, for its writer.
 #[derive(Debug)]
 pub struct Log {
     file: Arc<LogFile>,
@@ -396,7 +396,7 @@ impl Log {
             }
         }
         if reserve == 0 {
-            // The reserve is there for these; if it is used up, the write itself will tell.
+            // The reserve is for these; if it is used up, the write itself fails.
             return Ok(());
         }
         Err(JournalError::Full(self.file.path()))
@@ -414,7 +414,7 @@ impl Log {
     /// behind them, which nobody has to wait for.
     pub(super) fn synced(&mut self, file: &Arc<LogFile>, count: u32, has_failed: bool) {
         if !Arc::ptr_eq(file, &self.file) {
-            // A compaction has written and synced all of it anew.
+            // A compaction has written and synced all of it.
             return;
         }
         if has_failed {

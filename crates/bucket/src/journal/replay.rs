@@ -35,7 +35,7 @@ pub struct Opened {
     pub journal: Journal,
     /// Files with changes that are not uploaded, the oldest first.
     pub staged: Vec<StagedLog>,
-    /// Files whose objects somebody else had changed.
+    /// Files whose objects another client had changed.
     pub conflicts: Vec<StagedLog>,
     /// Renames of directories that are not finished, the oldest first.
     pub trees: Vec<TreeLog>,
@@ -47,7 +47,7 @@ pub struct Opened {
     pub damaged: Vec<JournalError>,
 }
 
-/// A log that ended in the middle of a record which nobody was told is durable.
+/// A log that ended within a record. No call has promised that the record is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
     /// The log.
@@ -207,7 +207,7 @@ impl Replay {
         })?;
         self.tell_torn(path, scanned.torn_bytes);
         let Some(state) = state else {
-            // Not even its first record is there: nobody was told of it.
+            // Not even its first record is there: no call has returned for it.
             self.folder.delete(path)?;
             return Ok(None);
         };

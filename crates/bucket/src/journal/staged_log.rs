@@ -92,7 +92,7 @@ impl StagedLog {
     pub(super) fn begin(folder: Arc<Folder>, key: &str, base: Base) -> Result<Self, JournalError> {
         let mut log = folder.new_log(LogKind::File)?;
         if let Err(error) = log.append(&Record::Begin { key, base: base.clone() }) {
-            // Nobody was told of it: a log without a first record says nothing.
+            // No call has returned for it: a log without a first record says nothing.
             folder.delete(&log.file().path())?;
             return Err(error);
         }
@@ -278,7 +278,7 @@ impl StagedLog {
         Snapshot { log: Arc::clone(inner.log.file()), id: inner.id(), state }
     }
 
-    /// Whether the log has much that nobody needs any more.
+    /// Whether much of the log is no longer needed.
     pub fn wants_compaction(&self) -> bool {
         let inner = self.inner.read();
         let is_early = inner.failed_at > 0 && inner.log.bytes() < inner.failed_at + GARBAGE_BYTES;
@@ -331,8 +331,8 @@ impl StagedLog {
         Ok(true)
     }
 
-    /// Deletes the log of a file whose last name was taken away: nobody can ask for it any more but
-    /// who has it open. It must not be compacted afterwards.
+    /// Deletes the log of a file that lost its last name: only open files can still read it. It must
+    /// not be compacted afterwards.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -494,7 +494,7 @@ fn not_an_extent(log: &LogFile, place: Place) -> JournalError {
 }
 
 impl Snapshot {
-    /// What a log that nobody writes to any more amounts to.
+    /// The state of a log that is not written to any more.
     pub(super) fn of(log: Arc<LogFile>, state: State) -> Self {
         let id = WriteId { log: log.header().log, through: state.revision };
         Self { log, state, id }

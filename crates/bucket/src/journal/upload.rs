@@ -96,7 +96,7 @@ impl UploadLog {
         self.noted.began
     }
 
-    /// The store's id of it, if it was told.
+    /// The store's id of it, if it is known.
     pub fn id(&self) -> Option<&str> {
         self.noted.id.as_deref()
     }

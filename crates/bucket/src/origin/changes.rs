@@ -211,7 +211,7 @@ impl<B: Bucket> BucketOrigin<B> {
         let wants = Wants { to_write: true, ..Wants::default() };
         let handle = writing.open(node.key(), wants)?;
         handle.resize(size)?;
-        // Whoever has it open for writing uploads it when he closes it.
+        // A writer that has it open uploads it at its close.
         if !handle.has_writers_besides() {
             handle.close()?;
         }

@@ -12,10 +12,10 @@ use std::time::Instant;
 
 /// Prices, and a budget as it is spent.
 pub(super) struct CostMeter {
-    /// `None` where nobody knows what the store costs.
+    /// `None` where the price is unknown.
     pub(super) prices: Option<Prices>,
     meter: Mutex<Meter>,
-    /// Whether there is a limit: where there is none, nobody need ask what was spent.
+    /// Whether there is a limit. Without one the counters are not read.
     is_limited: bool,
     /// How often something was not read ahead, by the number of requests, and by their cost.
     held_back_by_requests: AtomicU64,
@@ -47,13 +47,12 @@ impl CostMeter {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// From now on requests cost so much, if that is known, and no more than the budget is spent on what nobody
-    /// waits for.
+    /// Sets the prices, if they are known, and the budget that prefetch may spend.
     pub fn set_budget(&mut self, prices: Option<Prices>, budget: Budget) {
         self.cost = CostMeter::new(prices, budget);
     }
 
-    /// Whether something may be asked for that nobody waits for.
+    /// Whether prefetch may make another request.
     pub(super) fn may_prefetch(&self) -> bool {
         let money = &self.cost;
         if !money.is_limited {

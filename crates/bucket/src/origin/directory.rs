@@ -136,7 +136,7 @@ impl Snapshot {
         items.sort_by(|a: &(Box<str>, Item), b| (&a.0, is_file(&a.1)).cmp(&(&b.0, is_file(&b.1))));
         items.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;
-            // A directory may be told by its marker and by what is in it.
+            // A directory may be listed by its marker and by what is in it.
             if let (true, Item::File(object)) = (is_same, &later.1) {
                 hidden += 1;
                 if nameless.len() < NAMELESS_MAX {

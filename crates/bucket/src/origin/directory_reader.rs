@@ -23,17 +23,17 @@ use crate::{KeyRules, Object, Pages, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Entries told last that a reader may go back in: more than an answer to the kernel has.
+/// Entries that a reader may go back in: more than an answer to the kernel has.
 const BACK_MAX: u64 = 1 << 13;
 
-/// How far one has come who reads a directory.
+/// How far a reader has come.
 #[derive(Debug, Default)]
 pub(super) enum DirectoryReader {
     #[default]
     Nothing,
     Whole(Arc<Snapshot>),
     PagedReader(Box<PagedReader>),
-    /// All was told, so many entries, and nothing of it is held.
+    /// So many entries were returned, to the end; none is held.
     Ended(u64),
 }
 
@@ -43,14 +43,14 @@ pub(super) struct PagedReader {
     rules: &'static KeyRules,
     /// What comes, if not all of it has come.
     pages: Option<Box<dyn Pages>>,
-    /// The entries told last, and those that have come besides.
+    /// The entries returned last, and those that have arrived besides.
     window: VecDeque<(Box<str>, Item)>,
     /// The place before the first of them.
     first: u64,
     /// The objects told that a directory may still have the name of: each begins with the one
     /// before it, and what is told next with the last.
     above: Vec<Box<str>>,
-    /// What is changed here and was not told yet, by name.
+    /// Changed files that were not returned yet, by name.
     staged: HashMap<Box<str>, Object>,
     /// Keys that cannot be shown, among those that came since this was looked at.
     pub(super) hidden: u64,
@@ -140,7 +140,7 @@ impl PagedReader {
                 self.above.pop();
             }
             if self.above.last().is_some_and(|above| *above == name) {
-                // It was told as an object, or by its marker.
+                // It was returned as an object, or by its marker.
                 continue;
             }
             self.above.push(name.clone());

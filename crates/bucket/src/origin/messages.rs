@@ -20,8 +20,8 @@ impl Messages {
         Self { identity, said: AtomicI64::new(0) }
     }
 
-    /// The errno of an error. What a program is told in one word is said in the log in full, once
-    /// a second at most.
+    /// The errno of an error, for the program. The log gets the full message, at most once a
+    /// second.
     pub(super) fn errno(&self, error: &BucketError) -> Errno {
         let is_ordinary = matches!(
             error,
@@ -36,7 +36,7 @@ impl Messages {
         error.errno()
     }
 
-    /// The same for a file that has changes. Of a conflict whoever finds it says more.
+    /// The same for a file with changes. A conflict is reported by the code that finds it.
     pub(super) fn of_staged(&self, error: &StagedError) -> Errno {
         match error {
             StagedError::Bucket(error) => self.errno(error),

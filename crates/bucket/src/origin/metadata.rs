@@ -12,7 +12,7 @@ use crate::{Bucket, BucketError, Object};
 use ogive_origin::{Attributes, FileKind, Result};
 use std::sync::Arc;
 
-/// Names of a listing that are asked for before somebody comes to them.
+/// Names of a listing that are prefetched.
 const AHEAD: usize = 32;
 
 impl<B: Bucket> BucketOrigin<B> {
@@ -49,7 +49,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 self.objects.insert_object(&found);
                 Ok(found)
             }
-            // As it was listed: whoever opens it is told.
+            // As it was listed: the next opening fails.
             Err(BucketError::NotFound { .. }) => Ok(object),
             Err(error) => Err(self.errno(&error)),
         }
@@ -69,7 +69,7 @@ impl<B: Bucket> BucketOrigin<B> {
             self.readers.queue(
                 true,
                 Box::new(move || {
-                    // An error is told to whoever comes to the name.
+                    // The request that needs the name reports the error.
                     if let Ok(object) = bucket.head(&key) {
                         objects.insert_object(&object);
                     }
@@ -104,7 +104,7 @@ fn overlay(found: &Posix, plain: Attributes) -> Attributes {
     Attributes {
         kind,
         permissions: match found.permissions {
-            // Links have all permissions, whoever says what.
+            // Links have all permissions, whatever the metadata say.
             _ if is_link => 0o777,
             Some(permissions) => permissions,
             None => plain.permissions,

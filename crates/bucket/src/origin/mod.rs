@@ -368,7 +368,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let rules = self.bucket.key_rules();
         if rules.creatable(key).is_err() && rules.creatable(&format!("{key}/")).is_err() {
-            // The store would refuse the question as well: a listing tells whether it is there.
+            // The store would refuse the question: the listing says whether it exists.
             let (directory, name) = keys::split(key);
             return Ok(self.whole_listing(directory)?.find(name).flatten().cloned());
         }

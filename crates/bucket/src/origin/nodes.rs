@@ -23,13 +23,13 @@ pub struct Node(Arc<Name>);
 
 struct Name {
     key: Box<str>,
-    /// Which object under this key it is, of those that somebody knows.
+    /// Which object with this key it is, among those that the kernel knows.
     incarnation: u64,
     is_gone: AtomicBool,
     table: Weak<Mutex<Table>>,
 }
 
-/// The nodes that somebody knows.
+/// The nodes that the kernel knows.
 #[derive(Default)]
 struct Table {
     names: BTreeMap<Box<str>, Known>,
@@ -42,7 +42,7 @@ struct Table {
 struct Known {
     /// The node of it that is not gone.
     name: Weak<Name>,
-    /// Nodes of it that are gone and that somebody knows.
+    /// Nodes of it that are gone and that the kernel still knows.
     gone: usize,
 }
 

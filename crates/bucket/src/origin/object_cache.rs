@@ -44,7 +44,7 @@ pub(super) struct ObjectCache {
 
 struct Table {
     items: Bounded<Box<str>, Item>,
-    /// Keys that somebody is asking for.
+    /// Keys with a request under way.
     asked: HashSet<Box<str>>,
 }
 
@@ -79,7 +79,7 @@ impl ObjectCache {
         self.table.lock().items.len()
     }
 
-    /// Enters a request for a key; false if somebody else is asking already.
+    /// Enters a request for a key; false if one is under way.
     pub(super) fn begin(&self, key: &str) -> bool {
         self.table.lock().asked.insert(key.into())
     }
@@ -90,7 +90,7 @@ impl ObjectCache {
         self.answered.notify_all();
     }
 
-    /// Waits while somebody is asking for a key.
+    /// Waits while a request for a key is under way.
     pub(super) fn wait(&self, key: &str) {
         let mut table = self.table.lock();
         while table.asked.contains(key) {

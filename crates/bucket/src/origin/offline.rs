@@ -35,7 +35,7 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// Whether the store answers, and what it said of objects when it did.
 pub(super) struct Offline {
-    /// Looked at without a lock by whoever was answered.
+    /// Read without a lock after each answer.
     is_out: AtomicBool,
     /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
     is_doubted: AtomicBool,
@@ -81,7 +81,7 @@ impl Default for Offline {
 }
 
 impl Offline {
-    /// Whether what is known is shown, and nobody asks.
+    /// Whether the last answers are shown, without a request.
     fn is_out(&self) -> bool {
         self.is_out.load(Relaxed)
     }
@@ -119,7 +119,7 @@ impl Offline {
         }
         let is_second = state.doubted.as_deref().is_some_and(|doubted| doubted != key);
         if !is_second && state.doubted.is_none() {
-            // The store is asked itself, as soon as somebody comes.
+            // The next use of the mount asks the store itself.
             state.asked = None;
             self.doubt(&mut state, Some(key));
         }
@@ -222,7 +222,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// What a key led to when it was last told.
+    /// What a key led to by the last answer.
     ///
     /// # Errors
     /// `EIO` if nothing is known of it.

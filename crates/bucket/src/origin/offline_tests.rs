@@ -25,7 +25,7 @@ fn until(origin: &BucketOrigin<MemoryBucket>, what: &str, is_so: impl Fn() -> bo
     let late = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < late, "never came: {what}");
-        // Whoever uses the mount has the store asked.
+        // Each use of the mount has the store asked.
         let _ = open(origin, "c");
         std::thread::sleep(Duration::from_millis(5));
     }

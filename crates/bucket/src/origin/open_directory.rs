@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub struct Directory {
     pub(super) key: Box<str>,
     reading: Mutex<DirectoryReader>,
-    /// The entry that is being told, of a directory that is read through.
+    /// The entry that is being returned, of a directory that is read by pages.
     told: Mutex<Option<(Box<str>, Item)>>,
     /// It was found to have more names than are taken whole.
     is_large: AtomicBool,
@@ -107,7 +107,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 });
                 *directory.told.lock() = None;
                 self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
-                // After an error the next one who reads on has it listed anew.
+                // After an error the next reader lists it again.
                 if self.or_errno(read)? {
                     reading = DirectoryReader::Ended(last + DOTS);
                 }

@@ -49,7 +49,7 @@ pub(super) struct Posix {
     pub(super) group: Option<u32>,
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
-    /// When any of it was changed, which nobody sets.
+    /// When any of it was changed; programs cannot set it.
     pub(super) changed: Option<Time>,
     /// Where a link points, if that is not what its bytes say.
     pub(super) target: Option<String>,

@@ -60,7 +60,7 @@ impl Drop for SmallObject {
 
 impl SmallObjects {
     fn has_room(&self) -> bool {
-        // Those who ask at the same time may be over it by one object each.
+        // Openings at the same time may exceed it by one object each.
         self.waiting_bytes.load(Relaxed) + OBJECT_MAX_BYTES <= WAITING_MAX_BYTES
     }
 
@@ -84,7 +84,7 @@ impl SmallObjects {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// What an object was when the store told of it last: right or not, it says how to ask.
+    /// The object of the last answer: up to date or not, it says how to ask.
     fn last_known(&self, key: &str) -> Option<Object> {
         let (directory, name) = keys::split(key);
         if let Some(snapshot) = self.listings.last(directory)
@@ -119,7 +119,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return self.bucket.head(key).map(|object| (object, None));
         }
         let (object, bytes) = match self.bucket.head_with_bytes(key, OBJECT_MAX_BYTES) {
-            // What it is can be told, and only its bytes cannot.
+            // The store describes it, but does not give its bytes.
             Err(BucketError::Archived { .. }) => (self.bucket.head(key)?, None),
             answer => answer?,
         };

@@ -37,7 +37,7 @@ const KEPT_MAX: usize = 100_000;
 /// What was shown so far, and how to ask.
 #[derive(Default)]
 pub(super) struct Checksums {
-    /// Who signs: nobody, where requests are not signed. Not set where a store is asked that shows
+    /// The signer: none, where requests are not signed. Not set where a store is asked that shows
     /// none.
     signer: OnceLock<Option<Arc<RenewedCredentials>>>,
     is_refused: AtomicBool,
@@ -50,7 +50,7 @@ pub(super) struct Checksums {
 fn shown(headers: &HeaderMap) -> Option<Checksum> {
     let field = |name: &str| headers.get(name)?.to_str().ok();
     if field("x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
-        // A checksum of the checksums of its parts, of which nobody knows how long they are.
+        // A checksum of the checksums of its parts, whose lengths are unknown.
         return None;
     }
     let value = |name: &str, length: usize| {

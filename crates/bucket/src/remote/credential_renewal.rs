@@ -24,16 +24,16 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-/// Looks for credentials anew.
+/// Looks up credentials again.
 pub(super) struct RenewedCredentials {
     places: Credentials,
     /// How services are asked for credentials.
     http: HttpTransporter,
-    /// Who signs what was signed before, with what was found last.
+    /// The signer of requests that were signed before, with the last credentials.
     signer: parking_lot::Mutex<Signer<Credential>>,
-    /// Whether somebody has said that there are others.
+    /// Whether a user has announced new ones.
     is_told: AtomicBool,
-    /// Since when somebody who was refused has found what there is.
+    /// The result of the last lookup after a refusal, and its time.
     found: Mutex<Option<(Signer<Credential>, Instant)>>,
 }
 
@@ -58,7 +58,7 @@ impl RenewedCredentials {
         }
     }
 
-    /// Who signs.
+    /// The current signer.
     pub(super) fn signer(&self) -> Signer<Credential> {
         self.signer.lock().clone()
     }
@@ -72,7 +72,7 @@ impl RenewedCredentials {
         sign_again(signer, &self.http, parts).await
     }
 
-    /// One who has looked nowhere yet.
+    /// A signer that has looked nowhere yet.
     fn fresh(&self) -> Signer<Credential> {
         self.signer().with_credential_provider(self.places.fresh())
     }
@@ -82,7 +82,7 @@ impl RenewedCredentials {
         matches!(status.as_u16(), 400 | 401 | 403)
     }
 
-    /// The same request signed with what was found since somebody said that there are others.
+    /// The same request, signed with the credentials that a user has announced.
     pub(super) async fn as_asked(&self, request: Request<Buffer>) -> Request<Buffer> {
         if !self.is_told.load(Relaxed) {
             return request;
@@ -119,7 +119,7 @@ impl RenewedCredentials {
     }
 }
 
-/// Has the credentials of a bucket looked for anew.
+/// Has the credentials of a bucket looked up again.
 pub struct Renewal {
     renewed: Arc<RenewedCredentials>,
     runtime: Handle,

@@ -48,7 +48,7 @@ use tokio::sync::Mutex;
 
 /// How long what was found is not looked for again.
 pub(super) const PAUSE: Duration = Duration::from_secs(20);
-/// Whoever signs asks anew for what ends within so long.
+/// The signer looks again for credentials that end within so long.
 const BEFORE_ITS_END: Duration = Duration::from_secs(120);
 /// How long a program may take, if the request that waits for it may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ impl Credentials {
         Self { profile, found, why: Arc::default() }
     }
 
-    /// The same places, at which nobody has looked yet.
+    /// The same places, without any result yet.
     pub(super) fn fresh(&self) -> Self {
         let (profile, why) = (self.profile.clone(), Arc::clone(&self.why));
         Self { profile, found: Mutex::new(None), why }
@@ -109,12 +109,12 @@ impl Credentials {
         None
     }
 
-    /// The places in their order, each with what its complaints are told by.
+    /// The places in their order, each with the name for its complaints.
     fn places(&self, command: Option<String>) -> Vec<(Option<&'static str>, Place)> {
         let (mut profile, mut sign_on) = (Profile::default(), SingleSignOn::default());
         let mut places: Vec<(_, Place)> = Vec::new();
         match &self.profile {
-            // Who names one means it, whatever the environment has.
+            // A profile that is named goes before the environment.
             Some(name) => {
                 (profile, sign_on) = (profile.with_profile(name), sign_on.with_profile(name))
             }

@@ -11,7 +11,7 @@ use crate::error::in_words;
 use http::{Method, StatusCode};
 use opendal::ErrorKind;
 
-/// How codes begin by which Azure, and Google after it, say that somebody holds an object.
+/// How codes begin with which Azure and Google say that an object is held.
 const HOLDS: [&str; 6] = [
     "Lease",
     "SnapshotsPresent",
@@ -52,13 +52,13 @@ fn said(error: &opendal::Error) -> String {
 pub(super) enum Word {
     /// The same request is to be sent again.
     Repeat,
-    /// What it was a part of has gone, or was crossed by another: all of it is to be done anew.
+    /// What it was a part of has gone, or was crossed by another: all of it has to be repeated.
     Anew,
     /// As [`Word::Repeat`], and more slowly.
     Patience,
-    /// Nobody knows whether it was done. The library sends it again.
+    /// It is unknown whether it was done. The library sends it again.
     Open,
-    /// It can be read some hours after somebody has asked for that.
+    /// It can be read some hours after a restore was requested.
     Archived,
 }
 
@@ -89,7 +89,7 @@ const CODES: [(&str, Word); 20] = [
     ("rateLimitExceeded", Word::Patience),
     ("userRateLimitExceeded", Word::Patience),
 ];
-/// What [`Word::Anew`] is told as that has no code.
+/// The code of [`Word::Anew`] where the answer has none.
 const GONE: &str = "NoSuchUpload";
 
 /// Which statuses the library takes for no last word by itself.
@@ -176,7 +176,7 @@ fn late_seconds(message: &str) -> u64 {
     message.rsplit(' ').nth(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
 }
 
-/// What the library tells, in our table.
+/// Translates an error of the library.
 pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
     let (key, message) = (key.to_owned(), said(error));
     let code = message.split(':').next().unwrap_or_default();
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// An error of Google's, as the library tells it.
+    /// An error of Google's, as the library reports it.
     fn google(status: u16, reason: &str) -> String {
         format!(
             "GcsErrorResponse {{ error: GcsError {{ code: {status}, message: \"said\", errors: \

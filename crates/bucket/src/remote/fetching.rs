@@ -59,7 +59,7 @@ impl From<opendal::Error> for Stopped {
     }
 }
 
-/// What the library tells in the words of streams, in its own.
+/// The errors of a body's stream, as errors of the library.
 pub(super) fn unwrapped(error: std::io::Error) -> opendal::Error {
     let kind = error.kind();
     match error.into_inner().map(|inner| inner.downcast::<opendal::Error>()) {

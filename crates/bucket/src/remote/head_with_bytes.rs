@@ -21,7 +21,7 @@ impl Shared {
         key: &str,
         most_bytes: u64,
     ) -> Result<(Object, Option<Bytes>)> {
-        // Of the others nobody has tried whether a GET says of an object what a HEAD does.
+        // On other stores it was not tried whether a GET describes an object as a HEAD does.
         if self.kind != StoreKind::S3 {
             return Ok((self.head(key)?, None));
         }

@@ -16,7 +16,7 @@ use std::time::Duration;
 const SAMPLES: usize = 128;
 /// How many have to be before anything is made of them.
 const SAMPLES_MIN: usize = 32;
-/// After so many new ones it is counted anew.
+/// After so many new ones the percentiles are computed again.
 const COUNT_EVERY: usize = 16;
 /// Nothing is asked twice sooner: it is not worth a request.
 const PATIENCE_MIN: Duration = Duration::from_millis(5);

@@ -135,7 +135,7 @@ impl Shared {
             let (key, metadata) = (entry.path(), entry.metadata());
             entries.push(match key.ends_with('/') && metadata.etag().is_none() {
                 true => Entry::Prefix(key.to_owned()),
-                // A listing tells of some stores what is beside an object, of others not.
+                // A listing includes metadata on some stores, and not on others.
                 false => Entry::Object(Object { kept: None, ..self.object(key, metadata) }),
             });
         }

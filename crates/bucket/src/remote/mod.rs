@@ -342,7 +342,7 @@ impl Bucket for RemoteBucket {
                 Err(error) => Err(error),
             })
         };
-        // The key was looked at above, inside: its error is told apart from the store's.
+        // The key was checked above: its error differs from the store's.
         let open = async {
             match open.await {
                 Ok(opened) => opened.map(Ok),
@@ -429,7 +429,7 @@ impl Bucket for RemoteBucket {
         // Not the store's copy of a whole object: stores ignore a condition on its target, and the
         // library sends none for its source. An upload of copied parts keeps to both.
         if source.key.ends_with('/') {
-            // The marker of a directory, of which the library tells no ETag.
+            // The marker of a directory, of which the library reports no ETag.
             return self.put(target, Bytes::new(), condition, beside);
         }
         if source.size_bytes == 0 {
@@ -478,7 +478,7 @@ impl Drop for RemoteUpload {
         if let Some(mut writer) = self.writer.take()
             && let Some(runtime) = &self.shared.runtime
         {
-            // Nobody waits for it: what it leaves behind if it fails is for the store's lifecycle.
+            // No caller waits for it: the store's lifecycle rules clean up if it fails.
             runtime.spawn(async move { writer.abort().await });
         }
     }

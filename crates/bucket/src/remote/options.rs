@@ -23,7 +23,7 @@ pub struct RemoteOptions {
     /// Names the bucket in the path and not in the host. Stores with an endpoint of their own are
     /// always asked so.
     pub force_path_style: bool,
-    /// Whoever reads pays.
+    /// The reader pays.
     pub requester_pays: bool,
     /// Time in which a request has to be answered, retries included, and in which each further
     /// piece of a body has to arrive or to be taken; 30 s if there is none.

@@ -39,7 +39,7 @@ impl Shared {
 }
 
 impl RemoteBucket {
-    /// Copies an object in parts, anew as often as the store wants that.
+    /// Copies an object in parts, again as often as the store wants that.
     pub(super) fn copy_with_retries(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let mut tries = 0;
         loop {
@@ -62,7 +62,7 @@ impl RemoteBucket {
         match upload.copy_part(source, 0..source.size_bytes) {
             Ok(()) => upload.complete(),
             Err(error) => {
-                // The error that made it useless is the one to tell.
+                // The error that made it useless is the one to return.
                 let _ = upload.abort();
                 Err(error)
             }

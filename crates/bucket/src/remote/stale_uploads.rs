@@ -25,7 +25,7 @@ use reqsign_core::{Context, OsEnv, Signer};
 use std::collections::HashMap;
 use std::str::FromStr as _;
 
-/// By how many seconds a time that was noted may be off from the time that a store tells.
+/// How many seconds a noted time may differ from the time that a store reports.
 const CLOCKS_DIFFER: u64 = 10;
 /// Pages of 1,000 uploads at most that are looked at.
 const PAGES_MAX: usize = 100;
@@ -71,14 +71,14 @@ impl Shared {
         Ok((response.status(), response.into_body().to_bytes()))
     }
 
-    /// Throws an upload away, and tells whether there is none any more.
+    /// Aborts an upload, and returns whether it is gone.
     fn abort_by_id(&self, address: &str, id: &str) -> Result<bool> {
         let target = format!("{address}?uploadId={}", percent_encode_path(id));
         let (status, _) = self.wait(address, self.ask(Method::DELETE, &target))?;
         Ok(status.is_success() || status == StatusCode::NOT_FOUND)
     }
 
-    /// All uploads under way whose keys begin so, as the store tells them.
+    /// All uploads under way whose keys begin so, as the store lists them.
     fn under_way(&self, base: &str, key: &str) -> Result<Vec<String>> {
         let failed = |message: String| BucketError::Failed { key: key.to_owned(), message };
         let first = format!("{base}?uploads&prefix={}", percent_encode_path(key));
@@ -135,7 +135,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Throws an upload away, of which `noted` tells how many without an id have its address.
+    /// Aborts an upload; `noted` uploads without an id have its address.
     fn abort_stale(&self, upload: &UploadLog, noted: usize) -> Result<()> {
         let address = upload.address();
         let failed = |message: String| BucketError::Failed { key: String::new(), message };

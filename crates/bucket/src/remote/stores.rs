@@ -89,7 +89,7 @@ impl StoreKind {
         }
     }
 
-    /// What tells an object from all that were under its key before.
+    /// The tag that identifies an object among all that were under its key.
     pub(super) fn etag(self, metadata: &Metadata) -> Option<ETag> {
         match self {
             Self::S3 => metadata.etag().map(ETag::new),

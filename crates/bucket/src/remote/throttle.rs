@@ -53,7 +53,7 @@ impl State {
         (self.under_way as f64) < (self.limit * share).max(LIMIT_MIN)
     }
 
-    /// Who is next, if there is room for him.
+    /// The next read, if there is room for it.
     fn next(&mut self) -> Option<oneshot::Sender<Pass>> {
         let next = match (self.has_room(true), self.has_room(false)) {
             (true, true) => self.demanded.pop_front().or_else(|| self.ahead.pop_front()),
@@ -99,12 +99,12 @@ impl Gate {
         self.wake();
     }
 
-    /// Gives turns to those who wait, as many as there are.
+    /// Gives turns to waiting reads, as many as there are.
     fn wake(self: &Arc<Self>) {
         loop {
             let Some(next) = self.state.lock().next() else { return };
             if let Err(mut pass) = next.send(Pass(Some(Arc::clone(self)))) {
-                // He waits no more; the turn is for the next one.
+                // It does not wait any more; the turn is for the next one.
                 pass.0 = None;
                 self.state.lock().under_way -= 1;
             }

@@ -109,7 +109,7 @@ pub(super) struct Transport {
     counters: Arc<Counters>,
     notes: Arc<UploadNotes>,
     checksums: Arc<Checksums>,
-    /// `None` where requests are not signed, or by somebody else's rules.
+    /// `None` where requests are not signed, or are signed by another scheme.
     renewed: Option<Arc<RenewedCredentials>>,
     timeout: Duration,
 }

@@ -32,7 +32,7 @@ const BEGIN_BYTES: u64 = 2 * LEAST_BYTES;
 const MOST_BYTES: u64 = 128 << 20;
 /// How long what comes is added up, at least.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Without bytes for so long, nobody has asked for any.
+/// Without bytes for so long, no reader has asked for any.
 const IDLE: Duration = Duration::from_millis(500);
 /// The shortest time to a first byte is believed for so long.
 const LATENCY_AGE_MAX: Duration = Duration::from_secs(30);

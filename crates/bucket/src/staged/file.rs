@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How often a sync goes on after it has found that an earlier upload of ours had arrived, or that
 /// the store wants to be asked anew.
 const ATTEMPTS_MAX: usize = 8;
-/// How long it waits before the store is asked anew, for each time that was in vain.
+/// How long it waits before the next try, for each try that failed.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The change that a stream ends with is so far from the one it began with. Nobody makes as many
@@ -29,7 +29,7 @@ const STREAM_REVISIONS: u64 = 1 << 32;
 pub struct Options {
     /// What the store takes.
     pub limits: Limits,
-    /// Whether nobody else writes, so that conditions which the store ignores are not missed.
+    /// Whether no other client writes, so that ignored conditions are not missed.
     pub is_only_writer: bool,
     /// Up to this size in bytes a file goes up in one request, from memory, where the store ignores
     /// conditions of uploads in parts.
@@ -76,7 +76,7 @@ pub enum Standing {
     Streaming,
     /// It has changes that are in the journal only.
     Staged,
-    /// Somebody else changed the object first.
+    /// Another client changed the object first.
     Conflict,
 }
 
@@ -216,7 +216,7 @@ impl StagedFile {
         self.log.path()
     }
 
-    /// The log, for whoever reads the unchanged bytes from elsewhere.
+    /// The log, for a reader that takes the unchanged bytes from elsewhere.
     pub fn log(&self) -> &StagedLog {
         &self.log
     }
@@ -334,7 +334,7 @@ impl StagedFile {
                 order.sent = range.end;
                 (self.log.view_of(range.clone()), range, memory)
             };
-            // The upload of the whole tells whoever waits for it, if it fails as well.
+            // If the upload of the whole fails as well, that error is returned.
             if self.send_part(remote, memory, &view, range).is_err() {
                 self.order.lock().is_broken = true;
                 remote.stream = None;
@@ -385,7 +385,7 @@ impl StagedFile {
     /// Makes all that was written before the call durable in the store.
     ///
     /// # Errors
-    /// [`StagedError::Conflict`] if somebody else changed the object: his bytes stay, ours are kept
+    /// [`StagedError::Conflict`] if another client changed the object: its bytes stay, ours are kept
     /// in the journal's `conflicts/`. Any other error leaves the file as it was, in the journal.
     pub fn sync(&self) -> Result<(), StagedError> {
         let mut remote = self.remote.lock();

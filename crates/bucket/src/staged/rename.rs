@@ -62,7 +62,7 @@ pub enum RenameError {
 }
 
 impl RenameError {
-    /// What a program is told.
+    /// The errno for a program.
     pub fn errno(&self) -> Errno {
         match self {
             Self::TooMany { .. } => Errno::XDEV,
@@ -85,7 +85,7 @@ impl From<BucketError> for RenameError {
 pub struct Renamed {
     /// How many objects have their new keys. 0 if the rename was taken back.
     pub moved: usize,
-    /// Old keys that somebody had changed meanwhile, and that stay.
+    /// Old keys that another client changed meanwhile, and that stay.
     pub left: Vec<String>,
 }
 
@@ -339,7 +339,7 @@ fn take_away(bucket: &dyn Bucket, Copy { from, to, mark }: &Copy) -> Result<(), 
         return Ok(());
     }
     match delete(bucket, &copy) {
-        // Somebody has changed the copy: it is his now.
+        // Another client has changed the copy, and keeps it.
         Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => Ok(()),
         deleted => deleted,
     }

@@ -21,7 +21,7 @@ pub enum StagedError {
     /// The store refuses. What was written is in the journal still.
     #[error(transparent)]
     Bucket(#[from] BucketError),
-    /// Somebody else changed the object first.
+    /// Another client changed the object first.
     #[error(
         "{key} was changed by somebody else, whose bytes stay; what was written here is in \
          conflicts/ of the staging journal"
@@ -41,7 +41,7 @@ pub enum StagedError {
 }
 
 impl StagedError {
-    /// What a program is told.
+    /// The errno for a program.
     pub fn errno(&self) -> Errno {
         match self {
             Self::Journal(error) | Self::Short { error, .. } => error.errno(),
@@ -56,7 +56,7 @@ impl StagedError {
 pub(super) enum Outcome {
     /// The object holds all changes up to one.
     Holds(u64, Base),
-    /// Somebody else's object is there, or none.
+    /// A foreign object is there, or none.
     Conflict,
     /// Nothing has happened, and nothing is in its way: it may go well the next time.
     Again(BucketError),
@@ -271,7 +271,7 @@ impl Attempt<'_> {
                 let (key, message) = (self.snapshot.state().key().to_owned(), error.to_string());
                 Ok(Outcome::Again(BucketError::Again { key, message }))
             }
-            // Nothing has happened: whoever asked may try again.
+            // Nothing has happened: the caller may try again.
             Found::Base(_) => Err(error.into()),
         }
     }
@@ -284,7 +284,7 @@ pub(super) enum Found {
     Base(Option<Arc<ObjectMetadata>>),
     /// One that holds our changes up to this one.
     Ours(u64, Base),
-    /// Somebody else's, or none any more.
+    /// A foreign one, or none any more.
     Foreign,
 }
 

@@ -38,7 +38,7 @@ pub struct Uploads {
 struct Shared {
     held_max_bytes: u64,
     figures: Mutex<Figures>,
-    /// Somebody gave memory back, or had his turn.
+    /// Memory was given back, or a turn has ended.
     changed: Condvar,
     are_parts_even: AtomicBool,
 }

@@ -17,12 +17,12 @@ use url::Url;
 /// Names that are taken from one listing.
 pub const NAMES_MAX: usize = 100_000;
 
-/// What a listing tells of a name.
+/// What a listing says of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// Whether it is a directory.
     pub is_directory: bool,
-    /// Its size, where that is told.
+    /// Its size, if the listing says it.
     pub size_bytes: Option<u64>,
     /// Its tag as the server wrote it.
     pub etag: Option<String>,

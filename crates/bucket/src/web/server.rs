@@ -26,7 +26,7 @@ use url::Url;
 
 /// The longest listing that is read, in bytes.
 const LISTING_BYTES_MAX: usize = 32 << 20;
-/// Objects that are asked for at once, where a listing tells names alone.
+/// Objects that are asked for at once, where a listing has only names.
 const HEADS_AT_ONCE: usize = 16;
 /// How often a request is sent again, and how long the first of these waits.
 const RETRIES: u32 = 4;
@@ -283,7 +283,7 @@ impl WebBucket {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// The names in a directory, and the server's clock when it told them.
+    /// The names in a directory, and the server's clock at that time.
     fn names(&self, key: &str) -> Result<(index::Names, Option<std::time::SystemTime>)> {
         let address = self.address(key)?;
         let bad = |error: index::BadListing| {
@@ -309,7 +309,7 @@ impl WebBucket {
                     }
                     // No answer says nothing of the word.
                     Err(error) if error.is_in_doubt() => return Err(error),
-                    // It may refuse the word, or this directory: the page tells.
+                    // It may refuse the method, or this directory: the page says which.
                     Err(_) => is_refused = true,
                 }
             }
@@ -452,7 +452,7 @@ impl Bucket for WebBucket {
                 Err(error) => error,
             };
             tried = if at > before { 0 } else { tried + 1 };
-            // Only what is told by a tag can be gone on with.
+            // Only an object with a validator can be resumed.
             let may_go_on = matches!(error, BucketError::Failed { .. }) && expected.is_some();
             if !may_go_on || tried > RETRIES {
                 return Err(error);

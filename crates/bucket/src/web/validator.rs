@@ -5,13 +5,13 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LAST_MODIFIED};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How old a change has to be for a time in whole seconds to tell it from the next one.
+/// How old a change has to be, so that a time in whole seconds differs from that of the next one.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// An object as an answer of a server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Validator {
-    /// Its whole size, where that is told.
+    /// Its whole size, if the answer says it.
     pub(super) size_bytes: Option<u64>,
     pub(super) modified: Option<SystemTime>,
     etag: Option<String>,
@@ -51,7 +51,7 @@ impl Validator {
         self.etag.as_deref().filter(|tag| tag.len() > 2 && tag.starts_with('"'))
     }
 
-    /// What tells the object: its strong ETag, or a mark of ours in the form of one.
+    /// The validator: the strong ETag, or one that is made here in the form of one.
     pub(super) fn tag(&self) -> Option<ETag> {
         if let Some(strong) = self.strong() {
             return Some(ETag::new(strong));

@@ -9,7 +9,7 @@ use crate::{ETag, Object};
 use ogive_origin::{Errno, Result, Time};
 use std::sync::Arc;
 
-/// An object that somebody has open, until this is dropped.
+/// An open file of an object, until this is dropped.
 pub(in crate::origin) struct Handle {
     writing: Arc<Writing>,
     object: Arc<OpenObject>,
@@ -71,7 +71,7 @@ impl Handle {
         self.object.state().is_changed()
     }
 
-    /// Whether somebody else's object has the key by now.
+    /// Whether a foreign object has the key by now.
     pub(in crate::origin) fn is_replaced(&self) -> bool {
         self.object.state().place == Place::Replaced
     }
@@ -81,7 +81,7 @@ impl Handle {
         self.object.state().place == Place::Removed
     }
 
-    /// Whether somebody else has it open for writing.
+    /// Whether another file has it open for writing.
     pub(in crate::origin) fn has_writers_besides(&self) -> bool {
         let own = usize::from(self.wants.to_write);
         self.object.state().writers > own
@@ -149,7 +149,7 @@ impl Handle {
             Err(error) => Err(self.writing.messages.of_staged(&error)),
         }?;
         let mut state = self.object.state();
-        // As the store is going to tell it.
+        // In whole seconds, as the store is going to say it.
         let nanoseconds = match state.convention {
             Convention::S3fs => Time::now().nanoseconds,
             _ => 0,
@@ -171,7 +171,7 @@ impl Handle {
         let staged = self.writing.begin(&state.key, base)?;
         staged.keep(state.to_keep());
         if state.place == Place::Removed {
-            // It has no name: nobody asks for it after those who have it open.
+            // It has no name: only those that have it open can read it.
             self.writing.forget(&staged);
         }
         let staged = Arc::new(staged);
@@ -209,7 +209,7 @@ impl Handle {
         synced.map(drop).map_err(|error| self.writing.messages.of_staged(&error.into()))
     }
 
-    /// The same for whoever holds the gate.
+    /// The same for a caller that holds the gate.
     pub(super) fn upload_within(&self) -> Result<()> {
         let Some(staged) = self.to_upload() else { return Ok(()) };
         if self.writing.convention.is_on() {
@@ -271,7 +271,7 @@ impl Handle {
         }
     }
 
-    /// Somebody else's object has the key, and keeps it.
+    /// A foreign object has the key, and keeps it.
     fn in_conflict(&self, staged: &StagedFile) {
         let mut table = self.writing.table.lock();
         let mut state = self.object.state();
@@ -293,7 +293,7 @@ impl Handle {
         }
     }
 
-    /// Lets go of the log of a file that the store has all of: for whoever holds the gate alone.
+    /// Drops the log of a file that the store has completely. The caller holds the gate.
     pub(super) fn settle(&self) {
         let staged = {
             let mut state = self.object.state();
@@ -321,7 +321,7 @@ impl Writing {
         }
     }
 
-    /// One who had an object open has let go of it.
+    /// An open file of the object was closed.
     fn leave(self: &Arc<Self>, object: &Arc<OpenObject>, writes: bool) {
         let (mut settled, mut is_left) = (None, false);
         {

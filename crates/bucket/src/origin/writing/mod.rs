@@ -57,10 +57,10 @@ pub struct WriteOptions {
 /// What becomes of modes, owners and times that cannot be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chmod {
-    /// Whoever sets them is told so.
+    /// Setting them fails.
     #[default]
     Refuse,
-    /// Nobody is, and nothing is done.
+    /// Setting them does nothing.
     Ignore,
 }
 
@@ -116,7 +116,7 @@ impl Writing {
         let promises = bucket.promises();
         if !promises.create || !promises.overwrite {
             let what = "be written to safely: it ignores the conditions If-None-Match and If-Match \
-                        of a PUT, so somebody else's object could be overwritten unnoticed";
+                        of a PUT, so a foreign object could be overwritten unnoticed";
             return Err(BucketError::Unsupported { what }.into());
         }
         let Opened { journal, staged, conflicts, trees, torn, .. } = opened;
@@ -320,7 +320,7 @@ impl Writing {
             }
             let handle = Handle::new(self, opened, Wants { to_write: true, ..wants });
             if !wants.to_write {
-                // Nobody is going to close it as one who has written.
+                // No writer is going to close it.
                 handle.close()?;
             }
             return Ok(handle);
@@ -380,7 +380,7 @@ impl Writing {
         known.into_iter().filter_map(described).collect()
     }
 
-    /// Uploads what is changed below a directory and nobody has open.
+    /// Uploads what is changed below a directory and not open for writing.
     fn upload_below(self: &Arc<Self>, directory: &str) -> Result<()> {
         let below: Vec<_> = {
             let table = self.table.lock();

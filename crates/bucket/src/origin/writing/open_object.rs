@@ -27,7 +27,7 @@ pub(super) struct OpenObject {
 pub(super) enum Place {
     /// It does.
     Named,
-    /// Somebody else's object has the key by now, or none has.
+    /// A foreign object has the key by now, or none has.
     Replaced,
     /// It was removed through the mount, or another was given its name.
     Removed,
@@ -38,10 +38,10 @@ pub(super) struct State {
     pub(super) key: Arc<str>,
     /// The object in the store; `None` if it is new and nothing of it was uploaded.
     pub(super) object: Option<Object>,
-    /// Its changes, from the first one until nobody has it open for writing.
+    /// Its changes, from the first one until no file is open for writing.
     pub(super) staged: Option<Arc<StagedFile>>,
     pub(super) place: Place,
-    /// Open files, and whoever else needs it to stay.
+    /// Open files, and others that need it to stay.
     pub(super) users: usize,
     /// Those of them that may change it.
     pub(super) writers: usize,
@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) is_written: bool,
     /// It waits to be uploaded by the thread for that.
     pub(super) is_pending: bool,
-    /// It was said that its changes met somebody else's.
+    /// The log has said that its changes met a foreign change.
     pub(super) is_told: bool,
     /// What is to be beside it, if that is not what the store has beside it.
     pub(super) noted: Option<Arc<ObjectMetadata>>,
@@ -104,7 +104,7 @@ impl OpenObject {
 }
 
 impl State {
-    /// Notes one who needs it to stay.
+    /// Adds a user, which makes it stay.
     pub(super) fn join(&mut self, writes: bool) {
         self.users += 1;
         if writes {
@@ -122,7 +122,7 @@ impl State {
         })
     }
 
-    /// Whether its changes met somebody else's.
+    /// Whether its changes met a foreign change.
     pub(super) fn is_in_conflict(&self) -> bool {
         self.staged.as_ref().is_some_and(|file| file.standing() == Standing::Conflict)
     }

@@ -95,7 +95,7 @@ impl PendingUploads {
         }
     }
 
-    /// Ends the thread, and tells how many objects are left.
+    /// Ends the thread, and returns how many objects are left.
     pub(super) fn end(&self) -> usize {
         let thread = {
             let mut queue = self.queue.lock();
@@ -161,7 +161,7 @@ impl PendingUploads {
 }
 
 impl PendingUpload {
-    /// Uploads it, and tells whether that is done.
+    /// Uploads it, and returns whether that is done.
     fn upload(&self, writing: &Arc<Writing>) -> bool {
         self.object.state().join(false);
         let handle = Handle::new(writing, Arc::clone(&self.object), Wants::default());

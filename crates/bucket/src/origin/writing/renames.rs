@@ -96,7 +96,7 @@ impl Writing {
         };
         self.listings.invalidate_directory_of(to);
         match taken {
-            // Somebody has changed the copy: it is his now.
+            // Another client has changed the copy, and keeps it.
             Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
             Err(error) => self.messages.say(format_args!(
                 "the store gives up neither {from} nor its copy {to}: remove {to} in the store \
@@ -119,7 +119,7 @@ impl Writing {
             None => {
                 table.insert(to.into(), Arc::clone(source));
             }
-            // Who opened the new name before this is on a line of his own.
+            // A file that opened the new name before has its own lineage.
             Some(_) => state.place = Place::Replaced,
         }
     }
@@ -160,8 +160,8 @@ impl Writing {
         };
         match done {
             Ok(made) => {
-                // Its time is the store's. Somebody else may have been there since: what was made
-                // here is what whoever has it open goes on with.
+                // Its time is the store's. If another client has changed it since, the files that
+                // have it open go on with the object that was made here.
                 let found = self.head(to)?;
                 let is_ours = |found: &Object| found.mark.as_deref() == Some(&mark);
                 let size_bytes = object.size_bytes;
@@ -202,7 +202,7 @@ impl Writing {
         from: &str,
         to: &str,
     ) -> Result<()> {
-        // Where the store would put copies over what somebody has made meanwhile.
+        // The store would put copies over what another client made meanwhile.
         if !self.bucket.promises().upload_create && !self.options.staged.is_only_writer {
             return Err(Errno::XDEV);
         }
@@ -233,7 +233,7 @@ impl Writing {
                 return Err(error.errno());
             }
         }
-        // Who has a file in it open reads on what the kernel and the cache have of it.
+        // A file that is open in it reads on from what the kernel and the cache have.
         let mut table = self.table.lock();
         table.retain(|key, known| {
             let stays = !key.starts_with(from);
