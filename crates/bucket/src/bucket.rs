@@ -192,7 +192,7 @@ pub struct CopyRequest<'a> {
     pub source: &'a Object,
     /// The key of the copy.
     pub target: &'a str,
-    /// What has to hold of the object under that key.
+    /// The condition about the object under that key.
     pub condition: &'a Condition,
     /// The metadata of the copy; none is copied from the source.
     pub beside: WriteMetadata<'a>,
@@ -313,7 +313,7 @@ impl Object {
     }
 }
 
-/// What to list.
+/// A listing to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing<'a> {
     /// Keys that begin so; empty for the whole bucket, else ending in a slash.

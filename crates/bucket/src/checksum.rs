@@ -56,7 +56,7 @@ impl Sums {
         usize::try_from(size_bytes.div_ceil(record_size_bytes.max(1))).unwrap_or(usize::MAX)
     }
 
-    /// Of an object of which nothing has passed yet.
+    /// The sums of an object of which nothing was read yet.
     pub(crate) fn new(size_bytes: u64, record_size_bytes: u64) -> Self {
         let missing = Self::records_of(size_bytes, record_size_bytes);
         Self { size_bytes, record_size_bytes, records: vec![None; missing], missing }

@@ -73,7 +73,7 @@ impl Prices {
         lists.into_iter().find_map(|(domain, list)| has(domain).then_some(list))
     }
 
-    /// What was asked cost so much.
+    /// The cost of requests.
     pub fn microdollars(&self, asked: &Requests) -> u64 {
         let of = |count: u64, price: u64| u128::from(count) * u128::from(price);
         let requests = of(asked.get, self.get_nanodollars)
@@ -86,7 +86,7 @@ impl Prices {
     }
 }
 
-/// What may be spent; `None` is no limit.
+/// The budget; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Requests of any kind a second.
@@ -98,9 +98,9 @@ pub struct Budget {
 /// Why something is not read ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeldBack {
-    /// By the number of requests a second.
+    /// The requests a second.
     Requests,
-    /// By the money of the day.
+    /// The money of the day.
     Money,
 }
 
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(meter.check(100_000, 0, start + SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 10 * SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 12 * SECOND), Ok(()));
-        // What was not used yesterday is no more than a second's worth.
+        // Unused requests of yesterday count as one second's worth.
         let tomorrow = start + DAY;
         assert_eq!(meter.check(100_009, 0, tomorrow), Ok(()));
         assert_eq!(meter.check(100_010, 0, tomorrow), Err(HeldBack::Requests));

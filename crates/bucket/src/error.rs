@@ -38,7 +38,7 @@ pub enum BucketError {
     /// There is no such bucket.
     #[error("there is no such bucket: {message}")]
     NoSuchBucket {
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// The credentials are missing, expired, or do not allow it.
@@ -46,7 +46,7 @@ pub enum BucketError {
     Denied {
         /// The key, or the bucket where no key is meant.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// The object is another one than the condition names, or exists where none was to exist.
@@ -66,7 +66,7 @@ pub enum BucketError {
     Busy {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// Another request was in the way, or a multipart upload has gone: all of it has to be
@@ -75,7 +75,7 @@ pub enum BucketError {
     Again {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// The store does not take the parts of an upload as they are. Some take parts of one length
@@ -84,7 +84,7 @@ pub enum BucketError {
     UnevenParts {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// The object is in an archive and has to be restored before it can be read.
@@ -100,7 +100,7 @@ pub enum BucketError {
     Held {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// It is an append blob or a page blob of Azure. A change here would make a block blob of it, to
@@ -112,7 +112,7 @@ pub enum BucketError {
     OtherBlob {
         /// The key.
         key: String,
-        /// What the store calls such a blob.
+        /// The store's name for such a blob.
         kind: String,
     },
     /// The store has no room for it. Nothing has happened.
@@ -120,7 +120,7 @@ pub enum BucketError {
     Full {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// No answer within the time allowed. **A write may have happened all the same**: look with
@@ -145,7 +145,7 @@ pub enum BucketError {
     /// The store cannot do that.
     #[error("the store cannot {what}")]
     Unsupported {
-        /// What was asked.
+        /// The action that is not supported.
         what: &'static str,
     },
     /// The key cannot be sent or stored as it is.
@@ -168,7 +168,7 @@ pub enum BucketError {
     Refused {
         /// The key.
         key: String,
-        /// What the store said.
+        /// The answer of the store.
         message: String,
     },
     /// Anything else: a connection that failed, an answer that makes no sense. **A write may have
@@ -230,7 +230,7 @@ impl BucketError {
     }
 }
 
-/// What stands before a message: nothing, where the message is of all there is.
+/// The prefix of a message: none, if the message is about the whole bucket.
 fn before(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
 }

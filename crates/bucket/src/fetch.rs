@@ -7,7 +7,7 @@ use crate::{ETag, Result};
 use bytes::Bytes;
 use std::ops::{ControlFlow, Range};
 
-/// What to read.
+/// The range to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// Key of the object.

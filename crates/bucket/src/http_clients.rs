@@ -18,7 +18,7 @@ pub(crate) fn is_here(host: &str) -> bool {
     is_address || name.eq_ignore_ascii_case("localhost")
 }
 
-/// By which proxy requests to a store go, without its password; `None` if they go directly.
+/// The proxy of requests to a store, without its password; `None` if there is none.
 #[derive(Debug)]
 pub(crate) struct Proxy(Option<String>);
 

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 /// The longest name a directory entry can have on Linux (NAME_MAX), in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 
-/// What a key may be like.
+/// The form of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
     Empty,
@@ -67,16 +67,16 @@ const NEVER_SENT: &[Rule] = &[
     (Form::DotPart, "it has a part . or .."),
 ];
 
-/// What a store makes of keys.
+/// The changes that a store makes to keys.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeyRules {
     /// The longest key.
     longest: usize,
     /// Whether that is in characters of UTF-16, and not in bytes.
     counts_utf16: bool,
-    /// What the store takes for another key.
+    /// Keys that the store takes for others.
     mistaken: &'static [Rule],
-    /// What it takes no object under.
+    /// Keys under which it takes no object.
     refused: &'static [Rule],
 }
 
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What the library, the address and the store make of a key, one after the other.
+    /// The key after the library, the address and the store have changed it.
     fn understood(key: &str, is_azure: bool) -> String {
         let sent = key.trim();
         let sent = if is_azure { sent.replace('\\', "/") } else { sent.to_owned() };

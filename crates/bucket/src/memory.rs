@@ -42,7 +42,7 @@ pub enum Operation {
     List,
 }
 
-/// What goes wrong with the next request of a kind.
+/// A fault of the next request of a kind.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// It fails and nothing was done.
@@ -154,7 +154,7 @@ impl MemoryBucket {
         self.state.lock().rules = rules;
     }
 
-    /// From now on parts are of one length, but for a shorter one at the end.
+    /// Takes only parts of one length from now on, with a shorter one at the end.
     pub fn take_even_parts_only(&self) {
         self.state.lock().takes_even_parts_only = true;
     }
@@ -226,7 +226,7 @@ impl MemoryBucket {
     }
 }
 
-/// What is beside an object: its mark, and the rest.
+/// The metadata of an object: its mark, and the rest.
 type Noted = (Option<String>, Option<Arc<ObjectMetadata>>);
 
 fn noted(beside: WriteMetadata<'_>) -> Noted {

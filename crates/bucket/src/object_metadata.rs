@@ -12,14 +12,14 @@ pub(crate) const CONTENT_TYPE: &str = "content-type";
 /// How they are packed.
 #[cfg(feature = "remote")]
 pub(crate) const CONTENT_ENCODING: &str = "content-encoding";
-/// What a browser is to do with them.
+/// How a browser treats them.
 #[cfg(feature = "remote")]
 pub(crate) const CONTENT_DISPOSITION: &str = "content-disposition";
 /// How long others may keep them.
 #[cfg(feature = "remote")]
 pub(crate) const CACHE_CONTROL: &str = "cache-control";
 
-/// What kind of blob it is, in Azure's words, where it is no block blob. We write those alone.
+/// The kind of blob in Azure's words, if it is no block blob. Only block blobs are written.
 pub(crate) const BLOB_TYPE: &str = "x-ms-blob-type";
 /// Whether a client has a lease of it, in Azure's words, if that is so.
 pub(crate) const LEASE: &str = "x-ms-lease-status";
@@ -41,7 +41,7 @@ impl ObjectMetadata {
         self.user.is_empty() && self.headers.is_empty()
     }
 
-    /// What was noted under a name.
+    /// The value of a name.
     pub fn note(&self, name: &str) -> Option<&str> {
         self.user.get(name).map(String::as_str)
     }

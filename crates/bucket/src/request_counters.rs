@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What a request is, by its method, its path and its query.
+    /// The kind of a request, by its method, its path and its query.
     pub(crate) fn of(method: &str, path: &str, query: Option<&str>) -> Self {
         let has = |field: &str| query.is_some_and(|query| query.split('&').any(|it| it == field));
         // Google's JSON interface, where what is said of an object is fetched like its bytes.
@@ -121,7 +121,7 @@ pub struct Requests {
     pub put: u64,
     /// DELETEs, and uploads thrown away.
     pub delete: u64,
-    /// Those of them that were answered 429 or 5xx, or not at all.
+    /// Requests among them that were answered 429 or 5xx, or not at all.
     pub failed: u64,
     /// Bytes of bodies that came.
     pub received_bytes: u64,

@@ -128,7 +128,7 @@ impl Conflict {
         self.snapshot.state().size()
     }
 
-    /// What of it was not written here, and was the object's that is no more.
+    /// The bytes that were not written here: the overwritten object had them.
     pub fn missing(&self) -> Vec<Range<u64>> {
         let mut at = 0;
         let mut missing = Vec::new();

@@ -25,9 +25,9 @@ pub(super) const LOCK: &str = "lock";
 const IDENTITY: &str = "identity";
 pub(super) const CONFLICTS: &str = "conflicts";
 pub(super) const DAMAGED: &str = "damaged";
-/// What may be in a directory that is to become a journal.
+/// Names that a directory may have before it becomes a journal.
 const HARMLESS: [&str; 5] = [LOCK, "identity.new", "lost+found", PASSPHRASE[0], PASSPHRASE[1]];
-/// What a passphrase needs to become the key, and what it is called until it is durable.
+/// The file of a passphrase's parameters, and its name until it is durable.
 pub(super) const PASSPHRASE: [&str; 2] = ["passphrase", "passphrase.new"];
 
 /// The directory.
@@ -141,7 +141,7 @@ impl Folder {
     /// An empty log that is to take the place of another.
     pub(super) fn new_copy(&self, of: &LogHeader, path: &Path) -> Result<Log, JournalError> {
         let copy = Self::copy_of(path);
-        // What an earlier attempt left there; the original is in its place.
+        // An earlier attempt may have left one; the original is in its place.
         match std::fs::remove_file(&copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(JournalError::io("cannot delete", &copy, error));
@@ -151,7 +151,7 @@ impl Folder {
         self.create(&copy, LogHeader { salt: random()?, ..*of })
     }
 
-    /// What the copy of a log is called until it takes its place.
+    /// The name of a log's copy until the copy takes its place.
     pub(super) fn copy_of(path: &Path) -> PathBuf {
         path.with_extension("new")
     }

@@ -11,7 +11,7 @@ pub enum JournalError {
     /// The system refused.
     #[error("{what} {path}: {error}")]
     Io {
-        /// What was tried, such as `cannot write to`.
+        /// The action that failed, such as `cannot write to`.
         what: &'static str,
         /// On which file.
         path: PathBuf,
@@ -128,7 +128,7 @@ fn aside(log: &Path) -> PathBuf {
 }
 
 impl JournalError {
-    /// What a system call says of it.
+    /// The error of a system call.
     pub fn errno(&self) -> Errno {
         match self {
             Self::Full(_) | Self::Crowded(_) => Errno::NOSPC,

@@ -59,7 +59,7 @@ impl Extents {
         self.pieces.iter().map(|(offset, piece)| (*offset, *piece))
     }
 
-    /// Those that reach into a range, whole.
+    /// The pieces that reach into a range, whole.
     pub(super) fn within(&self, range: Range<u64>) -> Self {
         if range.is_empty() {
             return Self::default();
@@ -138,7 +138,7 @@ impl Extents {
     }
 }
 
-/// What is where the log has nothing.
+/// The gaps of the log in a range.
 fn gap(spans: &mut Vec<Span>, range: Range<u64>, shown: u64) {
     let middle = shown.clamp(range.start, range.end.max(range.start));
     if middle > range.start {

@@ -27,10 +27,10 @@ pub enum FormatError {
     Version(u16),
 }
 
-/// What a log is about.
+/// The subject of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
-    /// Whose journal it is.
+    /// The source of a journal.
     Identity,
     /// A file that is being written.
     File,
@@ -47,7 +47,7 @@ impl LogKind {
 /// The first bytes of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogHeader {
-    /// What it is about.
+    /// Its subject.
     pub kind: LogKind,
     /// How it is sealed.
     pub cipher: Cipher,
@@ -55,7 +55,7 @@ pub struct LogHeader {
     pub journal: [u8; 16],
     /// The log, over compactions.
     pub log: [u8; 16],
-    /// What its keys are derived with.
+    /// The salt of its keys.
     pub salt: [u8; 32],
 }
 
@@ -111,7 +111,7 @@ impl LogHeader {
     }
 }
 
-/// What stands before a payload.
+/// The header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
     /// Its number in the log.
@@ -127,7 +127,7 @@ pub struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// What the tag of the payload is bound to.
+    /// The additional data of the payload's tag.
     pub fn additional(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..4].copy_from_slice(RECORD_MAGIC);
@@ -217,7 +217,7 @@ pub enum Record<'a> {
     Begin {
         /// The object's key.
         key: &'a str,
-        /// What it is a change of.
+        /// The object that it changes.
         base: Base,
     },
     /// Bytes were written.
@@ -258,7 +258,7 @@ pub enum Record<'a> {
     },
     /// One key below the directory.
     TreeKey {
-        /// What follows the prefix.
+        /// The rest of the key, after the prefix.
         rest: &'a str,
         /// The object as it was listed.
         etag: &'a str,
@@ -405,7 +405,7 @@ fn encode_base(to: &mut Vec<u8>, base: &Base) {
     }
 }
 
-/// What is left of a payload.
+/// The unread rest of a payload.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

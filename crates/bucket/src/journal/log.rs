@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const RESERVE_BYTES: u64 = 8 << 10;
 /// Room is allocated in steps of an eighth of the log, within these bounds in bytes.
 const STEP_BYTES: [u64; 2] = [8 << 10, 16 << 20];
-/// What a search for later records reads at a time, in bytes.
+/// Bytes that a search for later records reads at a time.
 const SEARCH_BYTES: u64 = 256 << 10;
 
 /// Where a record is.
@@ -137,7 +137,7 @@ impl LogFile {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanned {
     /// Where the last whole record ends.
@@ -362,7 +362,7 @@ impl Log {
         self.allocate(bytes.len() as u64, reserve)?;
         let place = Place { at: self.end, number: self.next, payload_bytes: header.payload_bytes };
         if let Err(error) = self.file.file.write_all_at(&bytes, self.end) {
-            // What is behind the end is no record; cutting it off only gives the room back.
+            // No record is behind the end; cutting it off only frees the room.
             let _ = self.file.file.set_len(self.end);
             self.allocated = self.end;
             return Err(self.file.error("cannot write to", error));
@@ -402,7 +402,7 @@ impl Log {
         Err(JournalError::Full(self.file.path()))
     }
 
-    /// What a sync has to make durable, for [`Self::synced`].
+    /// The part that a sync has to make durable, for [`Self::synced`].
     pub(super) fn unsynced(&self) -> Result<Option<(Arc<LogFile>, u32)>, JournalError> {
         if self.has_failed_to_sync {
             return Err(JournalError::Unsynced(self.file.path()));

@@ -119,7 +119,7 @@ impl Journal {
     }
 }
 
-/// What a mount finds.
+/// The logs that a mount finds.
 struct Replay {
     folder: Arc<Folder>,
     options: OpenOptions,

@@ -28,7 +28,7 @@ const NUMBERS_MAX: u32 = 1 << 31;
 pub(super) const PIECES_MAX: u64 = if cfg!(test) { 1000 } else { 1 << 22 };
 /// Pieces of the same [`EXTENT_BYTES_MAX`] that are put together.
 pub(super) const BESIDE_MAX: usize = 256;
-/// What a piece costs in a log besides its bytes, about.
+/// The overhead of a piece in a log, roughly.
 const PIECE_BYTES: u64 = 128;
 
 /// Names a state of a file among all that any journal has uploaded: the log, and the last change.
@@ -49,7 +49,7 @@ impl fmt::Display for WriteId {
 }
 
 impl WriteId {
-    /// What [`fmt::Display`] wrote, and nothing else.
+    /// Parses the output of [`fmt::Display`], and nothing else.
     pub fn parse(text: &str) -> Option<Self> {
         let (log, through) = text.split_once('-')?;
         let log = u128::from_str_radix(log, 16).ok()?.to_be_bytes();
@@ -138,7 +138,7 @@ impl StagedLog {
         self.inner.read().log.file().path()
     }
 
-    /// What the log amounts to now.
+    /// The state of the log now.
     pub fn with_state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.inner.read().state)
     }
@@ -306,7 +306,7 @@ impl StagedLog {
         let (copy, state) = match inner.copied(copy, is_settled) {
             Ok(copied) => copied,
             Err(error) => {
-                // What is left of the copy is deleted by the next mount otherwise.
+                // Otherwise the next mount deletes the copy.
                 let _ = self.folder.delete(&Folder::copy_of(&path));
                 return Err(error);
             }

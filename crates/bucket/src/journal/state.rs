@@ -90,7 +90,7 @@ impl State {
         self.extents.spans(range.start..end, self.shown)
     }
 
-    /// What is needed of it to read a range.
+    /// The part of it that a read of a range needs.
     pub(super) fn within(&self, range: Range<u64>) -> Self {
         Self {
             key: self.key.clone(),

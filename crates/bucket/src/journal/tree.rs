@@ -31,7 +31,7 @@ pub struct TreeLog {
     tree: Tree,
 }
 
-/// What the log says.
+/// The content of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     /// Prefix of the old keys, with its slash.
@@ -125,7 +125,7 @@ impl TreeLog {
         Ok(())
     }
 
-    /// What the log says.
+    /// The content of the log.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -135,7 +135,7 @@ impl TreeLog {
         self.log.file().path()
     }
 
-    /// What the copy of a key, by its place in [`Tree::keys`], is marked with.
+    /// The mark of the copy of a key, by its place in [`Tree::keys`].
     pub fn mark(&self, key: usize) -> WriteId {
         WriteId { log: self.log.file().header().log, through: key as u64 + 1 }
     }

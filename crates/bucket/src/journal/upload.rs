@@ -18,7 +18,7 @@ pub struct UploadLog {
     noted: Noted,
 }
 
-/// What the note says.
+/// The content of the note.
 #[derive(Debug, Default)]
 struct Noted {
     address: String,

@@ -34,7 +34,7 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(key)
     }
 
-    /// What a name leads to now.
+    /// The item that a name leads to now.
     pub(super) fn look_up_current(&self, key: &str) -> Result<Option<Item>> {
         match self.staged_at(key) {
             Some(staged) => Ok(Some(Item::File(staged))),

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Records of all objects together of which sums are kept; some 16 MiB.
 const RECORDS_MAX: usize = 1_000_000;
-/// What an object counts as besides its records, for its key and tag.
+/// The weight of an object besides its records, for its key and tag.
 const OBJECT_RECORDS: usize = 16;
 /// Spoilt objects that are remembered.
 const SPOILT_MAX: usize = 10_000;
@@ -66,7 +66,7 @@ impl ChecksumVerifier {
                 return None;
             }
             if table.records + records > RECORDS_MAX {
-                // Those that are not whole yet may never be.
+                // Unfinished ones may never be finished.
                 (table.records, table.sums) = (0, HashMap::new());
             }
             table.records += records;

@@ -29,14 +29,14 @@ pub(super) const WHOLE_MAX: usize = 100_000;
 /// The same in pages.
 const PAGES_MAX: usize = WHOLE_MAX / PAGE;
 
-/// What a name leads to.
+/// The target of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     Directory,
     File(Object),
 }
 
-/// What was listed under a prefix.
+/// The listing of a prefix.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     /// Sorted by name, each name once.
@@ -131,7 +131,7 @@ impl Snapshot {
             ControlFlow::Continue(())
         })?;
         let exists = seen > 0;
-        // Of two with one name the directory comes first, and stays.
+        // Of two with one name the directory sorts first, and stays.
         let is_file = |item: &Item| !matches!(item, Item::Directory);
         items.sort_by(|a: &(Box<str>, Item), b| (&a.0, is_file(&a.1)).cmp(&(&b.0, is_file(&b.1))));
         items.dedup_by(|later, kept| {
@@ -172,7 +172,7 @@ impl Snapshot {
         Self { items, taken, is_whole, exists, hidden, nameless, share }
     }
 
-    /// What a name leads to; `None` if that is not known, `Some(None)` if it leads nowhere.
+    /// The target of a name; `None` if it is unknown, `Some(None)` if the name does not exist.
     pub(super) fn find(&self, name: &str) -> Option<Option<&Item>> {
         match self.items.binary_search_by(|(known, _)| (**known).cmp(name)) {
             Ok(at) => Some(Some(&self.items[at].1)),
@@ -193,7 +193,7 @@ impl Snapshot {
         &self.items
     }
 
-    /// What it counts as in the cache.
+    /// Its size in entries of the cache.
     pub(super) fn entries(&self) -> usize {
         1 + self.items.len() + self.nameless.len()
     }

@@ -41,7 +41,7 @@ pub(super) enum DirectoryReader {
 pub(super) struct PagedReader {
     prefix: Box<str>,
     rules: &'static KeyRules,
-    /// What comes, if not all of it has come.
+    /// The pages to come, if there are more.
     pages: Option<Box<dyn Pages>>,
     /// The entries returned last, and those that have arrived besides.
     window: VecDeque<(Box<str>, Item)>,
@@ -93,7 +93,7 @@ impl PagedReader {
     /// Whether the end was reached.
     ///
     /// # Errors
-    /// Those of the store, after which it is of no use.
+    /// Those of the store; then the reader is useless.
     pub(super) fn read(
         &mut self,
         after: u64,

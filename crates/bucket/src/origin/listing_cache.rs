@@ -85,7 +85,7 @@ impl ListingCache {
         (snapshot.taken.elapsed() < self.age_max).then_some(snapshot)
     }
 
-    /// From now on older snapshots stay while there is room.
+    /// Keeps older snapshots from now on, while there is room.
     pub(super) fn keep_stale(&self) {
         self.keeps_stale.store(true, Relaxed);
     }

@@ -79,7 +79,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use writing::Writing;
 
-/// What programs should read and write at a time, in bytes.
+/// The size of a read or write that suits programs, in bytes.
 const BLOCK_BYTES: u32 = 128 << 10;
 /// Room that a bucket is said to have: it has no end.
 const ROOM_BYTES: u64 = 1 << 60;
@@ -90,7 +90,7 @@ const NAMELESS_MAX: usize = 10_000;
 /// How a bucket looks as a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginOptions {
-    /// What to show of the bucket: keys that begin so. Empty, or ending in a slash.
+    /// The part of the bucket to show: keys that begin so. Empty, or ending in a slash.
     pub prefix: String,
     /// How long a listing answers for the names in it.
     pub metadata_ttl: Duration,
@@ -102,7 +102,7 @@ pub struct OriginOptions {
     pub file_mode: u16,
     /// Permission bits of directories.
     pub directory_mode: u16,
-    /// By which convention modes, owners and times are kept in the metadata of objects.
+    /// The convention for modes, owners and times in the metadata of objects.
     pub convention: Convention,
 }
 
@@ -123,12 +123,12 @@ pub struct BucketOrigin<B> {
     hidden: AtomicU64,
     /// Which those are that the last listings came across.
     nameless: Mutex<BTreeMap<Box<str>, &'static str>>,
-    /// What requests may cost.
+    /// The cost of requests, and its budget.
     cost: CostMeter,
     readers: Readers,
-    /// What the store said of objects when it was asked for them.
+    /// The last answers about objects.
     objects: Arc<ObjectCache>,
-    /// What was read, compared with what the store says.
+    /// Compares checksums of what was read.
     verifier: Arc<ChecksumVerifier>,
     /// Small objects that come with the answer to their opening.
     small_objects: SmallObjects,
@@ -141,7 +141,7 @@ impl<B: Bucket> BucketOrigin<B> {
     /// be read, fails at once.
     ///
     /// # Errors
-    /// What the store says; [`BucketError::NotFound`] if nothing is under the prefix.
+    /// Those of the store; [`BucketError::NotFound`] if nothing is under the prefix.
     pub fn open(bucket: B, options: OriginOptions) -> crate::Result<Self> {
         let origin = Self::over(bucket, options)?;
         if !origin.exists(&origin.options.prefix)? && !origin.options.prefix.is_empty() {
@@ -203,7 +203,7 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(origin)
     }
 
-    /// What the journal of a bucket is for, in words that are the same for all mounts of it.
+    /// The name of a journal's source, which is the same for all mounts of it.
     pub fn source(identity: &crate::BucketIdentity, prefix: &str) -> String {
         format!("{}/{}/{prefix}", identity.endpoint, identity.bucket)
     }
@@ -325,7 +325,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// What is known of a directory, asking for one page of its listing if nothing is.
+    /// The listing of a directory, as far as it is cached; otherwise one page is listed.
     fn cached_listing(&self, directory: &str) -> Result<Option<Arc<Snapshot>>> {
         if let Some(snapshot) = self.listings.get(directory) {
             return Ok(Some(snapshot));
@@ -354,14 +354,14 @@ impl<B: Bucket> BucketOrigin<B> {
         if nameless.is_empty() && snapshot.nameless.is_empty() {
             return;
         }
-        // What was there before may have gone.
+        // The earlier ones may have gone.
         let is_here = |key: &str| keys::directory_of(key) == directory;
         nameless.retain(|key, _| !is_here(key));
         let room = NAMELESS_MAX.saturating_sub(nameless.len());
         nameless.extend(snapshot.nameless.iter().take(room).cloned());
     }
 
-    /// What a key leads to as a name, asked for by itself.
+    /// Looks up a key by a request of its own.
     fn look_up(&self, key: &str) -> Result<Option<Item>> {
         if self.is_offline() {
             return self.remembered(key);
@@ -402,7 +402,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// What a file is that was changed here and is not uploaded yet.
+    /// A file with changes that are not uploaded yet.
     fn staged_at(&self, key: &str) -> Option<Object> {
         self.writing.as_ref().and_then(|writing| writing.staged_at(key))
     }

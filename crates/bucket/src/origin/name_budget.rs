@@ -43,13 +43,13 @@ pub(super) struct NameShare {
 }
 
 impl NameShare {
-    /// Of a listing without names.
+    /// A listing without names.
     pub(super) fn of(held: &Arc<NameBudget>) -> Self {
         held.names.fetch_add(1, Relaxed);
         Self { held: Arc::clone(held), names: 1 }
     }
 
-    /// Of another listing.
+    /// The share of another listing.
     pub(super) fn beside(&self) -> Self {
         Self::of(&self.held)
     }

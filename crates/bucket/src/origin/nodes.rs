@@ -37,7 +37,7 @@ struct Table {
     given: u64,
 }
 
-/// What is known of a key.
+/// The nodes of a key.
 #[derive(Default)]
 struct Known {
     /// The node of it that is not gone.
@@ -129,7 +129,7 @@ impl Node {
         &self.0.key
     }
 
-    /// What to add to the generation of its key.
+    /// Added to the generation of its key.
     pub(super) fn incarnation(&self) -> u64 {
         self.0.incarnation
     }

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// How long a store that is out of reach is left alone.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// That it is out of reach is said once in so long.
+/// The log says so often at most that the store is offline.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// Whether the store answers, and what it said of objects when it did.
@@ -177,7 +177,7 @@ impl fmt::Debug for Offline {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// From now on what is known is shown while the store does not answer.
+    /// Shows the last answers from now on, while the store does not answer.
     pub fn show_stale(&mut self) {
         self.offline = Some(Arc::default());
         self.objects = Arc::new(ObjectCache::new(true));

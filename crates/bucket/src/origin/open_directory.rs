@@ -32,7 +32,7 @@ impl Directory {
         Self { key: key.into(), ..Self::default() }
     }
 
-    /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
+    /// The target of a name by the listing that is read. `also` is called with it, if it is whole.
     pub(super) fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
         let whole = match &*self.reading.lock() {
             DirectoryReader::Whole(snapshot) => Some(Arc::clone(snapshot)),

@@ -18,12 +18,12 @@ use std::ops::{ControlFlow, Range};
 
 /// An open file.
 pub struct File {
-    /// What it was opened with.
+    /// The object that it was opened with.
     pub(super) object: Object,
     attributes: Attributes,
     /// Generation of its node.
     generation: u64,
-    /// What is done to it here, where files are changed.
+    /// Its changes, on a writable mount.
     handle: Option<Handle>,
     /// Bytes that came when it was opened.
     small_object: Mutex<Option<SmallObject>>,
@@ -35,7 +35,7 @@ impl fmt::Debug for File {
     }
 }
 
-/// What every read of an object asks for.
+/// The ETag that every read of an object requires.
 pub(super) fn strong_etag(object: &Object) -> Option<&ETag> {
     object.etag.as_ref().filter(|etag| etag.is_strong())
 }
@@ -49,7 +49,7 @@ impl File {
         }
     }
 
-    /// What is done to it here.
+    /// Its changes, on a writable mount.
     pub(super) fn handle(&self) -> Option<&Handle> {
         self.handle.as_ref()
     }
@@ -66,7 +66,7 @@ impl File {
         Some(bytes)
     }
 
-    /// What its bytes are now.
+    /// The source of its bytes now.
     pub(super) fn source(&self) -> Result<Source> {
         match &self.handle {
             Some(handle) => handle.source(),
@@ -118,7 +118,7 @@ impl<B: Bucket> BucketOrigin<B> {
         self.verifier.is_spoilt(&file.object)
     }
 
-    /// What is opened: what the store has now, or what is known of it while it does not answer.
+    /// The object that is opened: the store's, or the last known one while the store is offline.
     fn object_to_open(
         &self,
         node: &Node,
@@ -196,7 +196,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 let message = format!("{given} of {wanted} bytes came");
                 Err(self.errno(&BucketError::Failed { key: key.clone(), message }))
             }
-            // What was opened is there no more.
+            // The object that was opened does not exist any more.
             Err(BucketError::NotFound { .. } | BucketError::OutOfRange { .. }) => Err(Errno::STALE),
             Err(error) => Err(self.errno(&error)),
         }
@@ -216,7 +216,7 @@ impl<B: Bucket> BucketOrigin<B> {
             Source::Staged(staged) => {
                 let bytes = staged.read(offset..end).map_err(|error| {
                     match self.messages.of_staged(&error) {
-                        // What is changed is there no more.
+                        // The object that is changed does not exist any more.
                         Errno::NOENT => Errno::STALE,
                         errno => errno,
                     }

@@ -88,7 +88,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     /// Out of the listing that is being read, so that a listing with attributes asks for nothing
     /// more.
     fn lookup_in(&self, parent: &Directory, name: &OsStr) -> Result<Found<Node>> {
-        // What is changed here is not as it was listed.
+        // A changed file is not as it was listed.
         let is_staged = self.key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
         let listed = name.to_str().filter(|_| !is_staged).and_then(|name| {
             let item = parent.listed(name, |snapshot| self.prefetch_metadata(snapshot, name))?;

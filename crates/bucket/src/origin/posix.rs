@@ -38,7 +38,7 @@ pub enum Convention {
     Google,
 }
 
-/// What was found beside an object, or is to be beside it.
+/// The attributes in the metadata of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Posix {
     /// Permission bits.
@@ -105,7 +105,7 @@ impl Convention {
         self == Self::S3fs
     }
 
-    /// What notes say.
+    /// The attributes that metadata hold.
     pub(super) fn read(self, kept: &ObjectMetadata) -> Posix {
         let Some(words) = self.words() else { return Posix::default() };
         let number = |name: &str| kept.note(name).and_then(|text| text.trim().parse().ok());

@@ -28,7 +28,7 @@ const THREADS_MAX: usize = 32;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What waits for a thread.
+/// Jobs that wait for a thread.
 #[derive(Default)]
 pub(super) struct Jobs {
     demanded: VecDeque<Job>,
@@ -85,7 +85,7 @@ struct Records<S> {
     sink: S,
     messages: Arc<Messages>,
     offline: Option<Arc<Offline>>,
-    /// What is compared with the checksum that the store shows, if it shows one.
+    /// The sums to compare with the checksum that the store shows, if it shows one.
     summing: Option<Summing>,
     verifier: Arc<ChecksumVerifier>,
     key: String,
@@ -154,7 +154,7 @@ impl<S: RunSink> Records<S> {
                 let key = self.key.clone();
                 Err(self.messages.errno(&BucketError::Failed { key, message }))
             }
-            // What was opened is there no more.
+            // The object that was opened does not exist any more.
             Err(BucketError::NotFound { .. } | BucketError::OutOfRange { .. }) => Err(Errno::STALE),
             Err(error) => Err(self.messages.errno(&error)),
         };
@@ -189,7 +189,7 @@ fn run_of_staged(
         let start = run.start_of(index)?;
         let end = start.saturating_add(run.record_size_bytes as u64);
         let bytes = staged.read(start..end).map_err(|error| match messages.of_staged(&error) {
-            // What is changed is there no more.
+            // The object that is changed does not exist any more.
             Errno::NOENT => Errno::STALE,
             errno => errno,
         })?;

@@ -22,13 +22,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The largest object that comes whole, in bytes: where sending it takes about as long as asking
 /// for it. Longer ones are read in records, and not always from their beginning.
 const OBJECT_MAX_BYTES: u64 = 128 << 10;
-/// What may wait to be read, over all open files.
+/// Bytes that may wait to be read, over all open files.
 const WAITING_MAX_BYTES: u64 = 16 << 20;
 
 /// Whether the caller has the first record of a file already.
 pub(super) type IsCached<'a> = &'a dyn Fn(&Identity) -> bool;
 
-/// What is known of small objects that may be opened, and what of them waits to be read.
+/// The bytes of small objects that wait to be read.
 #[derive(Default)]
 pub(super) struct SmallObjects {
     waiting_bytes: Arc<AtomicU64>,

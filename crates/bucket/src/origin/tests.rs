@@ -235,7 +235,7 @@ fn opening_asks_once_and_an_open_file_never_mixes_two_objects() {
 struct Keep(Arc<(Mutex<Kept>, Condvar)>);
 
 impl Keep {
-    /// What was kept, once the run has ended.
+    /// The bytes that were kept, once the run has ended.
     fn ended(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.0.0.lock();
         let is_under_way = |kept: &mut Kept| kept.end.is_none();
@@ -325,7 +325,7 @@ fn opening_a_small_object_that_is_not_cached_brings_its_bytes() {
     let archived = BucketError::Archived { key: "edge".to_owned() };
     bucket.doom(Operation::Get, Fault::Fails(archived));
     assert_eq!(open("edge", false).1, (1, 1));
-    // What waits to be read is bounded.
+    // The bytes that wait to be read are bounded.
     let mut waiting = Vec::new();
     while let (file, (0, 1)) = open("edge", false) {
         waiting.push(file);
@@ -490,7 +490,7 @@ fn while_the_store_does_not_answer_what_is_known_is_shown_if_that_is_wanted() {
     let node = find(&origin, "d/f").unwrap().node;
     let before = open(&origin, "d/f").unwrap();
     let silent = || BucketError::TimedOut { key: "d/f".into(), seconds: 30 };
-    // What a store refuses is no reason to show what is old.
+    // A refusal of the store is no reason to show old answers.
     let denied = BucketError::Denied { key: "d/f".into(), message: "expired".into() };
     bucket.doom(Operation::Head, Fault::Fails(denied));
     assert_eq!(Origin::open(&origin, &node, OFlags::RDONLY).unwrap_err(), Errno::ACCESS);

@@ -34,7 +34,7 @@ const CONTENT_MD5: &str = "content-md5";
 /// Objects at most of which one is kept.
 const KEPT_MAX: usize = 100_000;
 
-/// What was shown so far, and how to ask.
+/// The checksums shown so far, and how to ask for them.
 #[derive(Default)]
 pub(super) struct Checksums {
     /// The signer: none, where requests are not signed. Not set where a store is asked that shows
@@ -42,11 +42,11 @@ pub(super) struct Checksums {
     signer: OnceLock<Option<Arc<RenewedCredentials>>>,
     is_refused: AtomicBool,
     is_demanded: AtomicBool,
-    /// By ETag: equal strong tags of one bucket are equal bytes.
+    /// By ETag: objects of one bucket with equal strong tags have equal bytes.
     kept: Mutex<HashMap<Box<str>, Checksum>>,
 }
 
-/// What an answer shows of the whole object.
+/// The checksum that an answer shows for the whole object.
 fn shown(headers: &HeaderMap) -> Option<Checksum> {
     let field = |name: &str| headers.get(name)?.to_str().ok();
     if field("x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
@@ -80,7 +80,7 @@ async fn with_field(
 }
 
 impl Checksums {
-    /// From now on objects are asked for theirs, with requests that are signed so.
+    /// Asks for checksums from now on, with requests that are signed so.
     pub(super) fn ask_with(&self, signer: Option<Arc<RenewedCredentials>>) {
         // A bucket has one signer.
         let _ = self.signer.set(signer);
@@ -149,7 +149,7 @@ impl Checksums {
         kept.insert(etag.into(), checksum);
     }
 
-    /// What was shown of the object with this ETag.
+    /// The checksum of the object with this ETag.
     pub(super) fn of(&self, etag: &ETag) -> Option<Checksum> {
         self.kept.lock().get(etag.as_str()).copied()
     }

@@ -140,7 +140,7 @@ impl Renewal {
     /// take as long as those places take to answer.
     ///
     /// # Errors
-    /// What those places complain of, if there are none. Then those from before go on.
+    /// The complaints of those places, if there are no credentials. Then the old ones stay.
     pub fn look(&self) -> Result<(), String> {
         let signer = self.renewed.fresh();
         // Nothing is sent: to sign is to look.
@@ -149,7 +149,7 @@ impl Renewal {
         let (mut parts, ()) = request.into_parts();
         let signed = self.runtime.block_on(async {
             self.renewed.sign_parts(&signer, &mut parts).await?;
-            // What was found before is not to come back.
+            // The earlier result must not come back.
             *self.renewed.found.lock().await = None;
             Ok::<_, reqsign_core::Error>(())
         });

@@ -67,7 +67,7 @@ pub(super) struct Credentials {
 type Place = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
 impl Credentials {
-    /// Of a profile, or of the one that the environment names.
+    /// The profile that is given, or the one that the environment names.
     pub(super) fn new(profile: Option<&str>) -> Self {
         let (profile, found) = (profile.map(str::to_owned), Mutex::new(None));
         Self { profile, found, why: Arc::default() }
@@ -79,12 +79,12 @@ impl Credentials {
         Self { profile, found: Mutex::new(None), why }
     }
 
-    /// What the places complained of, if there were no credentials.
+    /// The complaints of the places, if there were no credentials.
     pub(super) fn why(&self) -> Option<String> {
         self.why.lock().clone()
     }
 
-    /// What the profile's `credential_process` is, in the file of settings or of credentials.
+    /// The profile's `credential_process`, from the config file or the credentials file.
     async fn command(&self, context: &Context) -> Option<String> {
         let profile = self.profile.clone().or_else(|| context.env_var("AWS_PROFILE"));
         let profile = profile.unwrap_or_else(|| "default".to_owned());

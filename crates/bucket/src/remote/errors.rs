@@ -47,12 +47,12 @@ fn said(error: &opendal::Error) -> String {
     }
 }
 
-/// What an answer means that is not the last word on a request.
+/// The meaning of an answer that is not final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// The same request is to be sent again.
     Repeat,
-    /// What it was a part of has gone, or was crossed by another: all of it has to be repeated.
+    /// Its whole has gone, or another request crossed it: all of it has to be repeated.
     Anew,
     /// As [`Word::Repeat`], and more slowly.
     Patience,
@@ -102,7 +102,7 @@ fn of_status(status: u16) -> Option<Word> {
     match status {
         // A request that did not come in time, or too early.
         408 | 425 => Some(Word::Repeat),
-        // Those of content networks for a store that they cannot reach.
+        // The statuses of content networks for a store that they cannot reach.
         520..=530 => Some(Word::Repeat),
         _ => None,
     }
@@ -112,7 +112,7 @@ fn of_code(code: &str) -> Option<Word> {
     CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
 }
 
-/// What stands between the first tags of a name.
+/// The text between the first tags of a name.
 pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, _) = rest.split_once(&format!("</{name}>"))?;

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
-/// What reads in the background share.
+/// Shared by all reads in the background.
 pub(super) struct Reading {
     kind: StoreKind,
     /// Sends each request once.
@@ -78,7 +78,7 @@ pub(super) fn pause(tries: usize) -> Duration {
 }
 
 impl Reading {
-    /// By way of an operator that sends nothing twice.
+    /// The operator sends nothing twice.
     pub(super) fn new(kind: StoreKind, operator: Operator) -> Self {
         Self {
             kind,

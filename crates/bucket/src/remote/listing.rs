@@ -20,7 +20,7 @@ use opendal::options::{DeleteOptions, ListOptions};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What is beside the marker of a directory.
+/// The metadata of a directory's marker.
 const FOLDER: &str = "hdi_isfolder";
 /// Empty blobs that are asked for at once.
 const HEADS_AT_ONCE: usize = 16;
@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// What was found under a key, but that markers of directories are under theirs with a slash.
+    /// The object that a HEAD found, except a marker, which has its key with a slash.
     pub(super) fn but_folders(&self, key: &str, found: Result<Object>) -> Result<Object> {
         match found {
             Ok(object) if self.kind == StoreKind::Azure && is_folder(&object) => {
@@ -216,7 +216,7 @@ impl Pages for RemotePages {
         self.is_empty &= entries.is_empty();
         if is_last {
             self.lister = None;
-            // Of a directory with something in it a delimited listing needs no marker.
+            // A directory that has something in it needs no marker in a delimited listing.
             if (self.is_empty || !self.delimited)
                 && let Some(own) = shared.folder(&self.prefix)?
             {

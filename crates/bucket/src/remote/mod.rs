@@ -249,7 +249,7 @@ impl Shared {
         }
     }
 
-    /// What an error of the library is to all above.
+    /// Translates an error of the library.
     fn translated(&self, key: &str, error: &opendal::Error) -> BucketError {
         let error = self.proxy.named_in(translate(key, error));
         match &self.renewed {

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// the machine, in that order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteOptions {
-    /// Whose protocol the store speaks.
+    /// The protocol of the store.
     pub kind: StoreKind,
     /// Name of the bucket.
     pub bucket: String,

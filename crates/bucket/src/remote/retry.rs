@@ -14,7 +14,7 @@ fn is_to_be_done_anew(error: &BucketError) -> bool {
 }
 
 impl Shared {
-    /// What is under a key, if anything.
+    /// The object under a key, if there is one.
     fn look(&self, key: &str) -> Result<Option<Object>> {
         match self.head(key) {
             Ok(found) => Ok(Some(found)),

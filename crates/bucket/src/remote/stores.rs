@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Whose protocol a store speaks.
+/// The protocol of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreKind {
     /// Amazon S3 and what is compatible with it.
@@ -131,7 +131,7 @@ impl StoreKind {
         options
     }
 
-    /// What is kept beside an object.
+    /// The mark and the metadata of an object.
     pub(super) fn beside(
         self,
         metadata: &Metadata,

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes of a body that are handed to a connection at a time, and counted then as moving.
 const PIECE_BYTES: usize = 64 << 10;
-/// What a connection may have taken from us and not sent yet, and the slowest link for that.
+/// Bytes that a connection may have taken and not sent yet, and the slowest link for that.
 const BUFFERED_BYTES: u64 = 4 << 20;
 const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
 /// How long a store may copy a range, or put an upload together.
@@ -47,12 +47,12 @@ const STORE_WORKS: Duration = Duration::from_secs(600);
 pub(super) struct UploadNotes {
     journal: OnceLock<Journal>,
     open: Mutex<HashMap<String, UploadLog>>,
-    /// By how many seconds the store's clock is before ours.
+    /// How many seconds the store's clock is ahead of ours.
     ahead: AtomicI64,
 }
 
 impl UploadNotes {
-    /// From now on uploads are noted there.
+    /// Notes uploads in this journal from now on.
     pub(super) fn keep_in(&self, journal: &Journal) {
         // The first one holds: a bucket belongs to one mount.
         let _ = self.journal.set(journal.clone());
@@ -114,7 +114,7 @@ pub(super) struct Transport {
     timeout: Duration,
 }
 
-/// What a request is to an upload in parts.
+/// The role of a request in a multipart upload.
 enum Step {
     Begins,
     /// It is completed or thrown away.
@@ -345,7 +345,7 @@ impl HttpTransport for Transport {
         }
         let (method, address) = (request.method().as_str(), request.uri());
         let kind = Kind::of(method, address.path(), address.query());
-        // What is asked of uploads is a listing as well.
+        // A request for uploads is a listing, too.
         let is_of_uploads = address.query().is_some_and(|query| query.starts_with("upload"));
         let is_object = kind == Kind::Get && !is_of_uploads;
         self.counters.sent(kind, request.body().len() as u64);

@@ -38,7 +38,7 @@ const IDLE: Duration = Duration::from_millis(500);
 const LATENCY_AGE_MAX: Duration = Duration::from_secs(30);
 /// A lower rate pulls what is believed down by this part of the difference.
 const FALL: f64 = 16.0;
-/// By how much the rate has to rise for a wider window to be worth it.
+/// The rate has to rise by this factor for a wider window to be worth it.
 const RISE: f64 = 1.1;
 /// A window that was tried in vain is tried again after so long.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub(super) struct Window {
 enum Trial {
     /// A wider one was set: what comes now was asked for before. With the rate before it.
     Settling(f64),
-    /// What comes now was asked for with it.
+    /// The bytes that arrive now were requested with it.
     Measured(f64),
     /// It was tried in vain.
     Over(Instant),
@@ -65,9 +65,9 @@ struct Link {
     rate: f64,
     /// The shortest time to a first byte, and when that was.
     latency: Option<(Duration, Instant)>,
-    /// What is being added up, since when, and when the last of it came.
+    /// The interval that is being measured.
     interval: Option<Interval>,
-    /// What the trials have come to, in bytes, and where they stand.
+    /// The window of the trials in bytes, and their state.
     tried: u64,
     trial: Trial,
 }

@@ -27,14 +27,14 @@ const STREAM_REVISIONS: u64 = 1 << 32;
 /// How files go up.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What the store takes.
+    /// The limits of the store.
     pub limits: Limits,
     /// Whether no other client writes, so that ignored conditions are not missed.
     pub is_only_writer: bool,
     /// Up to this size in bytes a file goes up in one request, from memory, where the store ignores
     /// conditions of uploads in parts.
     pub put_instead_max_bytes: u64,
-    /// What all uploads of the mount share.
+    /// Shared by all uploads of the mount.
     pub uploads: Uploads,
 }
 
@@ -50,14 +50,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What the store takes, with what it has taught.
+    /// The limits of the store, with those that it has taught.
     pub(super) fn limits(&self) -> Limits {
         let are_even = self.limits.are_even || self.uploads.are_parts_even();
         Limits { are_even, ..self.limits }
     }
 }
 
-/// What is to have happened when a close returns.
+/// What a close waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
     /// The store has it.
@@ -87,22 +87,22 @@ pub struct StagedFile {
     options: Options,
     remote: Mutex<Remote>,
     order: Mutex<Order>,
-    /// What is to be kept beside the object.
+    /// The metadata of the object.
     kept: Mutex<ToKeep>,
     is_conflict: AtomicBool,
     /// Its log is deleted: nothing of it goes up any more.
     is_discarded: AtomicBool,
 }
 
-/// What is to be kept beside an object.
+/// The metadata for an object.
 #[derive(Clone, Debug)]
 enum ToKeep {
-    /// What is beside the object that is changed, which was not looked at yet.
+    /// Those of the object that is changed, which were not looked up yet.
     AsItIs,
     This(Option<Arc<ObjectMetadata>>),
 }
 
-/// What is under way to the store.
+/// The upload that is under way.
 #[derive(Default)]
 struct Remote {
     stream: Option<Stream>,
@@ -117,7 +117,7 @@ pub(super) struct Stream {
     pub(super) parts: usize,
     /// The longest part that it has memory for, in bytes.
     pub(super) part_bytes: u64,
-    /// Of this upload: let go of after it.
+    /// Memory of this upload, given back after it.
     pub(super) memory: Held,
 }
 
@@ -227,7 +227,7 @@ impl StagedFile {
         *self.kept.lock() = ToKeep::This(kept);
     }
 
-    /// What is to be kept beside it, as far as is known.
+    /// The metadata, as far as they are known.
     pub fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
         match &*self.kept.lock() {
             ToKeep::This(kept) => kept.clone(),
@@ -321,7 +321,7 @@ impl StagedFile {
                 // Something must be left for the last part, or an upload would have none.
                 let is_whole = |state: &State| state.size() > range.end && state.is_all_new();
                 let is_whole = self.log.with_state(is_whole);
-                // What needs more parts than a store takes goes up in longer ones, as a whole.
+                // A file with too many parts goes up as a whole, in longer parts.
                 order.is_broken |= is_whole && next.is_none();
                 if order.is_broken {
                     remote.stream = None;

@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-/// What a store takes. All sizes are in bytes.
+/// The limits of a store. All sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Shortest part that is not the last.
@@ -170,7 +170,7 @@ impl Limits {
             at = range.start;
             while at < range.end {
                 let end = range.end.min(at + part_bytes);
-                // What is left over goes with it where it is too short to be a part.
+                // A rest that is too short for a part goes with it.
                 let is_short = range.end - end < self.part_min_bytes && range.end < size;
                 let end = if is_short { range.end } else { end };
                 parts.push(Part::Send(at..end));

@@ -49,7 +49,7 @@ pub enum RenameError {
     /// The store does not give up old names, which stay. Their copies are taken away.
     #[error("{error}; {kept} of {all} names stay where they were")]
     Kept {
-        /// What it says to the first of them.
+        /// The store's answer for the first of them.
         error: BucketError,
         /// How many there are; all, if that was said to the first.
         kept: usize,
@@ -80,7 +80,7 @@ impl From<BucketError> for RenameError {
     }
 }
 
-/// What became of a rename.
+/// The outcome of a rename.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Renamed {
     /// How many objects have their new keys. 0 if the rename was taken back.
@@ -170,7 +170,7 @@ fn look_at_all(
     keys.iter().map(look_at).collect()
 }
 
-/// What is below a prefix.
+/// The keys below a prefix.
 fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeKey>, RenameError> {
     let mut keys = Vec::new();
     let mut trouble = None;
@@ -195,7 +195,7 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
     trouble.map_or(Ok(keys), Err)
 }
 
-/// What there is below a prefix.
+/// The objects below a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Nothing,
@@ -228,7 +228,7 @@ fn target(log: &TreeLog, key: &TreeKey) -> String {
     format!("{}{}", log.tree().to, key.rest)
 }
 
-/// What is under a key, if anything.
+/// The object under a key, if there is one.
 fn look(bucket: &dyn Bucket, key: &str) -> Result<Option<Object>, BucketError> {
     match bucket.head(key) {
         Ok(object) => Ok(Some(object)),

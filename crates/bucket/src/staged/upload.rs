@@ -51,7 +51,7 @@ impl StagedError {
     }
 }
 
-/// What became of an upload.
+/// The outcome of an upload.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The object holds all changes up to one.
@@ -62,7 +62,7 @@ pub(super) enum Outcome {
     Again(BucketError),
 }
 
-/// What has to hold for an upload.
+/// The condition of an upload.
 pub(super) fn condition(base: &Base) -> Condition {
     match base {
         Base::New => Condition::Absent,
@@ -92,12 +92,12 @@ pub fn refusal(promises: &Promises, base: &Base, in_parts: bool) -> Option<Bucke
 pub(super) struct Attempt<'a> {
     pub(super) bucket: &'a dyn Bucket,
     pub(super) options: &'a Options,
-    /// What the store takes, as far as it is known.
+    /// The limits of the store, as far as they are known.
     pub(super) limits: Limits,
     pub(super) snapshot: &'a Snapshot,
-    /// What the object is to be marked with: the snapshot's, or one that a stream was begun with.
+    /// The mark of the object: the snapshot's, or that of the stream.
     pub(super) id: WriteId,
-    /// What else is to be kept beside it.
+    /// Its other metadata.
     pub(super) kept: Option<&'a ObjectMetadata>,
 }
 
@@ -207,7 +207,7 @@ impl Attempt<'_> {
         Ok(upload.complete()?)
     }
 
-    /// What is not as it is in the object that is changed.
+    /// The ranges that differ from the object that is changed.
     fn changed(&self) -> Vec<Range<u64>> {
         let mut changed: Vec<Range<u64>> = Vec::new();
         let mut at = 0;
@@ -277,7 +277,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What is there under the key of a file.
+/// The object under the key of a file.
 #[derive(Debug)]
 pub(super) enum Found {
     /// The object that is changed, with what is beside it, or none as there was none.

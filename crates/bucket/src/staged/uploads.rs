@@ -28,7 +28,7 @@ pub(super) const PARTS_IN_MEMORY: u64 = crate::PARTS_AT_ONCE as u64 + 2;
 /// Bytes that parts take at most, where nothing else is said.
 const HELD_MAX_BYTES: u64 = 256 << 20;
 
-/// What all uploads of a mount share. Clones are the same.
+/// Shared by all uploads of a mount. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Uploads {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Figures {
     held_bytes: u64,
-    /// Those of them that uploads hold which are no streams.
+    /// Bytes among them that uploads other than streams hold.
     held_by_uploads: u64,
     /// The number that the next upload draws, and the one whose turn it is.
     next: u64,

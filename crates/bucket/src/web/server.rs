@@ -33,7 +33,7 @@ const RETRIES: u32 = 4;
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// How often we are sent elsewhere for one object.
 const REDIRECTS_MAX: usize = 5;
-/// What is asked of a directory over WebDAV.
+/// The body of a PROPFIND.
 const PROPERTIES: &str = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/>\
      <getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
 
@@ -73,7 +73,7 @@ fn refuse(what: &'static str) -> BucketError {
     BucketError::Unsupported { what }
 }
 
-/// What a server says by a status that is none of success.
+/// The error for an HTTP status.
 fn answer(key: &str, status: StatusCode) -> BucketError {
     let (key, message) = (key.to_owned(), status.to_string());
     match status.as_u16() {
@@ -88,7 +88,7 @@ fn answer(key: &str, status: StatusCode) -> BucketError {
     }
 }
 
-/// What a connection says that fails, without the address, which the key stands for.
+/// The error of a connection, without the address, which the key stands for.
 fn broken(key: &str, error: reqwest::Error) -> BucketError {
     let error = error.without_url();
     let mut message = error.to_string();
@@ -331,7 +331,7 @@ impl WebBucket {
             let text = self.text(key, response).await?;
             let names = index::of_html(&address, &text).map_err(bad)?;
             if is_refused && key.is_empty() {
-                // What is mounted is there, as a page and not otherwise: so is all below it.
+                // The mounted directory is a page and nothing else, so all below it are.
                 self.lists.store(false, Relaxed);
             }
             Ok((names, now))
@@ -492,7 +492,7 @@ impl WebBucket {
         if expected.is_some_and(|expected| !seen.is(expected)) {
             return Err(BucketError::ConditionFailed { key: key.to_owned() });
         }
-        // What comes before the range, of a server that gives the whole object whatever is asked.
+        // Bytes before the range, from a server that ignores ranges.
         let mut skipped = match response.status() {
             StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(*at) => 0,
             StatusCode::PARTIAL_CONTENT => {

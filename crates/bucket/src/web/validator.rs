@@ -27,7 +27,7 @@ impl Validator {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let time = |name| text(name).and_then(|text| httpdate::parse_http_date(text).ok());
-        // Of a range the length is that of the range.
+        // For a range the length is that of the range.
         let size_bytes = match text(CONTENT_RANGE) {
             Some(range) => range.rsplit_once('/').and_then(|(_, whole)| whole.parse().ok()),
             None => text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),

@@ -16,9 +16,9 @@ pub(in crate::origin) struct Handle {
     wants: Wants,
 }
 
-/// What an open file is of.
+/// The object of an open file.
 pub(in crate::origin) struct Look {
-    /// What is to be shown of it; without a tag while the store has something else.
+    /// The object to show; without a tag while the store has another one.
     pub(in crate::origin) object: Object,
     /// Whether its bytes may be others than when it was opened, by what is done here.
     pub(in crate::origin) is_changing: bool,
@@ -51,14 +51,14 @@ impl Handle {
         &self.object
     }
 
-    /// What it is now.
+    /// Its object now.
     pub(in crate::origin) fn look(&self) -> Look {
         let state = self.object.state();
         let is_changing = state.is_written && state.place != Place::Replaced;
         Look { object: state.described(), is_changing }
     }
 
-    /// What its bytes are now.
+    /// The source of its bytes now.
     ///
     /// # Errors
     /// `ESTALE` if they are in a conflict.
@@ -192,7 +192,7 @@ impl Handle {
         self.settle_metadata()
     }
 
-    /// What a close promises: as [`Self::upload`], or that the journal survives a power cut with it.
+    /// Keeps the promise of a close: as [`Self::upload`], or that the journal survives a power cut.
     ///
     /// # Errors
     /// As [`Self::upload`].

@@ -18,7 +18,7 @@ use ogive_origin::{Errno, Result};
 use std::sync::Arc;
 
 impl State {
-    /// What is to be beside it when it goes up.
+    /// The metadata of its next upload.
     pub(super) fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
         let noted = self.noted.clone().or_else(|| self.kept());
         if !self.convention.is_on() || self.has_time || !self.is_changed() {

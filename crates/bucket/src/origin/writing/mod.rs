@@ -48,13 +48,13 @@ pub struct WriteOptions {
     pub staged: Options,
     /// How many keys a directory may have that is renamed.
     pub rename_max: usize,
-    /// What is to have happened when a file was closed.
+    /// What a close waits for.
     pub close: Durable,
-    /// What becomes of modes, owners and times that cannot be kept.
+    /// What happens to modes, owners and times that cannot be kept.
     pub chmod: Chmod,
 }
 
-/// What becomes of modes, owners and times that cannot be kept.
+/// What happens to modes, owners and times that cannot be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chmod {
     /// Setting them fails.
@@ -93,7 +93,7 @@ pub(super) struct Wants {
 }
 
 impl Wants {
-    /// What the flags of open(2) say.
+    /// The meaning of the flags of open(2).
     pub(super) fn of(flags: OFlags) -> Self {
         let to_cut = flags.contains(OFlags::TRUNC);
         let to_write = to_cut || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
@@ -254,7 +254,7 @@ impl Writing {
             if let Some(known) = now {
                 let mut state = known.state();
                 if state.uploads != before || state.is_changed() {
-                    // What the store said was of before that.
+                    // The answer of the store was older than that.
                     continue;
                 }
                 if object.as_ref().is_some_and(|found| state.etag() == found.etag.as_ref()) {
@@ -327,12 +327,12 @@ impl Writing {
         }
     }
 
-    /// What becomes of attributes that cannot be kept.
+    /// What happens to attributes that cannot be kept.
     pub(super) fn chmod(&self) -> Chmod {
         self.options.chmod
     }
 
-    /// What is open under a key.
+    /// The open object under a key.
     fn open_object(&self, key: &str) -> Option<Arc<OpenObject>> {
         self.table.lock().get(key).cloned()
     }
@@ -359,7 +359,7 @@ impl Writing {
         self.options.staged.uploads.held_bytes()
     }
 
-    /// What is to be shown under a key that has changes which the store has not.
+    /// The object to show under a key that has changes which are not uploaded.
     pub(super) fn staged_at(&self, key: &str) -> Option<Object> {
         let known = self.open_object(key)?;
         let state = known.state();
@@ -421,7 +421,7 @@ impl Writing {
         self.pending.panics()
     }
 
-    /// Those below a directory that have changes or may get some.
+    /// Whether a file below a directory has changes or may get some.
     fn is_written_below(&self, directory: &str) -> bool {
         let table = self.table.lock();
         table.iter().filter(|(key, _)| key.starts_with(directory)).any(|(_, known)| {

@@ -33,7 +33,7 @@ pub(super) enum Place {
     Removed,
 }
 
-/// What is known of it.
+/// The state of an open object.
 pub(super) struct State {
     pub(super) key: Arc<str>,
     /// The object in the store; `None` if it is new and nothing of it was uploaded.
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) place: Place,
     /// Open files, and others that need it to stay.
     pub(super) users: usize,
-    /// Those of them that may change it.
+    /// The users that may change it.
     pub(super) writers: usize,
     /// When it was changed last.
     pub(super) modified: Time,
@@ -55,7 +55,7 @@ pub(super) struct State {
     pub(super) is_pending: bool,
     /// The log has said that its changes met a foreign change.
     pub(super) is_told: bool,
-    /// What is to be beside it, if that is not what the store has beside it.
+    /// The metadata that it is to have, if the store has others.
     pub(super) noted: Option<Arc<ObjectMetadata>>,
     /// It was given a time since it was written last.
     pub(super) has_time: bool,
@@ -63,11 +63,11 @@ pub(super) struct State {
     pub(super) convention: Convention,
 }
 
-/// What the bytes of a file are.
+/// Where the bytes of a file come from.
 pub(in crate::origin) enum Source {
-    /// Those of an object.
+    /// An object.
     Object(Object),
-    /// Those of a staged file.
+    /// A staged file.
     Staged(Arc<StagedFile>),
 }
 
@@ -127,17 +127,17 @@ impl State {
         self.staged.as_ref().is_some_and(|file| file.standing() == Standing::Conflict)
     }
 
-    /// What every read of the object asks for.
+    /// The ETag that every read of the object requires.
     pub(super) fn etag(&self) -> Option<&ETag> {
         self.object.as_ref().and_then(|object| object.etag.as_ref())
     }
 
-    /// What is kept beside it, besides the mark.
+    /// Its metadata in the store, without the mark.
     pub(super) fn kept(&self) -> Option<Arc<ObjectMetadata>> {
         self.object.as_ref().and_then(|object| object.kept.clone())
     }
 
-    /// What its bytes are now; `None` if they are nowhere but in a conflict.
+    /// The source of its bytes now; `None` if only a conflict has them.
     pub(super) fn source(&self) -> Option<Source> {
         match (&self.staged, &self.object) {
             (Some(staged), _) => Some(Source::Staged(Arc::clone(staged))),
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// What is to be shown of it: without a tag while it is not what the store has.
+    /// The object to show: without a tag while the store has another one.
     pub(super) fn described(&self) -> Object {
         match (&self.staged, &self.object) {
             (Some(staged), object) if object.is_none() || self.is_changed() => Object {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// So many failures in a row say that the store takes nothing; one without an answer says as much.
+/// After so many failures in a row, or one timeout, the store takes nothing.
 const IN_VAIN_MAX: u32 = 3;
 
 /// Objects that are to be uploaded.
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::origin::posix::Convention;
 
-    /// What is pending when a mount ends.
+    /// Uploads that are pending when a mount ends.
     fn ending(files: usize) -> PendingUploads {
         let pending = PendingUploads::default();
         for _ in 0..files {

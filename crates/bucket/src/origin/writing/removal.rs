@@ -19,7 +19,7 @@ impl Writing {
         result.map_err(|error| self.messages.errno(&error))
     }
 
-    /// What the store has under a key.
+    /// The object under a key.
     pub(super) fn head(&self, key: &str) -> Result<Option<Object>> {
         match self.bucket.head(key) {
             Ok(object) => Ok(Some(object)),
@@ -116,7 +116,7 @@ impl Writing {
         Ok(())
     }
 
-    /// What was open under a key has no name any more. Nothing of it is uploaded from now on.
+    /// The open object under a key lost its name. None of its changes is uploaded from now on.
     pub(super) fn removed(&self, key: &str) {
         let Some(known) = self.table.lock().remove(key) else { return };
         let staged = {
