@@ -1,12 +1,13 @@
-//! How a test waits for what others do. Included by path into the tests of every crate.
+//! How a test waits for other threads and processes. Included by path into the tests of every
+//! crate.
 //!
-//! No working program needs the bound, so however slow the machine is it decides nothing. A bug is
-//! a failure with a name, and not a test that hangs.
+//! No working program needs the whole time limit, so a slow machine does not decide the result. A
+//! bug becomes a failure with a name instead of a test that hangs.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// What a wait that has no condition to look at is given as its timeout.
+/// The timeout of a wait without a condition to check.
 #[allow(dead_code, reason = "not every crate waits so")]
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 

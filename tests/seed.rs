@@ -1,8 +1,8 @@
-//! What a test draws from, and how long it goes on. Included by path into the tests of every crate.
+//! The random seed of a test, and its length. Included by path into the tests of every crate.
 //!
-//! Draws are the same in every run, on every machine, unless the environment says otherwise:
-//! `OGIVE_SEED` is another seed, and `OGIVE_NIGHTLY=1` wants the full length of what is repeated at
-//! random.
+//! The random numbers are the same in every run, on every machine, unless the environment says
+//! otherwise. `OGIVE_SEED` is another seed, and `OGIVE_NIGHTLY=1` asks for the full length of
+//! random repetitions.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -16,7 +16,7 @@ pub(crate) fn seed() -> u64 {
     seed
 }
 
-/// What proptest does by default, by that seed.
+/// The default configuration of proptest, with that seed.
 pub(crate) fn seeded() -> Config {
     Config { rng_seed: RngSeed::Fixed(seed()), ..Config::default() }
 }

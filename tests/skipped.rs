@@ -1,7 +1,7 @@
-//! How a test says that it cannot run here. Included by path into the tests of every crate.
+//! How a test reports that it cannot run here. Included by path into the tests of every crate.
 //!
-//! The test runner keeps to itself what a passing test prints by the macros, so this writes past
-//! it. `.ci/run` counts these lines and reports them as skipped, not as passed.
+//! The test runner hides the output of the print macros in a passing test, so this writes past it.
+//! `.ci/run` counts these lines and reports them as skipped, not as passed.
 
 use std::io::Write as _;
 

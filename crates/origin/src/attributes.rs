@@ -1,4 +1,4 @@
-//! What an origin says about an object: its attributes, and the part of them that is its version.
+//! The attributes of an object, and the part of them that is its version.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -72,7 +72,7 @@ impl From<SystemTime> for Time {
     }
 }
 
-/// What kind of object a node is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A regular file: the only kind with records.
@@ -142,13 +142,13 @@ pub struct Attributes {
     pub accessed: Time,
     /// Last modification of the contents.
     pub modified: Time,
-    /// Last change of contents or attributes. Unlike `modified` nobody can set it.
+    /// Last change of contents or attributes. Unlike `modified`, no program can set it.
     pub changed: Time,
-    /// What tells the contents from others, where the times are not all there is.
+    /// The tag of the contents, if times are not enough.
     pub tag: Tag,
 }
 
-/// How an origin tells the contents of an object from others.
+/// How an origin distinguishes the contents of an object from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// By its times, as file systems do.
@@ -157,14 +157,14 @@ pub enum Tag {
     /// By this digest of what the origin calls them, such as a strong ETag: equal digests are equal
     /// contents, however young they are.
     Contents(u128),
-    /// By nothing: nobody can know whether they are the same as a moment ago.
+    /// No tag: it is unknown whether the contents are the same as a moment ago.
     Nothing,
 }
 
 impl Attributes {
     /// The part of the attributes that changes when the contents may have.
     ///
-    /// `generation` tells two objects apart that had the same inode number one after the other.
+    /// `generation` distinguishes two objects that had the same inode number one after the other.
     pub fn identity(&self, generation: u64) -> Identity {
         Identity {
             device: self.device,
@@ -193,20 +193,19 @@ pub struct Identity {
     pub modified: Time,
     /// Last change of contents or attributes.
     pub changed: Time,
-    /// What tells the contents from others, where the times are not all there is.
+    /// The tag of the contents, if times are not enough.
     pub tag: Tag,
 }
 
 impl Identity {
     /// Whether a later change of the object is bound to change the identity too.
     ///
-    /// A change made within the same tick of the origin's clock as the previous one leaves all
-    /// times as they were (git calls such an entry "racily clean"). An identity read at `now` is
-    /// settled once its times lie further back than `window`, which therefore has to exceed the
-    /// clock's tick, the difference between this host's clock and the origin's, and the longest
-    /// single `write(2)` (file systems stamp the time first and copy the bytes afterwards).
-    /// Times in the future are never settled. Where the origin has a tag of the contents, times do
-    /// not matter.
+    /// A change within the same tick of the origin's clock as the previous one leaves all times as
+    /// they were (git calls such an entry "racily clean"). An identity read at `now` is settled
+    /// once its times are older than `window`. So `window` has to exceed the clock's tick, the
+    /// difference between this host's clock and the origin's, and the longest single `write(2)`:
+    /// file systems set the time first and copy the bytes afterwards. Times in the future are
+    /// never settled. If the origin has a tag of the contents, times do not matter.
     pub fn is_settled(&self, now: Time, window: Duration) -> bool {
         match self.tag {
             Tag::Times => self.modified.max(self.changed).after(window) < now,
@@ -217,9 +216,9 @@ impl Identity {
 
     /// The version of contents with this identity: the first 16 bytes of its keyed BLAKE3 hash.
     ///
-    /// Size and times are for anybody to choose who may write to the origin, and so is which of
-    /// his files he names. A hash without a secret, or one made for speed alone, would let him find
-    /// a file that shares its version, and with it its records, with somebody else's.
+    /// A user with write access to the origin can choose sizes and times, and also which of their
+    /// files to name. A hash without a secret, or one made for speed alone, would let that user
+    /// construct a file with the version of another user's file, and so with its records.
     pub fn digest(&self, secret: &VersionSecret) -> u128 {
         let words = [
             self.device,
@@ -241,15 +240,16 @@ impl Identity {
         secret.digest(&tagged)
     }
 
-    /// A number that tells this identity from others of the same object within this process. It
-    /// names nothing: whoever made two of them alike would fool himself about his own file.
+    /// A number that distinguishes this identity from others of the same object within this
+    /// process. It names nothing: a user who constructs two equal ones only confuses their own
+    /// file.
     pub fn fingerprint(&self) -> u64 {
         static SEEDS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         SEEDS.hash_one(self)
     }
 }
 
-/// What makes versions unforeseeable for all who do not know it. Wiped when dropped; never shown.
+/// The secret that makes versions unpredictable. Wiped when dropped; never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VersionSecret([u8; 32]);
 
@@ -348,9 +348,9 @@ mod tests {
         assert!(!format!("{secret:?}").contains('7'), "a secret does not show itself");
     }
 
-    /// Two files that XXH3-128 without a secret could not tell apart. A time that equals a
-    /// constant of XXH3 makes one factor of a product zero, and the other factor anything: what is
-    /// left of it are two sums, of which one repairs what the other has changed.
+    /// Two files with the same XXH3-128 without a secret. A time that equals a constant of XXH3
+    /// makes one factor of a product zero, and the other factor is then free. Two sums remain, and
+    /// one can repair the change of the other.
     #[test]
     fn files_made_to_collide_without_a_secret_have_different_versions() {
         let unkeyed = |identity: &Identity| {
@@ -381,7 +381,7 @@ mod tests {
             product as u64 ^ (product >> 64) as u64
         };
         // XXH3's first accumulator, as far as it depends on the nanoseconds: bytes 32, 40, 0 and 8
-        // of the secret, and the prime that the length is multiplied by.
+        // of the secret, and the prime by which the length is multiplied.
         let before = 64_u64
             .wrapping_mul(0x9e37_79b1_85eb_ca87)
             .wrapping_add(folded(3 ^ 0x78e5_c0cc_4ee6_79cb, 4 ^ 0x2172_ffcc_7dd0_5a82));

@@ -1,16 +1,17 @@
-//! An origin under observation: whether it is there as a whole.
+//! Whether the origin as a whole is available.
 //!
-//! Every operation goes through here, and only its error is looked at. An error that a file system
-//! gives when it has gone as a whole ([`is_of_the_whole`]) is a reason to ask it
-//! ([`Origin::sound`]); so is any operation while it is gone. The error is handed on when that is
-//! answered, or after [`PATIENCE`]: a dead server lets each question time out. It is asked once a
-//! second at most, and only while somebody uses it: there is no timer. `ESTALE` is
-//! a reason only where the root says it: of a file it is said when that was removed. The error of a
-//! run that is read in the background is met by a thread that must not wait: the next operation
-//! asks.
+//! Every operation passes through here, and this module examines only its error. Some errors mean
+//! that a file system may be gone as a whole ([`is_of_the_whole`]). After such an error, and after
+//! any operation while it is gone, this module asks the file system itself ([`Origin::sound`]). It
+//! returns the error to the program once that question is answered, or after [`PATIENCE`], because
+//! a dead server lets each question time out. It asks at most once a second, and only after an
+//! operation: there is no timer.
 //!
-//! That it has gone is said in the log once, and that it is back once, both once a minute at most
-//! however often it comes and goes; programs get the errors that the origin gives.
+//! `ESTALE` counts only at the root, because any removed file gives it too. A run that is read in
+//! the background meets its error on a thread that must not wait, so the next operation asks.
+//!
+//! The log reports once that the origin has gone and once that it is back, each at most once a
+//! minute. Programs get the errors of the origin.
 
 use crate::timed_check::TimedCheck;
 use crate::{
@@ -30,8 +31,8 @@ use std::time::{Duration, Instant};
 /// How long to leave an origin alone after it was asked, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
-/// How long an error waits for the answer, so that who is told it can read in the standing what came
-/// of it.
+/// How long an error waits for the answer, so that the program can then read the result in the
+/// standing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// That it has gone is said once in so long.
@@ -40,19 +41,19 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 /// An origin, and whether it is there.
 pub struct Watched<O>(Arc<Watch<O>>);
 
-/// What a run in the background needs as well.
+/// The part that a background run needs as well.
 struct Watch<O> {
     origin: O,
-    /// What to call it in the log.
+    /// Its name in the log.
     name: String,
     gone: AtomicBool,
-    /// A run has met an error of the whole, and nobody has asked since.
+    /// A run has met an error of the whole origin, and no question has followed since.
     suspected: AtomicBool,
     /// When it was asked last, by the clock of the system since its start.
     asked_ms: AtomicI64,
     check: TimedCheck,
     patience: Duration,
-    /// What is known of it, and what was said of that.
+    /// The known state, and the state in the log.
     known: Mutex<(Standing, Recurring)>,
 }
 
@@ -82,7 +83,7 @@ impl<O: Origin> Watched<O> {
 }
 
 impl<O: Origin> Watch<O> {
-    /// Looks at a result on its way to whoever asked.
+    /// Examines a result on its way to the caller.
     fn note<T>(self: &Arc<Self>, result: Result<T>) -> Result<T> {
         let is_due = result.as_ref().is_err_and(is_suspicious)
             || self.gone.load(Ordering::Relaxed)
@@ -97,7 +98,7 @@ impl<O: Origin> Watch<O> {
     fn ask_beside(self: &Arc<Self>) -> bool {
         let watch = self.clone();
         let ask = move || {
-            // The standing tells what came of it.
+            // The standing has the result.
             let _ = watch.ask();
         };
         self.check.ask(self.patience, ask) && !self.gone.load(Ordering::Relaxed)
@@ -247,7 +248,7 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.ask()
     }
 
-    /// What the origin knows of itself goes before what its errors say.
+    /// The origin's own knowledge overrides the meaning of its errors.
     fn standing(&self) -> Standing {
         let (own, known) = (self.0.origin.standing(), self.0.known.lock().0);
         let losses = own.losses + known.losses;
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_meets_an_origin_that_has_gone_tells_so_before_it_ends() {
+    fn a_run_that_meets_a_gone_origin_reports_it_before_it_ends() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();
@@ -535,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_in_the_background_suspects_the_next_operation_asks_about() {
+    fn the_next_operation_checks_what_a_background_run_suspects() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();

@@ -1,20 +1,20 @@
-//! On whose behalf a thread acts.
+//! The requester on whose behalf a thread acts.
 //!
-//! Credentials are state of a thread in Linux, and so is this: whoever carries out a request for
-//! somebody says so around it ([`on_behalf_of`]), and an origin that asks its source in that
-//! somebody's name finds here in whose. It switches for its final system calls alone.
+//! In Linux, credentials belong to a thread, and so does this. Code that carries out a request
+//! names the requester around it ([`on_behalf_of`]). An origin that asks its source as that
+//! requester finds it here. It switches credentials only for its final system calls.
 //!
 //! # Invariants
 //!
-//! A thread of which nobody has said anything acts for nobody, and such an origin refuses it
-//! whatever needs a permission. So a way to the origin that forgets to say is an error that a
-//! test meets, and never an operation with the rights of this process.
+//! A thread without a requester acts for no user, and such an origin refuses every call that needs
+//! a permission. So a path to the origin that forgets the requester is an error that a test finds.
+//! It is never an operation with the rights of this process.
 
 use crate::{Errno, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Somebody who has asked for something.
+/// The user and thread of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Requester {
     /// User whose files they are to be.
@@ -38,13 +38,12 @@ thread_local! {
     static ACTING: RefCell<Acting> = const { RefCell::new(Acting::ForNobody) };
 }
 
-/// Does some work on behalf of somebody.
+/// Does some work on behalf of a requester.
 pub fn on_behalf_of<T>(requester: Requester, work: impl FnOnce() -> T) -> T {
     within(Acting::For(requester, None), work)
 }
 
-/// Does some work with the rights of this process: what follows from an operation that somebody
-/// was allowed.
+/// Does some work with the rights of this process: the consequences of a permitted operation.
 pub fn on_own_behalf<T>(work: impl FnOnce() -> T) -> T {
     within(Acting::ForItself, work)
 }
@@ -62,10 +61,10 @@ fn within<T>(acting: Acting, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// User, group and supplementary groups in whose name this thread acts; `None` for its own.
+/// User, group and supplementary groups of the requester; `None` for the process itself.
 ///
 /// # Errors
-/// `EACCES` if nobody has said.
+/// `EACCES` without a requester.
 pub(crate) fn requester() -> Result<Option<(u32, u32)>> {
     ACTING.with_borrow(|acting| match acting {
         Acting::ForNobody => Err(Errno::ACCESS),
@@ -115,7 +114,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn a_thread_acts_for_nobody_but_while_it_was_said_for_whom() {
+    fn a_thread_acts_for_a_requester_only_while_one_is_set() {
         static ASKED: AtomicUsize = AtomicUsize::new(0);
         let groups = |_: &Requester| {
             ASKED.fetch_add(1, Ordering::Relaxed);

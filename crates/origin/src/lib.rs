@@ -1,47 +1,45 @@
-//! Where the bytes come from.
+//! The source of the bytes.
 //!
 //! An *origin* is the slow, authoritative place behind a mount: a directory on any file system
-//! (here), or a bucket (`ogive_bucket`). This crate knows how to name its objects, read and write
-//! them and tell their version. It knows neither the cache above it nor FUSE, and it caches
-//! nothing: every call reaches the origin, so whoever calls decides what may be believed and for
-//! how long.
+//! (here), or a bucket (`ogive_bucket`). This crate names its objects, reads and writes them, and
+//! gives their version. It knows neither the cache above it nor FUSE, and it caches nothing. Every
+//! call reaches the origin, so the caller decides how long an answer stays valid.
 //!
 //! # Identity
 //!
-//! A [`Origin::Node`] names an object independently of its path, so that it survives renames and
-//! the unlinking of one of its names. The directory origin keeps a kernel file handle
-//! (`name_to_handle_at(2)`) of a few bytes where the file system gives one and the process may
-//! open by it. Otherwise it keeps the object's identity and where it was found, a directory and a
-//! name, opens it when it is needed, and believes what it finds only if the identity is the same.
-//! Paths are never stored: two thirds of what path-based pass-through file systems get wrong comes
-//! from that.
+//! A [`Origin::Node`] names an object independently of its path, so it survives renames and the
+//! removal of one of its names. The directory origin keeps a kernel file handle
+//! (`name_to_handle_at(2)`) of a few bytes, if the file system has handles and the process may open
+//! by them. Otherwise it keeps the object's identity and its place, a directory and a name. It
+//! opens the object on demand, and accepts it only if the identity is the same. Paths are never
+//! stored: they cause two thirds of the faults of path-based pass-through file systems.
 //!
 //! # Version
 //!
-//! [`Identity`] is what the origin says about an object's contents without showing them: device,
-//! inode, inode generation, size, modification and change time. Equal identities do not prove
-//! equal contents when the clock is coarse; [`Identity::is_settled`] says from when on they do. An
-//! origin that has a name for contents, as a bucket has ETags, puts a digest of it into
-//! [`Attributes::tag`], and times do not matter.
+//! [`Identity`] describes an object's contents without reading them: device, inode, inode
+//! generation, size, modification and change time. With a coarse clock, equal identities do not
+//! prove equal contents; [`Identity::is_settled`] says from when on they do. An origin with a name
+//! for contents, such as the ETags of a bucket, puts a digest of it into [`Attributes::tag`]. Then
+//! times do not matter.
 //!
-//! # What an origin must keep
+//! # Duties of an origin
 //!
-//! The types do not say all that another origin has to keep:
+//! The types do not express all duties of another origin:
 //!
 //! - the identity changes whenever the contents do, or the tag is `Tag::Nothing`, and then nothing
-//!   is kept across an opening;
-//! - `generation` and inode numbers are the same at the next mount of the same object;
+//!   is kept from one open to the next;
+//! - `generation` and inode numbers of an object are the same at the next mount;
 //! - a node whose object has gone answers `ESTALE`, and never with another object;
-//! - an operation that the origin has not answers `ENOSYS` or `EOPNOTSUPP`, always the same;
-//! - nothing is answered from memory that another writer may have changed.
+//! - an unsupported operation answers `ENOSYS` or `EOPNOTSUPP`, always the same;
+//! - no answer comes from memory that another writer may have changed.
 //!
 //! A mount puts [`Watched`] around every origin. The tests of `ogive_fs` and the suites in
 //! `tests/mount` run over any of them.
 //!
 //! # Errors
 //!
-//! Every operation fails with the [`Errno`] that the origin gave. Nothing is retried and nothing
-//! is translated, except that an object whose handle no longer resolves is `ESTALE`.
+//! Every operation fails with the [`Errno`] of the origin. Nothing is retried or translated, with
+//! one exception: an object whose handle no longer resolves is `ESTALE`.
 
 #![deny(missing_docs)]
 

@@ -1,18 +1,17 @@
-//! Which mounts of ogive read from which others.
+//! Which mounts of ogive read from which other mounts.
 //!
-//! A mount of ogive is served by a process that reads its source. If that source is itself a mount
-//! of ogive, or one is mounted somewhere below it, that process waits for another; and if the way
-//! leads back to where it began, they wait for each other, for ever: not even SIGKILL ends a
-//! process that waits for a FUSE mount served by one that waits for it.
+//! The process behind a mount reads its source. If that source is itself a mount of ogive, or
+//! contains one, the process waits for another. If the chain leads back to its start, they wait for
+//! each other for ever. Not even SIGKILL ends a process that waits for a FUSE mount served by one
+//! that waits for it.
 //!
-//! The graph is read from the kernel alone. No mount is asked for anything, because one that is
-//! asked may be the one that hangs: the table of mounts tells what is mounted where and from which
-//! source, and `/proc` tells which process serves a FUSE connection (`fuse_connection` in
-//! `/proc/PID/fdinfo`) and which directories it has open. The latter is where a source was moved
-//! to, or is if the mount goes by another name.
+//! The graph comes from the kernel alone. No mount is asked, because that one may be hanging. The
+//! table of mounts has the mount points and sources. `/proc` shows which process serves a FUSE
+//! connection (`fuse_connection` in `/proc/PID/fdinfo`) and which directories it has open. An open
+//! directory shows where a source was moved to, or where it is if the mount has another name.
 //!
-//! What cannot be seen: mounts of other mount namespaces, and the open directories of processes
-//! that belong to somebody else.
+//! Two things are invisible: mounts of other mount namespaces, and the open directories of other
+//! users' processes.
 
 use crate::mount_table::{self, MountEntry};
 use std::collections::HashMap;
@@ -33,7 +32,7 @@ pub struct MountGraph {
     sources: HashMap<(u32, u32), Vec<PathBuf>>,
 }
 
-/// What a way through the graph is to lead to.
+/// The target of a path through the graph.
 #[derive(Clone, Copy, Debug)]
 enum Target<'a> {
     Path(&'a Path),
@@ -71,14 +70,14 @@ impl MountGraph {
         Self { mounts, sources }
     }
 
-    /// Whoever reads `source` comes to `mount_point`, through these mounts of ogive; `None` if
-    /// there is no such way. The last of them has `mount_point` in its source.
+    /// A read of `source` reaches `mount_point` through these mounts of ogive; `None` if there is
+    /// no such path. The last of them has `mount_point` in its source.
     pub fn way_to(&self, source: &Path, mount_point: &Path) -> Option<Vec<&MountEntry>> {
         self.search(source, Target::Path(mount_point), &mut Vec::new())
     }
 
-    /// Whether whoever reads the file system with the device number `entered` may come to the one
-    /// with the number `device`.
+    /// Whether a read of the file system with device number `entered` may reach the one with
+    /// number `device`.
     pub fn leads_to(&self, entered: (u32, u32), device: (u32, u32)) -> bool {
         let mut visited = vec![entered];
         entered == device
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_below_a_source_and_bind_mounts_belong_to_it() {
+    fn mounts_below_a_source_and_bind_mounts_belong_to_it() {
         let below = graph(&[("/s/in", 1, "fuse.ogive", "/a")]);
         assert!(is_cycle(&below, "/s", "/a/deep"));
         let bound = graph(&[("/b", 1, "fuse.ogive", "/a"), ("/x", 1, "fuse.ogive", "/a")]);
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_under_another_name_is_known_by_what_its_process_has_open() {
+    fn a_mount_under_another_name_is_known_by_the_open_directories_of_its_process() {
         let mounts = [("/b", 7, "fuse.ogive", "photos")];
         assert!(!is_cycle(&graph(&mounts), "/b", "/a"));
         let open = HashMap::from([(7, vec![PathBuf::from("/a")])]);

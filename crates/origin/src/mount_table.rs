@@ -1,8 +1,8 @@
-//! `/proc/self/mountinfo`: what is mounted where (proc_pid_mountinfo(5)).
+//! `/proc/self/mountinfo`: the mounts and their mount points (proc_pid_mountinfo(5)).
 //!
 //! Paths in that file have space, tab, newline, backslash and `#` written as three octal digits;
-//! here they are the bytes they stand for. Lines that do not parse are skipped: the file is the
-//! kernel's, and one odd line must not hide the others.
+//! here they are the original bytes. Lines that do not parse are skipped: the file is the kernel's,
+//! and one odd line must not hide the others.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,7 +28,7 @@ pub struct MountEntry {
     pub options: String,
     /// File system type, as `ext4` or `fuse.ogive`.
     pub fstype: String,
-    /// What was mounted: a device, or for ogive its source directory.
+    /// The mounted source: a device, or for ogive its source directory.
     pub source: OsString,
     /// Options of the file system, each as `rw` or `name=value`.
     pub super_options: Vec<OsString>,
@@ -53,8 +53,8 @@ impl MountEntry {
     }
 }
 
-/// The mounts this process sees, in the order they were mounted. Asks nobody but the kernel: a file
-/// system that does not answer does not matter.
+/// The mounts that this process sees, in the order of mounting. Only the kernel is asked: an
+/// unresponsive file system does not matter.
 ///
 /// # Errors
 /// That `/proc` is not mounted, or cannot be read.
@@ -62,8 +62,7 @@ pub fn read() -> io::Result<Vec<MountEntry>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// What is mounted at exactly this path and not covered by another mount there: the last line that
-/// names it.
+/// The mount at exactly this path that no other mount covers: the last line with it.
 pub fn topmost_at<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     mounts.iter().rev().find(|mount| mount.mount_point == path)
 }

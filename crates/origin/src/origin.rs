@@ -1,10 +1,10 @@
-//! The trait that a mount is built on: everything a file system may ask of the place behind it.
+//! The trait under a mount: every operation that a file system may need from its source.
 //!
-//! The trait is node-based, as the kernel's own VFS is, and it takes the caller's credentials only
-//! where an object comes into being: permission checks belong to whoever serves the mount, or to
-//! an origin that asks its source in the name of whom the thread acts for ([`crate::on_behalf_of`]).
-//! All methods may block for as long as the origin takes, except [`Origin::read_run`] of an origin
-//! that says so; none holds a lock of the origin's while it does.
+//! Like the kernel's VFS, the trait works on nodes. It takes the caller's credentials only for the
+//! creation of an object. Permission checks belong to the mount, or to an origin that asks its
+//! source as the requester ([`crate::on_behalf_of`]). All methods may block as long as the origin
+//! takes, except [`Origin::read_run`] of an origin that reads in the background. None of them holds
+//! a lock of the origin meanwhile.
 
 use crate::{
     Access, Attributes, Errno, FileKind, Identity, OFlags, ReadAhead, RenameFlags, Result, Run,
@@ -23,11 +23,10 @@ pub trait Origin: Send + Sync + 'static {
     /// An open directory.
     type Directory: Send + Sync;
 
-    /// The object at the top: the one that was there in the beginning, wherever its path may lead
-    /// by now.
+    /// The object at the top: the original one, even if its path leads elsewhere by now.
     ///
     /// # Errors
-    /// `ESTALE` if it was removed; whatever an origin says that has gone.
+    /// `ESTALE` if it was removed; any error of an origin that has gone.
     fn root(&self) -> Result<Found<Self::Node>>;
 
     /// Asks whether the origin as a whole is there still. One that has gone is taken up again here
@@ -37,27 +36,27 @@ pub trait Origin: Send + Sync + 'static {
     /// Why it is not.
     fn sound(&self) -> Result<()>;
 
-    /// What is known of that without asking.
+    /// The known state, without a question.
     fn standing(&self) -> Standing {
         Standing::default()
     }
 
-    /// Tells what the origin counts of its own work, name by name.
+    /// Reports the origin's own counters, name by name.
     fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
 
-    /// Tells what it has and cannot show as a name of a directory, and why, as far as it came
-    /// across it.
+    /// Reports objects that it cannot show as names of a directory, and why, as far as it met
+    /// them.
     fn hidden(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
-    /// Tells of which file systems, met so far, nothing is kept from one opening to the next because
-    /// their times prove nothing, and why.
+    /// Reports the file systems, among those met, whose times prove nothing, and why. Nothing of
+    /// their files is kept from one open to the next.
     fn doubted(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 
-    /// The same for a thread that was told that the object is gone (`ESTALE`): nothing that is
-    /// remembered of the name is believed. The default remembers nothing.
+    /// The same for a thread that met an object that is gone (`ESTALE`): no remembered answer for
+    /// the name is used. The default remembers nothing.
     fn lookup_anew(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
         self.lookup(parent, name)
     }
@@ -82,8 +81,7 @@ pub trait Origin: Send + Sync + 'static {
         self.attributes(node, file)
     }
 
-    /// Whether whoever asks for the times of a file has what was written to it brought to the source
-    /// first.
+    /// Whether a request for the times of a file first sends its written data to the source.
     fn flushes_to_tell_times(&self, _file: &Self::Node) -> bool {
         false
     }
@@ -96,8 +94,8 @@ pub trait Origin: Send + Sync + 'static {
         changes: &Changes,
     ) -> Result<Attributes>;
 
-    /// Asks whether whoever the thread acts for may do this with an object, of which `file` may be
-    /// open. Only an origin that asks in the name of others knows; the default is `ENOSYS`.
+    /// Asks whether the requester of the thread may do this with an object; `file` may be an open
+    /// file of it. Only an origin that asks as the requester knows; the default is `ENOSYS`.
     fn access(&self, _: &Self::Node, _file: Option<&Self::File>, _wanted: Access) -> Result<()> {
         Err(Errno::NOSYS)
     }
@@ -139,8 +137,7 @@ pub trait Origin: Send + Sync + 'static {
     /// Removes an empty directory.
     fn remove_directory(&self, parent: &Self::Node, name: &OsStr) -> Result<()>;
 
-    /// Whether a directory has nothing in it but files that were removed and that somebody has open,
-    /// or had a moment ago.
+    /// Whether a directory is empty except for removed files that are open, or were a moment ago.
     fn has_only_hidden_files(&self, _parent: &Self::Node, _name: &OsStr) -> bool {
         false
     }
@@ -169,8 +166,8 @@ pub trait Origin: Send + Sync + 'static {
     }
 
     /// Appends up to `length_bytes` bytes from `offset` to `into`. Fewer mean the end of the file.
-    /// The room that `into` has is filled first and more is made only if there is more to read, so
-    /// a caller who knows the size can avoid a large buffer for a small file.
+    /// The capacity of `into` is filled first, and grows only if there is more to read. So a
+    /// caller that knows the size can avoid a large buffer for a small file.
     fn read_at(
         &self,
         file: &Self::File,
@@ -179,8 +176,8 @@ pub trait Origin: Send + Sync + 'static {
         into: &mut Vec<u8>,
     ) -> Result<()>;
 
-    /// Reads a run of records and hands each to `sink` as soon as its bytes are here, so that
-    /// whoever wants the first need not wait for the last.
+    /// Reads a run of records and passes each to `sink` as soon as its bytes are here. A reader of
+    /// the first record need not wait for the last.
     ///
     /// - *Order*: the records come in ascending order, without a gap, from one thread at a time.
     /// - *End of the file*: a record shorter than the others is the last of the file, and of the
@@ -208,15 +205,14 @@ pub trait Origin: Send + Sync + 'static {
         ReadAhead::default()
     }
 
-    /// Whether something may be asked for now that nobody waits for. Where it may not, because
-    /// requests cost money or the origin is to be spared, the origin counts that; what somebody
-    /// waits for is asked for in any case.
+    /// Whether the origin may be asked for speculative reads now. It may refuse because requests
+    /// cost money or it must be spared, and counts that. Demand reads are always allowed.
     fn may_read_ahead(&self) -> bool {
         true
     }
 
-    /// Whether the size in the attributes of a file tells how much can be read of it. It need not
-    /// where contents are made when they are read. Nothing that is read there is what is read next.
+    /// Whether the size in the attributes of a file says how much can be read. It may not if
+    /// contents are made at each read; two reads then return different bytes.
     fn size_tells(&self, _file: &Self::File, _size_bytes: u64) -> bool {
         true
     }
@@ -243,9 +239,9 @@ pub trait Origin: Send + Sync + 'static {
         None
     }
 
-    /// A descriptor by which the kernel of this machine can open what `file` is of, and read and
-    /// write the same bytes without asking here; `None` where there is no such file. It need be
-    /// good for nothing else.
+    /// A descriptor through which the kernel of this machine can open the same file, and read and
+    /// write its bytes without asking here. `None` if there is no such file. It need not serve any
+    /// other purpose.
     fn descriptor(&self, _file: &Self::File) -> Option<Result<OwnedFd>> {
         None
     }
@@ -254,8 +250,7 @@ pub trait Origin: Send + Sync + 'static {
     /// origin, all of them unless it ran full.
     fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<usize>;
 
-    /// The same at the end of the file, wherever that is by then: no byte that somebody else has
-    /// written meanwhile is written over.
+    /// The same at the end of the file at that moment: no byte of another writer is overwritten.
     fn append(&self, file: &Self::File, bytes: &[u8]) -> Result<usize>;
 
     /// Size of a file in bytes as far as it is known without asking anybody who is far away; `None`
@@ -264,9 +259,9 @@ pub trait Origin: Send + Sync + 'static {
         None
     }
 
-    /// Called each time a program closes a descriptor of `file`, before that has returned: the last
-    /// chance to report an error of a write that the origin had accepted. More may come by `file`
-    /// all the same, by copies of the descriptor or maps of the file.
+    /// Called each time a program closes a descriptor of `file`, before that returns: the last
+    /// chance to report an error of an accepted write. More operations may follow, through copies
+    /// of the descriptor or maps of the file.
     fn flush(&self, file: &Self::File) -> Result<()>;
 
     /// Makes the file durable; its contents and what is needed to read them if `data_only`.
@@ -289,9 +284,9 @@ pub trait Origin: Send + Sync + 'static {
     /// Opens a directory for reading.
     fn open_directory(&self, node: &Self::Node) -> Result<Self::Directory>;
 
-    /// Calls `visit` for each entry after `cookie` (0: from the start, which also refreshes a
-    /// listing in progress), `.` and `..` among them, until there are no more or `visit` returns
-    /// false.
+    /// Calls `visit` for each entry after `cookie`, including `.` and `..`, until there are no
+    /// more or `visit` returns false. 0 starts from the beginning, and refreshes a listing in
+    /// progress.
     fn read_directory(
         &self,
         directory: &Self::Directory,
@@ -299,9 +294,8 @@ pub trait Origin: Send + Sync + 'static {
         visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()>;
 
-    /// Whether, on this device, names come with the attributes of what they lead to, so that asking
-    /// for those right afterwards costs nothing. It does where a network or another program is
-    /// between, and there asking for each by itself is slow.
+    /// Whether different spellings of a name lead to the same object on this device. A change by
+    /// one name then changes names that are unknown. Called for each answer, so it must not wait.
     fn lists_with_attributes(&self, _device: u64) -> bool {
         false
     }
@@ -311,8 +305,8 @@ pub trait Origin: Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// Has the next reading of a directory bring attributes with names from the source itself, where
-    /// a client between would tell names that it keeps for longer than it believes in attributes.
+    /// Makes the next read of a directory bring attributes from the source itself. A client in
+    /// between could send attributes with names that are older than its own limit for attributes.
     fn drop_kept_names(&self, _directory: &Self::Directory) {}
 
     /// Whether, on this device, any spelling of a name leads to the same object: then a change by
@@ -359,14 +353,14 @@ pub trait Origin: Send + Sync + 'static {
     /// Flags of a regular file or a directory (`chattr(1)`), in one of their two forms.
     fn flags(&self, node: &Self::Node, form: FlagsForm) -> Result<FileFlags>;
 
-    /// Sets them. Whether somebody may is not asked here.
+    /// Sets them. Permissions are not checked here.
     fn set_flags(&self, node: &Self::Node, flags: FileFlags) -> Result<()>;
 
     /// Space and inodes of the file system that holds `node`.
     fn statistics(&self, node: &Self::Node) -> Result<FileSystemStatistics>;
 
-    /// Whether nodes remember where their objects were found, so that the origin has to be told
-    /// when one is found elsewhere, or is moved.
+    /// Whether nodes remember the places of their objects. The origin must then learn of every new
+    /// place and every rename.
     fn keeps_places(&self) -> bool {
         false
     }
@@ -374,7 +368,7 @@ pub trait Origin: Send + Sync + 'static {
     /// `found` was looked up and is the object that `known` names, which is the node that stays.
     fn met_again(&self, _known: &Self::Node, _found: &Self::Node) {}
 
-    /// Nobody is going to ask for `node` any more, unless it is found again.
+    /// No request for `node` will follow, unless it is found again.
     fn forgotten(&self, _node: &Self::Node) {}
 
     /// `node` is about to be moved: until that is done it may be here as well as where it was.
@@ -393,7 +387,7 @@ pub trait Origin: Send + Sync + 'static {
     fn has_access_control_lists(&self) -> bool;
 }
 
-/// The attributes that somebody needs.
+/// The attributes that the caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// Those that tell which version of its contents an object has: all but the access time.
@@ -411,7 +405,7 @@ pub struct Found<Node> {
     pub node: Node,
     /// Its attributes at that moment.
     pub attributes: Attributes,
-    /// Tells objects apart that had the same inode number one after the other; the same for the
+    /// Distinguishes objects that had the same inode number one after the other; the same for the
     /// same object on every lookup.
     pub generation: u64,
 }
@@ -445,7 +439,7 @@ pub struct Caller {
     pub umask: u32,
 }
 
-/// What to make.
+/// The object to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make<'a> {
     /// A directory with these permission bits.
@@ -522,7 +516,7 @@ pub struct Allocation {
     pub length_bytes: u64,
 }
 
-/// What to seek.
+/// The kind of data to seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
     /// The next byte that is data.

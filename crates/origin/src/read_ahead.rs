@@ -1,10 +1,9 @@
-//! How far ahead of sequential readers it pays to read, as the way to an origin asks for.
+//! How far to read ahead of sequential readers, given the latency of the origin.
 //!
-//! What a request costs and how long an answer is on its way the origin knows; who reads on and on,
-//! and how much memory there is for it, whoever mounts it knows. This is what the first tells the
-//! second.
+//! The origin knows the cost and the latency of a request. The mount knows its sequential readers
+//! and its memory. The origin passes its part to the mount in these types.
 
-/// What an origin asks of whoever reads ahead.
+/// The read-ahead that an origin asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAhead {
     /// How often a reader must go on where it stood before anything is read ahead of it.

@@ -1,4 +1,4 @@
-//! A run: records of one file that are read one after the other, and the one who takes them.
+//! A run: records of one file that are read one after the other, and the sink that takes them.
 
 use crate::{Errno, Origin, Result};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ pub struct Run {
     /// Size of the file in bytes as far as it is known, `u64::MAX` if it is not. The file may have
     /// another size by now: this says only how much room to make.
     pub size_bytes: u64,
-    /// Whether somebody waits for a record of it.
+    /// Whether a program waits for one of its records.
     pub is_demanded: bool,
 }
 
@@ -28,8 +28,8 @@ impl Run {
         index.checked_mul(self.record_size_bytes as u64).ok_or(Errno::FBIG)
     }
 
-    /// How much room to make for the record that begins at `start`: one byte more than the file is
-    /// known to have there, because reading none of it proves the end. At most a record.
+    /// The buffer size for the record at `start`: one byte more than the file is known to have
+    /// there, because reading less proves the end. At most a record.
     pub fn room_bytes(&self, start: u64) -> usize {
         let left = self.size_bytes.saturating_sub(start).saturating_add(1);
         usize::try_from(left)

@@ -1,8 +1,7 @@
-//! A question that may take long, asked beside the work: whoever has it asked waits a moment for
-//! the answer and goes on without it.
+//! A check with a time limit: the caller waits a moment for the answer and continues without it.
 //!
-//! One is asked at a time: while a question has no answer, another is none. It is asked by a thread
-//! of its own, which ends with the answer.
+//! Only one check runs at a time; while it has no answer, further ones are not started. It runs on
+//! a thread of its own, which ends with the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimedCheck(Arc<AtomicBool>);
 
-/// Is dropped when it was answered, or when whoever asked has panicked.
+/// Dropped after the answer, or after a panic of the check.
 struct Asked(Arc<AtomicBool>);
 
 impl Drop for Asked {
@@ -52,7 +51,7 @@ mod tests {
     use std::sync::atomic::AtomicU32;
 
     #[test]
-    fn nobody_waits_for_a_question_that_is_not_answered_and_it_is_asked_once() {
+    fn an_unanswered_check_delays_no_caller_and_runs_once() {
         let (check, asked) = (TimedCheck::default(), Arc::new(AtomicU32::new(0)));
         let (release, released) = mpsc::channel::<()>();
         let count = asked.clone();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_in_time_is_waited_for_even_if_whoever_asks_panics() {
+    fn an_answer_in_time_is_waited_for_even_if_the_check_panics() {
         let (check, asked) = (TimedCheck::default(), Arc::new(AtomicU32::new(0)));
         assert!(check.ask(Duration::from_secs(3600), || panic!("a bug of the origin's")));
         let count = asked.clone();

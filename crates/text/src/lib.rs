@@ -1,8 +1,10 @@
-//! Text for people, written in one way by all crates: [`escape`] for pages and pictures,
-//! [`one_line`] for logs and terminals, [`ShellWord`] for commands to type, [`Bytes`] for sizes,
-//! [`Recurring`] for messages about what comes and goes, [`unescaped`] for names in tables of mounts.
+//! Text for people, written in one way by all crates.
 //!
-//! All are pure functions of their arguments, and know of nothing else here.
+//! [`escape`] is for pages and pictures, [`one_line`] for logs and terminals, [`ShellWord`] for
+//! commands, [`Bytes`] for sizes. [`Recurring`] limits messages about things that come and go, and
+//! [`unescaped`] reads names in tables of mounts.
+//!
+//! All are pure functions of their arguments, and use nothing else of this project.
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -1,13 +1,13 @@
-//! Text from outside inside a line.
+//! Outside text inside a line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text as a part of one line: a log, or a terminal, is read by line, and a name in it may hold
-/// whatever somebody chose.
+/// Text as a part of one line. A log or a terminal is read line by line, and a name in it may
+/// contain any characters.
 ///
-/// Control characters, which end a line or speak to the terminal, are shown as Rust writes them
-/// (`\n`, `\u{1b}`), and so is what ends a line or turns the direction of text in Unicode.
+/// Control characters end a line or control the terminal. They are shown as Rust writes them
+/// (`\n`, `\u{1b}`). So are Unicode characters that end a line or change the direction of text.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_name_holds_is_one_line_that_does_nothing() {
+    fn any_name_becomes_one_harmless_line() {
         let hostile = "a\nb\r\u{1b}[31m\0\u{7f}\u{85}\u{2028}\u{202e}\u{2066}z";
         let line = one_line(hostile);
         assert_eq!(line, "a\\nb\\r\\u{1b}[31m\\u{0}\\u{7f}\\u{85}\\u{2028}\\u{202e}\\u{2066}z");
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays_as_it_is() {
+    fn printable_text_stays() {
         for plain in ["", "/srv/my photos", "näme 'é' \"文\" \\n", "100%"] {
             assert!(matches!(one_line(plain), Cow::Borrowed(same) if same == plain));
         }

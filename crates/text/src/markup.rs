@@ -1,4 +1,4 @@
-//! Text from outside inside a page or a picture.
+//! Outside text inside a page or a picture.
 
 /// Text for HTML and XML (SVG): as content, and in an attribute between quotes of either kind.
 ///

@@ -1,15 +1,16 @@
-//! How often to say that something comes and goes.
+//! How often to report something that comes and goes.
 
 use std::time::{Duration, Instant};
 
-/// What was said of something that comes and goes, such as a device that fails.
+/// The reports about something that comes and goes, such as a failing device.
 ///
-/// That it is there is said at once, but at most once in each pause. If it was said less than a
-/// pause ago, it is said when the pause is over, if it is still there then. That it has gone is
-/// said only after it was said to be there, and after it has been away for the time of calm.
+/// Its presence is reported at once, but at most once in each pause. If the last report is less
+/// than a pause ago, the report waits for the end of the pause, and comes only if it is still
+/// present then. Its absence is reported only after a report of its presence, and after it has
+/// been absent for the time of calm.
 ///
-/// So there are at most two lines a pause, however often it changes. As long as somebody asks, the
-/// last line is true.
+/// So there are at most two lines a pause, however often it changes. As long as the caller asks,
+/// the last line is true.
 #[derive(Clone, Copy, Debug)]
 pub struct Recurring {
     pause: Duration,
@@ -20,7 +21,7 @@ pub struct Recurring {
     seen: Option<Instant>,
 }
 
-/// What is to be said now.
+/// The report that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is there.
@@ -36,7 +37,7 @@ impl Recurring {
         Self { pause, calm, said_at: None, seen: None }
     }
 
-    /// What to say when it is there, or is not. To be asked whenever that may have changed, and as
+    /// The report for its presence or absence. Call this whenever that may have changed, and as
     /// long as [`Self::is_open`].
     pub fn say(&mut self, is_there: bool, now: Instant) -> Option<Change> {
         let since = |at: Instant| now.saturating_duration_since(at);
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_once_is_said_at_once() {
+    fn a_single_change_is_reported_at_once() {
         let states = [(0, false), (5, true), (6, true), (9, false), (10, false)];
         let went = Change::Went(Duration::from_secs(4));
         assert_eq!(lines(Duration::ZERO, states.into_iter()), [(5, Change::Came), (9, went)]);
@@ -90,7 +91,7 @@ mod tests {
         let said = lines(Duration::ZERO, storm);
         assert_eq!(said.len(), 2 * 60 + 1, "{said:?}");
         assert_eq!(said.last(), Some(&(3600, Change::Came)));
-        // What comes within the pause and stays is said when the pause is over.
+        // A change within the pause that stays is reported at the end of the pause.
         let states = (0..100).map(|at| (at, at != 1));
         let said = lines(Duration::ZERO, states);
         assert_eq!(said.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 1, 60]);

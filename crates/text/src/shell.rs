@@ -1,4 +1,4 @@
-//! A word of a command that a person is told to type.
+//! A word of a shell command that a person types.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};

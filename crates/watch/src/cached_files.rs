@@ -1,9 +1,9 @@
-//! What is in the cache of a mount, by file: `/api/objects`, out of its control directory.
+//! The cached bytes of each file of a mount: `/api/objects`, from its control directory.
 //!
-//! It names files, so who asks needs the token. The mount has its cache walked for each answer, so
-//! one request a mount is under way at a time. A daemon that is stuck does not answer, and whoever
-//! reads its files waits for it; so a thread of its own reads, and the request goes on without it
-//! after `PATIENCE`.
+//! The answer contains names of files, so the request needs the token. The mount walks its cache
+//! for each answer, so only one request a mount runs at a time. A hanging daemon does not answer,
+//! and a read of its files hangs with it. So a thread of its own reads, and the request continues
+//! without it after `PATIENCE`.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Due {
         let started = thread::Builder::new().name("watch_objects".into()).spawn(move || {
             let read = read(&mount.join(".ogive/objects"));
             own.0.lock().retain(|other| *other != mount);
-            // Nobody waits any more if it took too long.
+            // No request waits any more if it took too long.
             let _ = send.send(read);
         });
         if let Err(error) = started {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mount_tells_is_handed_on_and_what_it_does_not_is_said() {
+    fn objects_of_a_mount_are_passed_on_and_missing_ones_are_reported() {
         let (place, file) = mount();
         let due = Arc::new(Due::default());
         let missing = due.answer(place.path(), GENEROUS);
@@ -134,9 +134,9 @@ mod tests {
         assert!(due.0.lock().is_empty());
     }
 
-    /// A FIFO that nobody writes to stands for a daemon that hangs.
+    /// A FIFO without a writer acts as a hanging daemon.
     #[test]
-    fn a_mount_that_hangs_holds_up_one_thread_whoever_asks() {
+    fn a_hanging_mount_blocks_one_thread_for_any_number_of_requests() {
         let (place, file) = mount();
         rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
         let due = Arc::new(Due::default());

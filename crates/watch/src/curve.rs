@@ -1,15 +1,15 @@
-//! What more memory would buy: `/api/curve`, the miss-ratio curve of the reads of a mount.
+//! The miss-ratio curve of a mount's reads, `/api/curve`: what more memory would gain.
 //!
-//! While somebody asks, a thread looks every second or two into the mount's control file `reads`,
-//! the last reads of a sample of its records (`curve/sampled_reads.rs`), and gives what is new to
-//! `ogive_sim`'s curve (SHARDS, bounded). The file is open for a look alone, so the mount can be
-//! unmounted beside it, and whoever records a trace is not disturbed. For `LEASE` after the last
-//! question it goes on, then it ends: while nobody looks, neither the mount nor this process does
-//! anything for it.
+//! While requests come, a thread reads the mount's control file `reads` every second or two. That
+//! file has the last reads of a sample of the mount's records (`curve/sampled_reads.rs`). New ones
+//! go into `ogive_sim`'s curve (SHARDS, bounded). The file is open only during a look, so the mount
+//! can be unmounted, and a recording of its trace is not disturbed. The thread ends `LEASE` after
+//! the last request. Without requests, neither the mount nor this process does any work for the
+//! curve.
 //!
-//! The last hour is two curves, of which each begins half an hour after the other and ends after an
-//! hour; the longer one is told. Nothing of reads from before is known, so what is read for the first
-//! time counts as a miss at every size: the curve rises while it is young.
+//! The last hour is two curves. Each begins half an hour after the other and ends after an hour;
+//! the longer one is the answer. Earlier reads are unknown, so the first read of a record is a miss
+//! at every size, and the curve rises while it is young.
 //!
 //! Locks: that of a reader's state, a leaf; the file is read without it.
 
@@ -34,21 +34,21 @@ use crate::sampler::Sampler;
 const LEASE: Duration = Duration::from_secs(40);
 /// Between two looks: a mount samples half of what it keeps meanwhile at most.
 const PAUSE: Duration = Duration::from_secs(1);
-/// After a look that found fewer than these the next one may come later: even if all that can be
-/// sampled came at once, the mount would keep it.
+/// After a look with fewer new entries than this, the next one may come later: even if all
+/// possible samples came at once, the mount would keep them.
 const FEW: usize = 4 << 10;
 const PAUSE_AFTER_FEW: Duration = Duration::from_secs(2);
 /// After a look that found so many, which is how a sampling begins that has not found its rate yet.
 const MANY: usize = 16 << 10;
 const PAUSE_AFTER_MANY: Duration = Duration::from_millis(50);
-/// A curve is told for so long.
+/// A curve covers this time.
 const HOUR: Duration = Duration::from_secs(3600);
 /// Records of which a curve keeps the places: an error of a point or two.
 const KEYS_MAX: usize = 16 << 10;
 /// With fewer reads there is no curve.
 const READS_MIN: u64 = 1000;
-/// A curve is told from a sixteenth of the size that the cache may have to sixteen times it, in so
-/// many steps a doubling.
+/// A curve covers sizes from 1/16 to 16 times the largest size of the cache, in this many steps a
+/// doubling.
 const DOUBLINGS: i32 = 4;
 const STEPS_A_DOUBLING: i32 = 4;
 /// Mounts whose reads are remembered at most.
@@ -94,14 +94,14 @@ fn reader(readers: &mut Vec<Arc<Reader>>, path: PathBuf) -> Arc<Reader> {
         None => Arc::new(Reader { path, state: Mutex::default() }),
     };
     if readers.len() == READERS_MAX {
-        // Whoever was asked least lately; its thread ends by itself.
+        // Drop the reader with the oldest request; its thread ends by itself.
         readers.remove(0);
     }
     readers.push(Arc::clone(&own));
     own
 }
 
-/// Who reads what a mount samples.
+/// The reader of a mount's sampled reads.
 #[derive(Debug)]
 struct Reader {
     path: PathBuf,
@@ -129,7 +129,7 @@ struct Half {
 }
 
 impl Reader {
-    /// Somebody asks: reads are taken for as long as the lease.
+    /// A request arrived: samples are read for the length of the lease.
     fn ask(self: &Arc<Self>, now: Instant, lease: Duration) -> std::io::Result<()> {
         let mut state = self.state.lock();
         state.until = Some(now + lease);
@@ -152,7 +152,7 @@ impl Reader {
         state.is_running = false;
     }
 
-    /// Takes what is sampled until nobody wants it.
+    /// Reads samples until the lease ends.
     fn take(&self) -> std::io::Result<()> {
         let mut log = SampledReads::new(self.path.join(".ogive/reads"));
         let mut new = New::default();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_told_and_no_more() {
+    fn a_curve_covers_an_hour_and_no_more() {
         let mut state = State::default();
         let start = Instant::now();
         let time = Duration::from_secs(60);
@@ -369,7 +369,7 @@ mod tests {
             assert!(minute < 30 || state.curves[0].listened >= HOUR / 2, "{minute}");
         }
         assert!(most <= HOUR, "{most:?}");
-        // Nobody asked for long: what was known then is not told as of now.
+        // After a long time without requests, the old curve is not returned as the present one.
         state.turn(start + Duration::from_secs(60 * 500));
         assert!(state.curves.is_empty());
     }

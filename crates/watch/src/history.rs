@@ -1,8 +1,8 @@
 //! The last hour, in memory: named series in steps of a second.
 //!
-//! Bounded: [`ROWS_MAX`] steps of [`SERIES_MAX`] series of four bytes, 28 MiB at the very most and
-//! two or three on most hosts. A series that is full of nothing costs as much as any; one that comes
-//! later makes the rows after it longer, not those before.
+//! The bound is [`ROWS_MAX`] steps of [`SERIES_MAX`] series of four bytes: 28 MiB at most, and two
+//! or three on most hosts. A series without values costs as much as any other. A new series makes
+//! later rows longer, but not earlier ones.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -119,7 +119,7 @@ impl History {
     /// Writes the steps after number `since` as a JSON array of arrays: the time, then the values.
     pub fn write_rows(&self, since: u64, out: &mut String) {
         let kept = self.rows.len() as u64;
-        // Whoever names a step that has not been was with an earlier server.
+        // A client that names a future step was with an earlier server.
         let since = if since > self.sequence { 0 } else { since };
         let wanted = (self.sequence - since).min(kept);
         let skipped = usize::try_from(kept - wanted).unwrap_or(usize::MAX);
@@ -139,7 +139,7 @@ impl History {
     }
 }
 
-/// What was measured over a while.
+/// The measurements over a time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Means {
     /// Steps in which something was measured.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn times_rise_when_the_clock_is_set_back_and_a_reader_gets_what_is_new() {
+    fn times_rise_when_the_clock_is_set_back_and_a_reader_gets_the_new_steps() {
         let mut history = History::default();
         for time_ms in [1000, 2000, 3000, 4000] {
             row(&mut history, time_ms, &[("a", 1.0)]);
@@ -196,12 +196,12 @@ mod tests {
         assert_eq!(rows(&history, 0), serde_json::json!([[1000, 1], [2000, 1], [2500, 2]]));
         assert_eq!(rows(&history, 4), serde_json::json!([[2500, 2]]));
         assert_eq!(history.sequence(), 5);
-        // Who was behind gets some again, from which on what it had is not so.
+        // A client that fell behind gets a new start, and must drop its older steps.
         assert_eq!(rows(&history, 2), serde_json::json!([[1000, 1], [2000, 1], [2500, 2]]));
     }
 
     #[test]
-    fn a_reader_gets_what_it_has_not_seen() {
+    fn a_reader_gets_the_unseen_steps() {
         let mut history = History::default();
         row(&mut history, 1, &[("a", 1.5)]);
         row(&mut history, 2, &[("b", f64::NAN), ("a", 2.0)]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_of_what_was_measured_meanwhile() {
+    fn means_cover_the_steps_in_between() {
         let mut history = History::default();
         assert_eq!(history.oldest_ms(), None);
         row(&mut history, 1000, &[("a", 100.0)]);

@@ -1,8 +1,8 @@
-//! Now beside an hour ago: the same minute of work then and now, out of the steps in memory.
+//! The last minute compared with the minute an hour ago, from the steps in memory.
 //!
-//! Nothing is measured for it. An hour is there once a page has been open for an hour, or where a
-//! file has the week; where there is none yet, or nobody looked at that time, that is said, and which
-//! minute could be had.
+//! The comparison needs no measurement of its own. It needs a page that has been open for an hour,
+//! or the file of the last week. Otherwise, or if no page was open at that time, the answer says so
+//! and names the minute that is available.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::week::Week;
 
 /// How long ago.
 pub const AGO: Duration = Duration::from_secs(3600);
-/// What is compared is the mean of so long.
+/// The length of the compared minute: the mean covers this time.
 pub const OVER: Duration = Duration::from_secs(60);
 /// With fewer steps a mean says little; steps of ten seconds are six in a minute.
 const STEPS_MIN: usize = 5;
@@ -85,7 +85,7 @@ pub(crate) fn earlier(history: &History, now_ms: u64) -> Result<Earlier, NoEarli
     Err(NoEarlier::NotThen { now, why })
 }
 
-/// The last minute beside the one an hour ago that a file has.
+/// The last minute and the one an hour ago, from the history file.
 pub(crate) fn from_week(week: &Week, now: Means, now_ms: u64) -> Option<Earlier> {
     // Minutes of the file are those of the clock: the one in which that moment was.
     let moment_ms = now_ms.saturating_sub(ms(AGO));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_minute_an_hour_ago_is_beside_the_last() {
+    fn the_same_minute_an_hour_ago_is_compared_with_the_last() {
         let found = earlier(&history((0..3600).rev()), NOW_MS).unwrap();
         assert_eq!(found.then.get("host.cpu_usr"), Some(1.0));
         assert_eq!(found.now.get("host.cpu_usr"), Some(5.0));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_an_hour_ago_is_told_as_one() {
+    fn a_pause_an_hour_ago_is_reported_as_one() {
         let error = earlier(&history((3590..3600).rev().chain((0..60).rev())), NOW_MS);
         assert!(error.is_ok(), "ten steps are enough");
         let coarse = (0..370).rev().map(|step| step * 10);
@@ -164,7 +164,7 @@ mod tests {
 
     /// A clock that was set back: steps that it says are still to come are not of the last minute.
     #[test]
-    fn a_clock_that_was_set_back_is_told_in_words_until_a_minute_is_over() {
+    fn a_clock_that_was_set_back_is_reported_until_a_minute_is_over() {
         let ahead = (0..3600).rev().map(|second| second * 1000);
         let mut history = History::default();
         ahead.for_each(|before| {

@@ -1,9 +1,9 @@
-//! What takes seconds and is asked for by hand: a diagnosis, a capture, a profile of stacks.
+//! Jobs that take seconds and start by hand: a diagnosis, a capture, a profile of stacks.
 //!
-//! Each is a POST with the token and answers when it is done. One of each kind runs at a time: they
-//! measure the host, and two at once would measure each other. How to diagnose and to capture is
-//! told by whoever runs the server ([`Looker`]); what is looked at is a source that the page knows
-//! by its identifier, never a path of a request.
+//! Each is a POST with the token, and answers when it is done. One of each kind runs at a time:
+//! they measure the host, and two at once would measure each other. The owner of the server
+//! supplies the diagnosis and the capture ([`Looker`]). Their subject is a source that the page
+//! knows by an identifier, never a path from a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::profile_store::Profiles;
 pub use crate::sample::Subject;
 use crate::sampler::Sampler;
 
-/// Seconds that somebody may ask to be looked for, at most.
+/// Most seconds of a job.
 const SECONDS_MAX: u64 = 60;
 
 /// Looks at a host for a while.
@@ -29,8 +29,8 @@ pub trait Looker: Send + Sync {
     /// Why it cannot, in words for people.
     fn diagnose(&self, subject: &Subject, duration: Duration) -> Result<Value, String>;
 
-    /// Sets the last minute beside the one an hour ago: the comparison of `ogive doctor --compare`,
-    /// of a source by its identifier.
+    /// Compares the last minute with the one an hour ago, as `ogive doctor --compare` does, for a
+    /// source by its identifier.
     fn compare(&self, source: &str, subject: &Subject, earlier: &Earlier) -> Value;
 
     /// Takes a bundle that the doctor can read elsewhere.
@@ -87,7 +87,7 @@ fn profile_routes(routes: Routes, sources: Sampler) -> Routes {
     let own = Arc::clone(&profiles);
     let routes =
         routes.get("/api/profiles", Access::Act, move |_| Response::json(own.list().to_string()));
-    // A frame and a link send no token. They name a profile by a number that nobody can guess.
+    // A frame and a link send no token. They name a profile by an unpredictable number.
     let own = Arc::clone(&profiles);
     let routes = routes.get("/flame", Access::Page, move |request| {
         own.page(request.query("id"), request.query("base"))
@@ -111,7 +111,7 @@ fn one_at_a_time(busy: &Mutex<()>) -> Result<parking_lot::MutexGuard<'_, ()>, Re
     })
 }
 
-/// What a request is about, and for how long.
+/// The subject of a request, and its duration.
 fn asked(
     sources: &Sampler,
     request: &Request,

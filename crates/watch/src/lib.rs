@@ -1,15 +1,16 @@
-//! The live view: what a host and its caches do, shown on a page of its own.
+//! The live view: a page that shows a host and its caches.
 //!
-//! [`http`] is the server with its gate: who may ask, for what, and how much of it at a time. It
-//! serves whatever routes it is given, so that counters and profiles for other programs are routes
-//! like any other. [`sample`] measures, [`sampler`] does so once a second while somebody looks, and
-//! [`history`] keeps the last hour, and [`week`] the last week in a file, if one is named. [`page`]
-//! are the routes of the page itself, [`cached_files`] the one of what is in a cache, [`curve`] of what
-//! more memory would buy, and [`jobs`] those of what takes seconds: diagnoses, captures, profiles.
+//! [`http`] is the server with its gate, which limits which clients may ask, for which routes, and
+//! how much at a time. The server takes any routes, so counters and profiles for other programs are
+//! routes like any other. [`sample`] measures, and [`sampler`] does so once a second while a page
+//! is open. [`history`] keeps the last hour, and [`week`] the last week in a file, if there is one.
+//! [`page`] has the routes of the page itself, [`cached_files`] the route of the cached files, and
+//! [`curve`] that of the miss-ratio curve. [`jobs`] has the routes that take seconds: diagnoses,
+//! captures, profiles.
 //!
-//! Invariants: what is served is compiled in or made for the request, no path of a request is ever
-//! one of a file system; nobody who is not at the gate's liking gets further than its refusal; and a
-//! server that nobody asks does not wake up.
+//! Invariants: every answer is compiled in or made for the request, and no path of a request is a
+//! path of a file system. A client that the gate refuses gets no further. Without requests the
+//! server does not wake up.
 #![forbid(unsafe_code)]
 
 pub mod cached_files;

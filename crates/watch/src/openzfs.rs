@@ -1,4 +1,4 @@
-//! The kstats of the host's OpenZFS, read for `/metrics`.
+//! The kstats of the host's OpenZFS, for `/metrics`.
 //!
 //! Invariant: at most [`MAX_DATASETS`] data sets are read, in the order of their objects.
 
@@ -10,7 +10,7 @@ use ogive_metrics::families::openzfs::{OpenZfs, Pool};
 /// So many data sets have series of their own at most.
 const MAX_DATASETS: usize = 2000;
 
-/// What OpenZFS counts now; `None` where the host has none. `root` is `/`, but for tests.
+/// The present counters of OpenZFS; `None` if the host has none. `root` is `/`, except in tests.
 pub(crate) fn read(root: &Path) -> Option<OpenZfs> {
     let source = Source::kernel_below(root);
     let kstat = |name| source.kstat(name).ok();

@@ -1,8 +1,7 @@
-//! Profiles that were taken from the page: the last few, in memory.
+//! Profiles that the page has taken: the last few, in memory.
 //!
-//! A flame graph is a page of its own with its script in it, made from names that programs chose.
-//! It is shown in a frame without an origin (`sandbox`), so that whatever it did, it could not ask
-//! this server anything.
+//! A flame graph is a page of its own with a script, and contains names that programs chose. It is
+//! shown in a frame without an origin (`sandbox`), so it can never send a request to this server.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ const KEPT_MAX: usize = 8;
 /// Bytes of a compiled expression for names of threads at most.
 const EXPRESSION_BYTES_MAX: usize = 1 << 18;
 
-/// What a flame graph may do: run the script in it, and nothing else.
+/// The rights of a flame graph: its own script, and nothing else.
 const FLAME_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
      style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'self'; sandbox allow-scripts";
@@ -45,7 +44,7 @@ struct Kept {
 }
 
 impl Profiles {
-    /// Samples for a while; tells what was taken.
+    /// Samples for a time and describes the profile.
     pub(crate) fn take(
         &self,
         subject: &Subject,
@@ -78,7 +77,7 @@ impl Profiles {
         Ok(told)
     }
 
-    /// What there is, the oldest first.
+    /// The profiles, the oldest first.
     pub(crate) fn list(&self) -> Value {
         self.kept.lock().iter().map(|kept| kept.describe()).collect()
     }

@@ -1,13 +1,14 @@
-//! Measures once a second while somebody looks, and sleeps otherwise.
+//! Measures once a second while a page asks, and sleeps otherwise.
 //!
-//! Each question for steps wants the next few seconds; when nobody has asked for five seconds, the
-//! thread waits for a bell without a timeout. After such a pause the first look is only there to be
-//! compared with, so that no rate is an average over the pause.
+//! Each request for steps extends the measurement by a few seconds. Five seconds after the last
+//! request, the thread waits without a timeout. The first look after such a pause is only a base
+//! for differences, so no rate is an average over the pause.
 //!
-//! With a week to keep ([`Week`]) it goes on in steps of ten seconds when nobody asks, and puts a
-//! minute into the file when it is over. A file that cannot be written to is told once and left.
+//! With a history file ([`Week`]) the thread continues in steps of ten seconds without requests,
+//! and writes each complete minute to the file. If the file cannot be written, the log says so
+//! once, and the file is left alone.
 //!
-//! Locks: that of the state, a leaf: measuring and the file are done without it.
+//! Locks: that of the state, a leaf: no measurement and no file access runs under it.
 
 use std::sync::Arc;
 use std::thread;
@@ -25,7 +26,7 @@ use crate::week::{Minute, Week};
 pub const STEP: Duration = Duration::from_secs(1);
 /// Measuring goes on so long after a question.
 const LINGER: Duration = Duration::from_secs(5);
-/// Between two steps while nobody asks, with a week to keep.
+/// The time between two steps without requests, with a history file.
 pub const STEP_UNSEEN: Duration = Duration::from_secs(10);
 
 /// The sampler.
@@ -37,7 +38,7 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Rung when somebody asks.
+    /// Notified by a request.
     asked: Condvar,
     week: Option<Week>,
 }
@@ -82,7 +83,7 @@ impl Sampler {
         Ok(Self { shared })
     }
 
-    /// What a source's identifier stands for, of those that were there at the last step.
+    /// The subject of a source's identifier, among the sources of the last step.
     pub fn subject(&self, id: &str) -> Option<Subject> {
         let state = self.shared.state.lock();
         state.subjects.iter().find(|(own, _)| own == id).map(|(_, subject)| subject.clone())
@@ -93,11 +94,11 @@ impl Sampler {
         self.shared.state.lock().history.last(series).map(f64::from)
     }
 
-    /// The last minute beside the one an hour ago.
+    /// The last minute and the one an hour ago.
     ///
     /// # Errors
     ///
-    /// Why there is none, in words.
+    /// The reason why there is none, as text.
     pub fn earlier(&self) -> Result<Earlier, String> {
         let (now_ms, week) = (now_ms(), self.shared.week.as_ref());
         let in_memory = hour_comparison::earlier(&self.shared.state.lock().history, now_ms);
@@ -109,7 +110,7 @@ impl Sampler {
         }
     }
 
-    /// What the file has between two moments, in at most so many points.
+    /// The file's content between two moments, in at most this many points.
     ///
     /// # Errors
     ///
@@ -165,7 +166,7 @@ impl Shared {
         loop {
             if is_afresh || self.wait(due, keeps) {
                 sources.forget();
-                // What is seen now is only compared with.
+                // This look is only a base for differences.
                 due = Instant::now();
                 sources.step();
                 self.put(None, sources);
@@ -177,13 +178,14 @@ impl Shared {
                     keeps = self.keep(&mut minute, &step, sources);
                 }
             }
-            // A step that took too long, or a process that was stopped, is not made up for: right
-            // behind it another one would be of no time at all, and rates of that mean nothing.
+            // A late step, or one after a stop of the process, is not made up for. The next step
+            // would have almost no length, and its rates would mean nothing.
             due = (due + STEP).max(Instant::now() + STEP / 2);
         }
     }
 
-    /// Waits until a step is due and somebody wants it, or a week; says whether there was a pause.
+    /// Waits until a step is due for a request or for the history file; returns whether there was
+    /// a pause.
     fn wait(&self, due: Instant, keeps: bool) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -221,7 +223,7 @@ impl Shared {
     }
 }
 
-/// What the thread does next.
+/// The next action of the thread.
 #[derive(Debug, PartialEq)]
 enum Next {
     Step,
@@ -230,8 +232,8 @@ enum Next {
     WaitUntilAsked,
 }
 
-/// What is to be done now by a thread whose next step is due then. Somebody wants it until
-/// `wanted_until`, or a week is kept; after a pause the first step comes at once.
+/// The present action of a thread whose next step is due then. Requests want steps until
+/// `wanted_until`, or a history file is kept; after a pause the first step comes at once.
 fn next(
     now: Instant,
     due: Instant,
@@ -242,7 +244,7 @@ fn next(
     let unseen = due + (STEP_UNSEEN - STEP);
     match wanted_until {
         Some(until) if until > now && (now >= due || is_paused) => Next::Step,
-        // Somebody who asks does not make a step come earlier.
+        // A request does not make a step come earlier.
         Some(until) if until > now => Next::WaitUntil(due),
         _ if keeps && now >= unseen => Next::Step,
         _ if keeps => Next::WaitUntil(unseen),
@@ -283,13 +285,13 @@ mod tests {
         assert_eq!(next(now, due, wanted, false, false), Next::WaitUntil(due));
         assert_eq!(next(due, due, wanted, false, false), Next::Step);
         assert_eq!(next(now, due, wanted, false, true), Next::Step, "at once after a pause");
-        // Nobody asked yet, or nobody does any more, however late it is.
+        // No request has come yet, or none for a long time.
         for at in [now, due, due + LINGER, due + 1000 * LINGER] {
             assert_eq!(next(at, due, None, false, false), Next::WaitUntilAsked);
             let asked = at.checked_sub(STEP);
             assert_eq!(next(at, due, asked, false, true), Next::WaitUntilAsked);
         }
-        // A week is kept: more rarely while nobody looks, and at the same pace while somebody does.
+        // With a history file: rarely without requests, at the usual pace with them.
         let unseen = due + STEP_UNSEEN - STEP;
         assert_eq!(next(due, due, None, true, false), Next::WaitUntil(unseen));
         assert_eq!(next(unseen, due, None, true, false), Next::Step);
@@ -307,7 +309,7 @@ mod tests {
         assert!(names.contains(&Value::from("host.cpu_usr")), "{names:?}");
         assert_eq!(told["sources"][0]["kind"], "host");
         assert!(told["rows"].as_array().unwrap().len() as u64 >= 1);
-        // Nobody asks any more, and it does not linger: it stops for good.
+        // Without requests the thread stops for good.
         sampler.shared.state.lock().wanted_until = None;
         sampler.shared.asked.notify_one();
         eventually("a pause after the last question", is_paused);

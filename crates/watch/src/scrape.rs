@@ -1,10 +1,9 @@
-//! `/metrics`: the counters of all mounts and of the host's OpenZFS as Prometheus reads them, made
-//! when somebody asks.
+//! `/metrics`: the counters of all mounts and of the host's OpenZFS for Prometheus.
 //!
-//! A mount may hang, and whoever reads its files with it. So each is read by a thread of its own,
-//! which is asked once and not again before it has answered, and a scrape waits for all of them
-//! together no longer than `PATIENCE`. A mount that did not answer has no counters then, and
-//! `ogive_mount_answers` says 0 of it.
+//! The answer is made for each request. A mount may hang, and a reader of its files hangs with it.
+//! So each mount has a reader thread, which gets a new question only after it has answered the
+//! last. A scrape waits at most `PATIENCE` for all of them together. A mount without an answer then
+//! has no counters, and its `ogive_mount_answers` is 0.
 //!
 //! Locks: one scrape at a time; others wait for it on the threads of their connections.
 
@@ -26,7 +25,7 @@ use crate::sample::Wanted;
 /// A scrape waits so long for answers.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Adds the route. Whoever may look at the page's counters may read these.
+/// Adds the route. Clients that may read the page's counters may read these.
 pub fn routes(routes: Routes, wanted: Wanted) -> Routes {
     let readers = Mutex::new(Readers::of_host(Path::new("/")));
     routes.get("/metrics", Access::Look, move |request| {
@@ -218,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn every_mount_is_told_and_one_that_hangs_holds_up_nobody() {
+    fn every_mount_is_scraped_and_a_hanging_one_delays_no_other() {
         let (good, bad) = (control(5), control(9));
-        // A FIFO that nobody writes to stands for a daemon that hangs: opening it waits.
+        // A FIFO without a writer acts as a hanging daemon: its open waits.
         let fifo = bad.path().join(".ogive/arcstats");
         let text = std::fs::read(&fifo).unwrap();
         std::fs::remove_file(&fifo).unwrap();
@@ -236,17 +235,17 @@ mod tests {
         assert_tells(&told, &format!("ogive_mount_answers{{mount=\"{}\"}} 1", good.display()));
         assert_tells(&told, &format!("ogive_read_bytes_total{{mount=\"{}\"}} 7", good.display()));
         assert!(!told.contains(&bad.display().to_string()), "it is no longer asked for: {told}");
-        // Whoever hung is answered, and ends.
+        // The hanging reader gets its answer, and ends.
         std::fs::write(&fifo, text).unwrap();
     }
 
     #[test]
-    fn an_answer_that_comes_too_late_is_not_told_later() {
+    fn a_late_answer_is_dropped() {
         let place = control(5);
         let mut reader = Reader::of_mount(place.path().to_owned()).unwrap();
         reader.ask();
         assert!(reader.is_asked);
-        // It has answered when it can be asked anew; nobody waited for that.
+        // It has answered once a new question is possible; nothing waited for it.
         let until = Instant::now() + GENEROUS;
         let fresh = control(6);
         let of = |place: &tempfile::TempDir| place.path().join(".ogive/arcstats");
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_openzfs_is_told_beside_mounts() {
+    fn the_kernels_openzfs_is_scraped_with_the_mounts() {
         let root = tempfile::tempdir().unwrap();
         let zfs = root.path().join("proc/spl/kstat/zfs");
         std::fs::create_dir_all(&zfs).unwrap();

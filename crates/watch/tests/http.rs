@@ -1,4 +1,4 @@
-//! The server from outside, as peers of all kinds meet it.
+//! The server from outside, with peers of all kinds.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../../../tests/seed.rs"]
@@ -80,7 +80,7 @@ fn status(answer: &str) -> u16 {
 }
 
 #[test]
-fn every_answer_tells_the_browser_to_be_strict() {
+fn every_answer_makes_the_browser_strict() {
     let (address, _) = server(limits());
     for line in
         ["GET /", "HEAD /", "GET /api/echo", "GET /nothing", "POST /api/act", "GET /api/act"]
@@ -121,7 +121,7 @@ fn no_path_leads_out_of_the_table() {
 }
 
 #[test]
-fn who_may_not_act_does_not_act() {
+fn a_client_without_the_token_cannot_act() {
     let (address, done) = server(limits());
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     let hostile_host = format!(
@@ -178,7 +178,7 @@ fn a_connection_serves_request_after_request() {
 }
 
 #[test]
-fn a_large_answer_is_compressed_for_who_takes_it() {
+fn a_large_answer_is_compressed_for_clients_that_accept_it() {
     let (address, _) = server(limits());
     assert!(asked(address, "GET /api/large", "").len() > 100_000);
     let packed = asked(address, "GET /api/large", "Accept-Encoding: br, gzip\r\n");
@@ -221,7 +221,7 @@ fn others_are_served_while_a_request_trickles_in() {
 }
 
 #[test]
-fn thousands_of_connections_keep_nobody_out() {
+fn thousands_of_connections_keep_no_client_out() {
     let connections = seed::rounds(2_000, 10_000);
     let (address, _) = server(Limits { connections: 8, ..limits() });
     let mut kept = Vec::new();

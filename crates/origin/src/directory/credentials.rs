@@ -1,17 +1,17 @@
-//! Making objects that belong to the caller, and taking room in the caller's name.
+//! Creating objects that belong to the caller, and allocating space in the caller's name.
 //!
-//! A daemon that runs as root has to create files that belong to whoever asked, and has to apply
-//! that process's umask. Both are done by the origin's own kernel rather than by a `chown`
-//! afterwards: the file never exists with the wrong owner, and set-group-id directories and default
-//! access control lists behave as they do without a mount in between.
+//! A daemon that runs as root has to create files for the calling user, with that process's umask.
+//! The origin's own kernel does both, without a later `chown`. So a file never exists with the
+//! wrong owner, and set-group-id directories and default access control lists work as they do
+//! without the mount.
 //!
-//! File-system user and group id are per thread in Linux. Here the thread keeps its capabilities
-//! while they are switched (`SECBIT_NO_SETUID_FIXUP`), because the kernel above the mount has
-//! checked the permission already, with the supplementary groups of the caller. That is for sources
-//! whose mode bits decide. Where they do not, nothing here is used but the umask, and whatever is
-//! done is done as the caller and without capabilities ([`super::rights`]).
+//! In Linux, the file-system user and group id belong to a thread. The thread keeps its
+//! capabilities while they are switched (`SECBIT_NO_SETUID_FIXUP`). The kernel above the mount has
+//! already checked the permission, with the supplementary groups of the caller. This holds for
+//! sources whose mode bits decide. For all other sources only the umask comes from here, and
+//! [`super::rights`] acts as the caller without capabilities.
 //!
-//! The umask is made per thread by `unshare(CLONE_FS)`.
+//! `unshare(CLONE_FS)` gives each thread its own umask.
 
 use crate::Caller;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
@@ -27,7 +27,7 @@ thread_local! {
     static THREAD: OnceCell<Abilities> = const { OnceCell::new() };
 }
 
-/// What this thread may do, found out once.
+/// The privileges of this thread, found out once.
 #[derive(Clone, Copy)]
 struct Abilities {
     /// The umask is this thread's own.
@@ -70,9 +70,9 @@ pub(super) fn as_creator<T>(caller: Caller, mode: u32, make: impl FnOnce(Mode) -
     result
 }
 
-/// What runs `make` with a umask. The mode handed to it is already masked if the thread shares its
-/// umask with others and so cannot set it. Which of both is found out here, with the rights that
-/// the thread has now.
+/// Runs `make` with a umask. If the thread shares its umask with others, it cannot set it, and
+/// then the mode is already masked. This decides which of the two holds, with the present rights
+/// of the thread.
 pub(super) fn masking<T>(mask: u32, mode: u32, make: impl FnOnce(Mode) -> T) -> impl FnOnce() -> T {
     let (own_umask, mask) = (abilities().own_umask, mask & 0o777);
     move || {

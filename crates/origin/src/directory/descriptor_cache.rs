@@ -1,17 +1,17 @@
-//! Descriptors of objects that were used a moment ago, as many as the process can spare.
+//! Descriptors of recently used objects, as many as the process can spare.
 //!
-//! Where objects cannot be opened by handle they are opened by name, and the descriptor is kept for
-//! the next operation: in a ring of a fixed number of places, from which a hand takes what was not
-//! used since it came by last (CLOCK). Objects are known without a descriptor; each only points
-//! weakly to the one that it has. So whoever holds a descriptor, the ring or an open file of a
-//! program, lends it to everybody who uses the object meanwhile.
+//! An object without a handle is opened by name, and its descriptor is kept for the next operation.
+//! The descriptors are in a ring of a fixed size. A clock hand evicts those that were not used
+//! since its last pass (CLOCK). Objects do not own descriptors; each has a weak pointer to its own.
+//! So the ring, or an open file of a program, lends its descriptor to all other users of the
+//! object.
 //!
 //! # The limit
 //!
-//! The ring takes half of the files that the process may have open. Nobody waits for room: what
-//! comes pushes out what is there. When the process has no descriptor left all the same, because
-//! programs hold many files open, whoever needs one takes it from the ring and tries again
-//! ([`Descriptors::with_room`]), and is refused only when the ring is empty.
+//! The ring takes at most half of the files that the process may open. A new descriptor never
+//! waits: it evicts an old one. If programs hold so many files open that the process has no
+//! descriptor left, an operation takes one from the ring and tries again
+//! ([`Descriptors::with_room`]). It fails only if the ring is empty.
 //!
 //! The lock guards the ring; descriptors are closed after it is released.
 
@@ -36,14 +36,14 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Descriptor {
     fd: OwnedFd,
-    /// Somebody used it since the hand came by.
+    /// It was used since the last pass of the hand.
     used: AtomicBool,
     /// Its place in the ring.
     place: AtomicU32,
 }
 
 impl Descriptor {
-    /// A descriptor that somebody else than the ring keeps.
+    /// A descriptor that the ring does not own.
     pub(super) fn new(fd: OwnedFd) -> Arc<Self> {
         Arc::new(Self::from(fd))
     }
@@ -51,7 +51,7 @@ impl Descriptor {
     /// Closes it.
     ///
     /// # Errors
-    /// Those of writes that were accepted, as `close(2)` tells them. It is closed all the same.
+    /// Those of earlier writes, as `close(2)` reports them. It is closed in any case.
     pub(super) fn close(self) -> Result<(), Errno> {
         nix::unistd::close(self.fd).map_err(|errno| Errno::from_raw_os_error(errno as i32))
     }
@@ -142,8 +142,8 @@ impl Descriptors {
         drop(kept);
     }
 
-    /// Runs what opens something, and if the process or the system may open no more, closes some
-    /// of what is kept and runs it again.
+    /// Runs a function that opens a file. If the process or the system has no descriptor left, it
+    /// closes some kept ones and runs the function again.
     ///
     /// # Errors
     /// Those of `open`; `EMFILE` and `ENFILE` only when nothing is kept.
@@ -215,7 +215,7 @@ impl Ring {
                 return self.places[place].take();
             }
         }
-        // Somebody marks faster than the hand goes round.
+        // Uses mark entries faster than the hand moves.
         let place = self.places.iter().position(Option::is_some)?;
         self.free.push(place as u32);
         self.places[place].take()
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_and_the_limit_holds() {
+    fn used_descriptors_stay_and_the_limit_holds() {
         let descriptors = Descriptors::new(10);
         let used = Arc::downgrade(&descriptors.keep(open()));
         let unused = Arc::downgrade(&descriptors.keep(open()));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_released_makes_room_for_another() {
+    fn a_released_descriptor_makes_room_for_another() {
         let descriptors = Descriptors::new(8);
         let kept: Vec<_> = (0..8).map(|_| Arc::downgrade(&descriptors.keep(open()))).collect();
         descriptors.release(&kept[3].upgrade().unwrap());
@@ -253,14 +253,14 @@ mod tests {
         descriptors.keep(open());
         let left = kept.iter().filter(|kept| kept.upgrade().is_some()).count();
         assert_eq!(left, 7, "nothing was pushed out");
-        // One that the ring never had, or has no more, is nobody's place.
+        // A descriptor that the ring never had, or no longer has, has no place in it.
         let other = Descriptor::new(open());
         descriptors.release(&other);
         assert_eq!(kept.iter().filter(|kept| kept.upgrade().is_some()).count(), 7);
     }
 
     #[test]
-    fn who_finds_no_descriptor_takes_them_from_the_ring_until_there_is_none() {
+    fn an_open_without_a_free_descriptor_empties_the_ring() {
         let descriptors = Descriptors::new(100);
         let kept: Vec<_> = (0..40).map(|_| Arc::downgrade(&descriptors.keep(open()))).collect();
         let left = || kept.iter().filter(|kept| kept.upgrade().is_some()).count();

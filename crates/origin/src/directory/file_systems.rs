@@ -1,14 +1,14 @@
-//! What is known of types of file systems: one table, a row a type.
+//! Types of file systems and their properties: one table, a row a type.
 //!
-//! What cannot be asked of a file system is known of its type. By its magic number
-//! (`linux/magic.h`), which any object tells, it is known what it does otherwise than most. By its
-//! name, which the table of mounts has, where its bytes are and what its times prove. A type that
-//! is not named here has the careful answers: its times and its time of birth prove nothing, its
-//! numbers and names are taken as they come, and it is here unless it is FUSE.
+//! Some properties cannot be asked of a file system, but follow from its type. Any object has the
+//! magic number of its type (`linux/magic.h`), which gives the unusual behaviour. The table of
+//! mounts has the name of the type, which says where its bytes are and what its times prove. A type
+//! without a row gets the careful answers: its times and its time of birth prove nothing, its
+//! numbers and names are used as they come, and its bytes are on this machine unless it is FUSE.
 //!
-//! Where bytes are elsewhere, on a server or with another program, rights are decided there too:
-//! the mode bits that are shown here need not be what counts. Directories are read again there:
-//! what exports them is not known.
+//! If the bytes are on a server or with another program, permissions are decided there too, and the
+//! mode bits may not count. Directories of such a type are always read again, because the exported
+//! file system is unknown.
 
 use super::times::Proof;
 use crate::Result;
@@ -32,7 +32,7 @@ struct Type {
     /// None if nothing but what most do is known of it.
     magics: &'static [u32],
     place: Place,
-    /// What its times prove ([`super::times`]).
+    /// The proof that its times give ([`super::times`]).
     proof: Proof,
     kind: Kind,
 }
@@ -44,10 +44,10 @@ enum Place {
     Elsewhere,
 }
 
-/// What a type of file system does otherwise than most.
+/// The unusual properties of a type of file system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
-    /// It is told attributes with names.
+    /// Its server sends attributes together with names.
     pub(super) lists_with_attributes: bool,
     /// It is this machine's own kernel's, and opens a file whenever its mode and its being writable
     /// permit.
@@ -55,15 +55,15 @@ pub(super) struct Kind {
     birth: Birth,
     pub(super) sizes: Sizes,
     /// It has no numbers of its own: an object gets the next one whenever the kernel reads it from
-    /// the disk. The number is good for as long as somebody has the object open.
+    /// the disk. The number holds only while a program has the object open.
     pub(super) makes_up_numbers: bool,
-    /// Its handles tell objects apart, but lead to one only for as long as the kernel has it in
-    /// memory: most programs that are a file system (libfuse) number the paths that they are asked
-    /// for, and forget a path together with the kernel.
+    /// Its handles distinguish objects, but lead to one only while the kernel has it in memory.
+    /// Most FUSE file systems (libfuse) number the paths of requests, and drop a path when the
+    /// kernel does.
     pub(super) forgets_handles: bool,
     /// Its files have no capabilities: nothing is kept under that name, whatever else is.
     pub(super) lacks_capabilities: bool,
-    /// It brings what was written to a file to the server before it tells its times.
+    /// It sends written data to the server before it reports the times of a file.
     pub(super) flushes_to_tell_times: bool,
     /// It keeps the names of a directory while it is unchanged, but not the attributes that came
     /// with them.
@@ -71,8 +71,8 @@ pub(super) struct Kind {
     /// A file that is open when it is removed stays in its directory, under another name
     /// (`.nfs...`) or its own.
     pub(super) hides_what_is_open: bool,
-    /// So does one that is open for its name alone (`O_PATH`). A program that is a file system
-    /// (FUSE) is not told of such descriptors.
+    /// So does a file that is open only by name (`O_PATH`). A FUSE file system does not learn of
+    /// such descriptors.
     pub(super) hides_what_is_named: bool,
     /// It leads from any spelling of a name to the same object.
     pub(super) folds_case: bool,
@@ -81,14 +81,14 @@ pub(super) struct Kind {
     pub(super) is_case_known: bool,
 }
 
-/// What the size of a file tells of how much can be read.
+/// The meaning of a file's size for how much can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
     /// How much.
     True,
     /// The same, unless it is 0: then there may be more.
     Doubted,
-    /// Nothing: contents are made when they are read, each time anew.
+    /// None: the contents are made at each read.
     MadeUp,
 }
 
@@ -96,7 +96,7 @@ pub(super) enum Sizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Birth {
     Changes,
-    /// exFAT sets that of a directory anew at a rename in it.
+    /// exFAT changes that of a directory at a rename in it.
     StaysOfFiles,
     Stays,
 }
@@ -211,7 +211,7 @@ const TYPES: &[Type] = &[
     plain(&["fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs"], Elsewhere, Contents),
     plain(&["fuse.juicefs", "fuse.mfs"], Elsewhere, Contents),
     plain(&["9p", "beegfs", "gpfs", "lustre", "pvfs2", "virtiofs"], Elsewhere, Contents),
-    // What is in them the kernel makes when it is read.
+    // The kernel makes their contents at each read.
     Type {
         names: MADE,
         magics: MADE_MAGICS,
@@ -282,7 +282,7 @@ fn named(fstype: &str) -> Option<&'static Type> {
     TYPES.iter().find(|known| known.names.contains(&fstype))
 }
 
-/// What the times of a type of file system prove.
+/// The proof that the times of a type of file system give.
 pub(super) fn proof(fstype: &str) -> Proof {
     named(fstype).map_or(Nothing, |known| known.proof)
 }
@@ -309,7 +309,7 @@ impl Kind {
         !self.makes_up_numbers && !self.forgets_handles
     }
 
-    /// Whether the time of birth tells an object from one that had its number before.
+    /// Whether the time of birth distinguishes an object from an earlier one with its number.
     pub(super) fn birth_tells(&self, is_directory: bool) -> bool {
         match self.birth {
             Birth::Changes => false,
@@ -342,14 +342,14 @@ mod tests {
     const XFS: u32 = 0x5846_5342;
 
     #[test]
-    fn a_birth_tells_objects_apart_only_where_it_stays() {
+    fn a_birth_distinguishes_objects_only_if_it_never_changes() {
         for magic in [EXT, XFS, BTRFS, TMPFS, FAT] {
             assert!(Kind::of(magic).birth_tells(true) && Kind::of(magic).birth_tells(false));
         }
         assert!(!Kind::of(EXFAT).birth_tells(true), "a rename in a directory is a birth of it");
         assert!(Kind::of(EXFAT).birth_tells(false));
-        // What an overlay tells is of the file below, and another's after a copy up; what SMB tells
-        // any client may set; what FUSE tells is some program's.
+        // An overlay reports the time of the lower file, and another one after a copy up. On SMB
+        // any client can set it; on FUSE it comes from a program.
         for magic in [OVERLAY, SMB[0], SMB[1], FUSE, 0] {
             assert!(!Kind::of(magic).birth_tells(false), "{magic:x}");
         }

@@ -1,8 +1,8 @@
-//! Looking a name up anew, for a program that was told that what it had found is gone.
+//! Looking up a name again, after a program met an object that has gone.
 //!
-//! The client of a server may remember what a name led to before, so the server is to be asked. A
-//! file that may have gone again when the program comes to open it is opened at once, and kept for
-//! it ([`super::lookup_descriptors`]).
+//! The client of a server may remember an old result for a name, so the server itself is asked. The
+//! file may be gone again when the program opens it. So it is opened at once, and kept for the
+//! program ([`super::lookup_descriptors`]).
 
 use super::node::{Node, Nodes};
 use crate::{Found, OFlags, Result, impersonation};
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 
 impl Nodes {
-    /// What a name in a directory leads to by the word of the server, where there is one. A file that may have gone again when the program comes to open it is opened at
-    /// once.
+    /// Looks a name up on the server itself, if there is one. A file that may be gone again when
+    /// the program opens it is opened at once.
     pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        /// While somebody else replaces what has the name.
+        /// Tries while another program replaces the file of that name.
         const TRIES: usize = 8;
         let hides = self.kind_of(parent).hides_what_is_open;
         let mut last = Errno::STALE;
@@ -46,9 +46,9 @@ impl Nodes {
         Err(last)
     }
 
-    /// A client that was told that it may read a file without asking (a delegation of NFSv4) may go
-    /// on following the name to it when another file has long replaced it. It gives that back
-    /// before it opens the name for writing, and then asks the server for it.
+    /// A client with permission to read a file without asking (a delegation of NFSv4) may still
+    /// resolve the name to it after another file has replaced it. The client returns the
+    /// delegation before it opens the name for writing, and then asks the server for the name.
     fn have_client_ask(&self, parent: &Node, name: &OsStr) {
         if self.kind_of(parent).keeps_names {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -60,7 +60,7 @@ impl Nodes {
         }
     }
 
-    /// What a name leads to that is a file: it is opened by its name, which a server does in one step.
+    /// Looks up a name that leads to a file by opening it, which a server does in one step.
     fn lookup_to_read(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = self.within(parent, |directory| {

@@ -1,10 +1,9 @@
-//! Kernel file handles: an object's name that survives renames and costs a few bytes.
+//! Kernel file handles: names of objects that survive renames and cost a few bytes.
 //!
-//! `name_to_handle_at(2)` and `open_by_handle_at(2)` are what NFS servers are built on. The
-//! contents of a handle are the file system's business (inode number and generation, mostly);
-//! here they are opaque bytes. This is the only module of the crate with unsafe code: no safe
-//! wrapper of the two calls exists, nor of those that tell a file system's own identity and the
-//! flags of its files.
+//! NFS servers are built on `name_to_handle_at(2)` and `open_by_handle_at(2)`. The contents of a
+//! handle are the file system's business (mostly inode number and generation); here they are opaque
+//! bytes. This is the only module of the crate with unsafe code. No safe wrapper exists for the two
+//! calls, nor for those that read a file system's identity and the flags of its files.
 
 use super::errno;
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -62,7 +61,7 @@ impl FileHandle {
     /// the mount it is on.
     ///
     /// # Errors
-    /// `EOPNOTSUPP` where the file system has no handles; `EOVERFLOW` if one were longer than the
+    /// `EOPNOTSUPP` if the file system has no handles; `EOVERFLOW` if one is longer than the
     /// kernel allows.
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<(Self, MountId), Errno> {
         Self::ask(fd, c"", libc::AT_EMPTY_PATH)
@@ -110,10 +109,10 @@ impl FileHandle {
             handle_type: 0,
             f_handle: [0; HANDLE_MAX_BYTES],
         };
-        // SAFETY: `raw` starts with the two fields of `struct file_handle` and is followed by
-        // `handle_bytes` writable bytes, as the call requires; the path is NUL-terminated; both
-        // out-pointers live until the call returns, and the callers above give one to 64 bits
-        // exactly if they ask for 64; `fd` is open while borrowed.
+        // SAFETY: `raw` starts with the two fields of `struct file_handle` and has `handle_bytes`
+        // writable bytes after them, as the call requires. The path is NUL-terminated. Both
+        // out-pointers live until the call returns; the callers above pass one to 64 bits exactly
+        // if they ask for 64. `fd` is open while borrowed.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_name_to_handle_at,
@@ -155,7 +154,7 @@ impl FileHandle {
         if fd < 0 {
             return Err(errno());
         }
-        // SAFETY: the call succeeded, so it returned a new descriptor that nobody else owns.
+        // SAFETY: the call succeeded, so it returned a new descriptor without another owner.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
     }
 
@@ -172,8 +171,8 @@ struct FsUuid {
     uuid: [u8; 16],
 }
 
-/// What a file system got when it was made and keeps wherever it is mounted; `None` where it has no
-/// such thing. `fd` is open for reading.
+/// The identity that a file system got when it was made and keeps at every mount; `None` if it has
+/// none. `fd` is open for reading.
 pub(crate) fn file_system_uuid(fd: BorrowedFd<'_>) -> Option<[u8; 16]> {
     const OPCODE: rustix::ioctl::Opcode =
         rustix::ioctl::opcode::read::<FsUuid>(GET_UUID.0, GET_UUID.1);

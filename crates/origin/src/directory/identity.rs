@@ -1,14 +1,14 @@
 //! Attributes and generation of an object, by descriptor or by name.
 //!
-//! A generation tells objects apart that had the same inode number one after the other. Where the
-//! file system has handles it is a digest of the handle; otherwise it is the time of birth, where
-//! that never changes ([`super::file_systems`]). An overlay has neither: what it gives as the time of
-//! birth is that of the file below, and another one once the file has been copied up, by which an
-//! open file would turn into another. On FAT a handle is made of a number that the kernel made up,
-//! and so is none.
+//! A generation distinguishes objects that had the same inode number one after the other. If the
+//! file system has handles, it is a digest of the handle. Otherwise it is the time of birth, if
+//! that never changes ([`super::file_systems`]). An overlay has neither: its time of birth is that
+//! of the lower file, and changes once the file is copied up. An open file would then turn into
+//! another one. On FAT the kernel invents the number in a handle, so a handle proves nothing there
+//! either.
 //!
-//! What the times of an object are worth goes by the mount that it lies on ([`super::times`]): the
-//! number of a device may be that of another file system tomorrow.
+//! The mount of an object decides what its times are worth ([`super::times`]), because the number
+//! of a device may belong to another file system tomorrow.
 
 use super::file_systems::{self, Kind, Sizes};
 use super::handle::{FileHandle, MountId};
@@ -27,12 +27,12 @@ use std::time::Duration;
 
 /// File systems whose way is remembered; a further one is asked each time.
 const FILE_SYSTEMS_MAX: usize = 256;
-/// All that `stat(2)` tells.
+/// All results of `stat(2)`.
 const ALL: StatxFlags = StatxFlags::BASIC_STATS;
 /// A change time so old right after a change is none.
 const CHANGE_TIME_OLD: Duration = Duration::from_secs(60);
 
-/// What is known of a file system, by a device and the mount on which it was met.
+/// The facts about a file system, by device and by the mount where it was met.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     device: u64,
@@ -53,7 +53,7 @@ struct Doubted {
     why: &'static str,
 }
 
-/// What is known of an object that was looked at.
+/// The facts about an object after a look at it.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) attributes: Attributes,
@@ -69,7 +69,7 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Inspector {
     trust: TrustTimes,
-    /// What the table of mounts says of the only one that is met. Its copy is in no table.
+    /// The entry of the table of mounts for the only mount. Its copy is in no table.
     only: Option<MountEntry>,
     /// Others are let in by mode bits, also where those of a file system are not what counts.
     pub(super) lets_in_by_mode: bool,
@@ -84,8 +84,8 @@ impl Inspector {
     /// The object that a name in a directory leads to, or the directory itself if the name is
     /// empty; a symbolic link is not followed.
     ///
-    /// The two calls by name may see two objects; what is made of them is an object that does not
-    /// exist, and whoever uses it is told so.
+    /// The two calls by name may see two objects. Their combination is an object that does not
+    /// exist, and its user gets an error.
     pub(super) fn look(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<Seen> {
         let asked = match handle(directory, name) {
             // A client that says `ESTALE` of an object that it finds by a name is behind its server.
@@ -177,14 +177,14 @@ impl Inspector {
         self.only.as_ref().or_else(|| mount_of(mounts, statx, place))
     }
 
-    /// Tells which file systems that were met have times that prove nothing, and why.
+    /// Reports the file systems, among those met, whose times prove nothing, and why.
     pub(super) fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
         for doubted in &*self.doubted.read() {
             tell(&doubted.name, doubted.why);
         }
     }
 
-    /// What was met so far is taken to be of this kind.
+    /// All file systems met so far count as this kind.
     #[cfg(test)]
     pub(super) fn pretend(&self, kind: Kind, has_handles: bool) {
         self.needs_places.store(!kind.finds_by_handle(), Ordering::Relaxed);
@@ -211,7 +211,7 @@ impl Inspector {
         }
     }
 
-    /// What was met last under the number of this device, as far as is known.
+    /// The last known mount with this device number.
     pub(super) fn kind(&self, device: u64) -> Kind {
         let known = self.file_systems.read();
         let last = known.iter().rev().find(|known| known.device == device);
@@ -236,8 +236,7 @@ impl Inspector {
         self.kind(device).lists_with_attributes
     }
 
-    /// Whether files of this device are opened by nobody's leave but that of their own modes, as far
-    /// as is known.
+    /// Whether only their own modes decide about opening files of this device, as far as is known.
     pub(super) fn opens_as_files_permit(&self, device: u64) -> bool {
         self.kind(device).opens_as_files_permit
     }
@@ -291,7 +290,7 @@ impl Inspector {
                 TrustTimes::Never => "times are not to be trusted",
                 _ => "its type is not known to have a change time that nobody can set",
             };
-            // Of the first whoever opened the origin is going to tell.
+            // The code that opened the origin reports the first.
             self.note_doubt(&known, mount, why, !is_first);
         }
         Ok(known)
@@ -344,15 +343,15 @@ fn device(statx: &Statx) -> u64 {
     makedev(statx.stx_dev_major, statx.stx_dev_minor)
 }
 
-/// What the kernel says of an object, and of the mount that it lies on.
+/// The kernel's facts about an object, and about its mount.
 fn ask(directory: BorrowedFd<'_>, name: &OsStr, needed: StatxFlags) -> Result<Statx> {
     let mask = needed | StatxFlags::MNT_ID | MNT_ID_UNIQUE;
     rustix::fs::statx(directory, name, this(name), mask)
 }
 
-/// How an object itself is named: by a name in a directory, which may be that of a link, or by its
-/// own descriptor. For that and no other flag, Linux 6.11 goes no path, at the end of which an NFS
-/// client says `ESTALE` of a file that has lost its last name while it is open.
+/// How to name an object itself: by a name in a directory, which may be that of a link, or by its
+/// own descriptor. With that flag alone, Linux 6.11 walks no path. At the end of a path, an NFS
+/// client says `ESTALE` for an open file that has lost its last name.
 pub(super) fn this(name: &OsStr) -> AtFlags {
     if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW }
 }
@@ -416,7 +415,7 @@ fn attributes(statx: &Statx, proof: Proof) -> Result<Attributes> {
     })
 }
 
-/// What tells the contents of an object from others.
+/// The tag of the contents of an object.
 fn tag(proof: Proof, kind: FileKind, statx: &Statx) -> Tag {
     match proof {
         Proof::All => Tag::Times,
@@ -433,7 +432,7 @@ fn tag(proof: Proof, kind: FileKind, statx: &Statx) -> Tag {
     }
 }
 
-/// What tells this run of the kernel from others: ids of mounts begin anew with each.
+/// The identity of this boot of the kernel: ids of mounts start again at each boot.
 static BOOT: LazyLock<Vec<u8>> =
     LazyLock::new(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default());
 
@@ -479,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_worth_what_the_file_system_and_the_user_say() {
+    fn the_file_system_and_the_user_decide_what_times_are_worth() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), "12345").unwrap();
         let top = std::fs::File::open(directory.path()).unwrap();

@@ -1,25 +1,25 @@
 //! Descriptors of objects that were looked up a moment ago.
 //!
-//! Between looking a name up and opening what it leads to, the object may lose that name: somebody
-//! saves the file by renaming another over it. A file handle of an object without a name cannot be
-//! opened any more, while a program that opens a path on an ordinary file system always gets one
-//! file or the other. So the descriptor of a lookup is kept for a second, and found here when the
-//! handle has gone stale.
+//! Between lookup and open, an object may lose its name: another program saves the file by a rename
+//! over it. A file handle of an object without a name cannot be opened any more. On an ordinary
+//! file system, however, a program that opens a path always gets one file or the other. So the
+//! descriptor of a lookup is kept for a second, and used when the handle is stale.
 //!
-//! Not of files where a file that is open stays in its directory when it is removed, as on NFS
-//! ([`super::file_systems`]): there a removal would leave a file that no program has open, for a
-//! second. Of those only that is kept, open for reading, which a program met gone and is about to
-//! open by the same path. It is for the thread that asked, and for its next opening of that file.
+//! On NFS and similar file systems an open file stays in its directory when it is removed
+//! ([`super::file_systems`]). There a kept descriptor would leave a file that no program has open,
+//! for a second. So such a descriptor is kept only, open for reading, if a program found the file
+//! gone and is about to open it again by the same path. It serves only that thread, and only its
+//! next open of that file.
 //!
-//! Directories are kept as well, the last few that something was looked up in: most requests of a
-//! program that walks a tree name something in the same directory, and to open it anew for each
-//! costs more than the rest ([`super::node::Nodes::within`]).
+//! The last few directories of lookups are kept as well. A program that walks a tree makes most of
+//! its requests in the same directory. Opening it again for each request costs more than the rest
+//! ([`super::node::Nodes::within`]).
 //!
-//! Not for longer, because an open descriptor keeps the blocks of a deleted file allocated, and a
-//! file system below from being unmounted. A thread closes them; it sleeps until the oldest has had
-//! its time, and for as long as it takes when there are none. With the oldest it closes those that
-//! are nearly as old, so that a thousand lookups a second do not wake it a thousand times. The lock
-//! guards the queues; descriptors are closed after it is released.
+//! The time is short because an open descriptor keeps the blocks of a deleted file, and prevents an
+//! unmount of a file system below. A thread closes the descriptors. It sleeps until the oldest is
+//! due, and without a timeout if there are none. It also closes those that are nearly due, so that
+//! a thousand lookups a second do not cause a thousand wake-ups. The lock guards the queues;
+//! descriptors are closed after it is released.
 
 use super::descriptor_cache::Descriptor;
 use super::handle::FileHandle;
@@ -32,13 +32,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a descriptor is kept, unless told otherwise.
+/// How long a descriptor is kept by default.
 pub(super) const TIME: Duration = Duration::from_secs(1);
 /// By how much less those are kept that are closed together with an older one.
 const ROUND: Duration = Duration::from_millis(125);
 /// How many are kept.
 const DESCRIPTORS_MAX: usize = 256;
-/// How many directories besides: each use looks through them.
+/// How many additional directories: each use searches all of them.
 const DIRECTORIES_MAX: usize = 16;
 
 /// The descriptors of the last lookups.
@@ -63,7 +63,7 @@ struct State {
     stopped: bool,
 }
 
-/// What a descriptor is kept for.
+/// The reason to keep a descriptor.
 #[derive(Clone, Copy)]
 enum Queue {
     Lookups,
@@ -80,7 +80,7 @@ struct Opened {
     reader: Option<Asker>,
 }
 
-/// What tells objects apart.
+/// The key of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Handle(u16, FileHandle),
@@ -134,7 +134,7 @@ impl LookupDescriptors {
         let opened = Opened { until: Instant::now() + self.time, key, fd, reader };
         let mut state = self.shared.state.lock();
         let queue = &mut state.queues[queue as usize];
-        // What is in it already has to be closed first.
+        // The descriptors in it must be closed first.
         let was_empty = queue.is_empty();
         let oldest = if queue.len() >= limit { queue.pop_front() } else { None };
         queue.push_back(opened);
@@ -168,7 +168,7 @@ impl LookupDescriptors {
         self.last(Queue::Lookups, |opened| opened.key == *key)
     }
 
-    /// The file that was opened for this reading of it, which nobody gets again.
+    /// The file that was opened for this read of it; it is returned only once.
     pub(super) fn take_reader(&self, key: &Key, asker: Asker) -> Option<Arc<Descriptor>> {
         let readers = &mut self.shared.state.lock().queues[Queue::Readers as usize];
         let is_it = |opened: &Opened| opened.reader == Some(asker) && opened.key == *key;
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_opened_for_a_reader_is_nobody_elses_and_is_had_once() {
+    fn a_file_opened_for_a_reader_serves_only_that_reader_and_once() {
         let recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let asker = |user, thread| {
             let requester = crate::Requester { user, group: 1, thread, groups: |_| Vec::new() };

@@ -1,13 +1,14 @@
-//! A directory as an origin: local, NFS, CephFS, or whatever else the kernel mounts.
+//! A directory as an origin: local, NFS, CephFS, or any other file system that the kernel mounts.
 //!
-//! Objects are named by kernel file handle where possible ([`handle`]), so that a mount over
-//! millions of files keeps no descriptors and follows no paths. Operations on an object go through
-//! an `O_PATH` descriptor opened for the occasion, or for the last name in the same directory
-//! ([`lookup_descriptors`]), and, where a system call takes only paths, through its magic link in
-//! `/proc/self/fd`, which the kernel resolves to the very object without looking at names. Where
-//! there are no handles, or the process may not open by them, objects are named by place and
-//! identity ([`placed_object`]), and a bounded number of them is open ([`descriptor_cache`]). All of them begin
-//! at one descriptor of the directory ([`root`]), which is opened once.
+//! Objects have kernel file handles as names if possible ([`handle`]), so a mount over millions of
+//! files keeps no descriptors and follows no paths. Each operation opens an `O_PATH` descriptor of
+//! its object, or uses that of the last lookup in the same directory ([`lookup_descriptors`]). Some
+//! system calls take only paths; they get the descriptor's magic link in `/proc/self/fd`, which the
+//! kernel resolves without a lookup of names.
+//!
+//! Without handles, or without permission to open by them, objects have a place and an identity as
+//! names ([`placed_object`]), and a bounded number of them is open ([`descriptor_cache`]).
+//! Everything starts at one descriptor of the directory ([`root`]), which is opened once.
 
 mod credentials;
 mod descriptor_cache;
@@ -68,7 +69,7 @@ pub struct DirectoryOrigin {
 pub struct OpenError {
     /// The directory.
     pub path: PathBuf,
-    /// What the kernel said.
+    /// The error of the kernel.
     pub errno: Errno,
 }
 
@@ -81,7 +82,8 @@ impl std::fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl DirectoryOrigin {
-    /// Opens the directory at `path`, which must be absolute.
+    /// Opens the directory at `path` without the file systems mounted below it: a mount point
+    /// shows its original directory.
     ///
     /// # Errors
     /// What `open(2)` says: missing, not a directory, not permitted.
@@ -135,8 +137,8 @@ impl DirectoryOrigin {
         self
     }
 
-    /// The type of the source's file system if rights there are decided elsewhere, by a server or
-    /// by another program, so that its mode bits need not be what counts.
+    /// The type of the source's file system, if a server or another program decides about
+    /// permissions there. Its mode bits may then not count.
     pub fn decides_rights_elsewhere(&self) -> Option<String> {
         let mount = self.root.mount()?;
         file_systems::is_elsewhere(&mount.fstype).then(|| mount.fstype.clone())
@@ -179,8 +181,8 @@ impl DirectoryOrigin {
         self
     }
 
-    /// Asks the source in the name of whoever this process acts for ([`crate::on_behalf_of`]), and
-    /// with that one's rights, instead of with its own. A thread that acts for nobody is refused.
+    /// Asks the source as the user for whom the thread acts ([`crate::on_behalf_of`]), with that
+    /// user's rights instead of its own. A thread without a requester is refused.
     ///
     /// # Errors
     /// Why this process cannot.

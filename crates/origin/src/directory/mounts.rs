@@ -1,14 +1,14 @@
-//! Mounted file systems that objects with a handle were found on.
+//! The mounted file systems of objects with a handle.
 //!
-//! `open_by_handle_at(2)` wants an open object of the file system, and an open object keeps the
-//! file system from being unmounted. That of the root is held as long as the view is mounted. Those
-//! mounted *below* it belong to whoever mounted them: one that nobody has used for a second is let
-//! go of, and opened again when it is needed, by the name in the directory above it by which it was
-//! found first. It is used only if that leads to the same mount still; otherwise its objects are
-//! gone (`ESTALE`), and the kernel looks for them anew.
+//! `open_by_handle_at(2)` needs an open object of the file system, and an open object prevents its
+//! unmount. That of the root stays open as long as the view is mounted. File systems mounted
+//! *below* the root must remain free to be unmounted. So after a second without use, their object
+//! is closed. It is opened again on demand, by its first known name in the directory above. It is
+//! used only if that name still leads to the same mount. Otherwise the objects of the mount are
+//! gone (`ESTALE`), and the kernel looks them up again.
 //!
-//! The thread that lets go sleeps without a timeout while nothing is open. The locks are leaves:
-//! nothing is called under them that may reach a file system.
+//! The closing thread sleeps without a timeout while nothing is open. The locks are leaves: no call
+//! under them may reach a file system.
 
 use super::handle::{FileHandle, MountId};
 use crate::Result;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Most mounted file systems below one origin; a node on any further one has a place.
 const MOUNTS_MAX: usize = u16::MAX as usize;
-/// What was not used for so long is let go of, after twice as long at most.
+/// An object without a use for this long is closed, after twice as long at most.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// The mounted file systems, each known by its index. `Place` is a directory as nodes know it.
@@ -58,7 +58,7 @@ struct Mounted<Place> {
     fd: Mutex<Option<Arc<OwnedFd>>>,
     /// Where it was entered; `None` for that of the root.
     entrance: Option<Entrance<Place>>,
-    /// Somebody has used it since it was looked at last.
+    /// It was used since the last look.
     used: AtomicBool,
 }
 
@@ -67,7 +67,7 @@ struct Mounted<Place> {
 pub(super) struct Entrance<Place> {
     pub(super) directory: Place,
     pub(super) name: Box<OsStr>,
-    /// What was found there.
+    /// The object found there.
     pub(super) found: FileHandle,
 }
 
@@ -137,8 +137,8 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         u16::try_from(index).ok()
     }
 
-    /// An open object of the mount with this index. One that was let go of is opened again by
-    /// `enter`, which returns what it has found, and on which mount, with a real descriptor of it.
+    /// An open object of the mount with this index. If it was closed, `enter` opens it again, and
+    /// returns the found object, its mount, and a real descriptor of it.
     ///
     /// # Errors
     /// `ESTALE` if another mount is there, or none; `EIO` for that of a root that has gone.

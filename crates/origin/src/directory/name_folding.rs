@@ -1,10 +1,10 @@
-//! Whether a file system leads from any spelling of a name to the same object.
+//! Whether different spellings of a name lead to the same object.
 //!
-//! Some types always do ([`super::file_systems`]), some if they were made or mounted so, and of a
-//! server nobody knows. So the first name that was found on a file system is asked for in another
-//! spelling. What is found there is the same object, another one, or none, and in that case the
-//! first is asked for again: it may have been removed meanwhile. Directories of ext4 and F2FS that
-//! fold case one by one (`chattr +F`) are not told from the others.
+//! Some file systems always fold names ([`super::file_systems`]), and some only if they were made
+//! or mounted so. For a server it is unknown. So the first name found on a file system is looked up
+//! in another spelling. The result is the same object, another object, or none. If none, the first
+//! spelling is looked up again, because the object may have been removed meanwhile. This does not
+//! detect ext4 and F2FS, which fold case for single directories (`chattr +F`).
 
 use super::Nodes;
 use super::identity::Seen;

@@ -1,5 +1,7 @@
-//! How long an NFS client believes without asking the server, as the options of its mount say
-//! (nfs(5)). What is shown of a source on NFS can be no younger than its client's answers.
+//! How long an NFS client uses its cache without asking the server, from its mount options
+//! (nfs(5)).
+//!
+//! A view of NFS can never be fresher than the answers of the client.
 
 use crate::mount_table::MountEntry;
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! Nodes of a directory origin, and how they are opened.
 //!
-//! A node is the object's handle where the process may open by handle, and otherwise an object
-//! with a place ([`super::placed_object`]), which is opened by name when somebody needs it
+//! A node is the object's handle if the process may open by handle. Otherwise it is an object with
+//! a place ([`super::placed_object`]), which is opened by name on demand
 //! ([`super::reopen_by_place`]).
 
 use super::credentials::overrides_permissions;
@@ -59,7 +59,7 @@ impl PartialEq for Node {
 }
 
 impl Node {
-    /// What tells it from others.
+    /// Its key.
     pub(super) fn key(&self) -> Key {
         self.0.key()
     }
@@ -72,8 +72,7 @@ impl Node {
         }
     }
 
-    /// The same object under a node that was known before: what the new one tells of its place is
-    /// taken over.
+    /// The same object under a node that was known before, with the place of the new node.
     pub(super) fn met_again(&self, found: &Node) {
         if let (Name::Object(known), Name::Object(found)) = (&self.0, &found.0) {
             for (directory, name) in found.places().into_iter().rev() {
@@ -225,7 +224,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// What a name in a directory leads to, which is likely to be opened next.
+    /// Looks a name up whose object is likely to be opened next.
     pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         let fd = self.within(parent, |directory| self.open_name(directory, name))?;
         let seen = self.look(fd.as_fd())?;
@@ -250,7 +249,7 @@ impl Nodes {
         })
     }
 
-    /// What a name in a directory leads to.
+    /// Looks a name up.
     pub(super) fn find(
         &self,
         (parent, directory): (&Node, BorrowedFd<'_>),
@@ -264,7 +263,7 @@ impl Nodes {
         Ok(found(self.object(parent, name, &seen), &seen))
     }
 
-    /// A name in a directory, which whoever asks must be permitted to search.
+    /// A name in a directory that the requester must be permitted to search.
     fn open_name(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.with_room(|| self.rights.run(|| super::open_name(directory, name)))
     }
@@ -314,9 +313,9 @@ impl Nodes {
         }
     }
 
-    /// Keeps a descriptor of an object that is found by its place: for long on the file system of
-    /// the top, and on those that are mounted below for as long as one of a lookup, since whoever
-    /// has mounted them may want to unmount them.
+    /// Keeps a descriptor of an object that is found by its place. On the file system of the top
+    /// it is kept for long. On file systems mounted below it is kept as briefly as that of a
+    /// lookup, so that they can be unmounted.
     pub(super) fn keep_open(&self, identity: ObjectIdentity, fd: OwnedFd) -> Arc<Descriptor> {
         if identity.device == self.device.load(Ordering::Relaxed) {
             return self.descriptors.keep(fd);
@@ -326,7 +325,7 @@ impl Nodes {
         descriptor
     }
 
-    /// What is known of the file system that a node lies on.
+    /// The facts about the file system of a node.
     pub(super) fn kind_of(&self, node: &Node) -> Kind {
         self.device_of(node).map_or_else(Kind::default, |device| self.inspector.kind(device))
     }
@@ -396,7 +395,7 @@ impl Nodes {
         self.lookup_descriptors.clear();
         self.unlinked.clear();
         if !self.by_handle {
-            // What is below the old one would keep it from being unmounted.
+            // Descriptors below the old one would prevent its unmount.
             let replaced = self.replace_top(root);
             self.descriptors.close_all();
             if let Err(errno) = replaced {
@@ -418,12 +417,12 @@ impl Nodes {
         }
     }
 
-    /// Runs an operation on a name in a directory, by a descriptor of it that may have been kept.
+    /// Runs an operation on a name in a directory, through a descriptor of it that may have been
+    /// kept.
     ///
-    /// In a directory that was removed there are no names, while its handle is stale, which has the
-    /// kernel look the path up again. So that is what a kept descriptor says, too, once its
-    /// directory has no name any more. Where the file system does not count names this cannot be
-    /// told, and no descriptor is kept.
+    /// A removed directory has no names, and its handle is stale, which makes the kernel look the
+    /// path up again. So a kept descriptor gives the same error once its directory has no name. If
+    /// the file system does not count names, this is unknown, and no descriptor is kept.
     pub(super) fn within<T>(
         &self,
         directory: &Node,
@@ -485,8 +484,8 @@ impl Nodes {
         removed.or_else(|| self.lookup_descriptors.find(key)).ok_or(Errno::STALE)
     }
 
-    /// Takes the name of an object away, or gives it to another one. If that was the object's last,
-    /// the object is kept for as long as somebody knows it.
+    /// Removes a name of an object, or gives it to another one. If it was the last name, the
+    /// object is kept as long as it is known.
     pub(super) fn taking_name<T>(
         &self,
         (parent, directory): (&Node, BorrowedFd<'_>),
@@ -507,7 +506,7 @@ impl Nodes {
         Ok(taken)
     }
 
-    /// What tells an open object from others.
+    /// The key of an open object.
     fn key_of(&self, fd: BorrowedFd<'_>) -> Option<Key> {
         let seen = self.look(fd).ok()?;
         let is_good = self.by_handle && seen.kind.finds_by_handle();
@@ -519,7 +518,7 @@ impl Nodes {
         }
     }
 
-    /// Nobody knows a node any more.
+    /// A node is no longer known.
     pub(super) fn forgotten(&self, node: &Node) {
         self.unlinked.forget(|| node.0.key());
     }

@@ -1,27 +1,28 @@
-//! An open file, whose own descriptor is closed whenever a program closes one of its own.
+//! An open file that closes its own descriptor whenever a program closes one.
 //!
-//! FUSE tells of each `close(2)` before it returns (`FLUSH`), and that nobody has the file open any
-//! more only some time after the last of them (`RELEASE`). A descriptor that were kept until then
-//! would be one for writing in the eyes of the kernel when the program has closed its last: who
-//! executes the file from the source meanwhile is told `ETXTBSY`. Which `FLUSH` is the last cannot
-//! be known: descriptors are copied, inherited, mapped and registered. So at each of them a file
-//! that is open for writing is *closed* here: what is left is an `O_PATH` descriptor, which keeps
-//! the object and counts as no writer. Whatever comes after that opens the object again by it.
+//! FUSE reports each `close(2)` before it returns (`FLUSH`), but the end of the last use only some
+//! time later (`RELEASE`). A descriptor kept until then would still count as a writer after the
+//! program's last close. An `execve` of the file in the source would then fail with `ETXTBSY`. The
+//! last `FLUSH` cannot be recognized: descriptors are copied, inherited, mapped and registered. So
+//! at each `FLUSH` a file that is open for writing is *closed* here. An `O_PATH` descriptor
+//! remains, which keeps the object and is no writer. Any later operation opens the object again
+//! through it.
 //!
 //! # Invariants
 //!
-//! No write may be lost for this. So only files are closed that can be opened again whatever
-//! becomes of their permissions meanwhile: by a process that may override them, or that owns the
+//! No write may be lost by this. So a file is closed only if it can be opened again despite any
+//! later change of its permissions. Either the process may override permissions, or it owns the
 //! file and gives itself the permission for a moment. Files on network file systems and on FUSE
-//! stay open: there an opening is a request, which the server may refuse.
+//! stay open: there an open is a request, which the server may refuse.
 //!
-//! A file loses `O_APPEND` for good with the first write at an offset: appending does not need it
-//! ([`DirectoryOrigin`](super::DirectoryOrigin) asks for it write by write), but a file system of
-//! another program may.
+//! A file loses `O_APPEND` for good at the first write with an offset. Appends do not need the
+//! flag, because [`DirectoryOrigin`](super::DirectoryOrigin) asks for it write by write, but a FUSE
+//! file system below may.
 //!
 //! # Locks
 //!
-//! The file's, and within it that of the object's descriptor. It is held for no call that waits.
+//! The file's lock, and inside it that of the object's descriptor. It is never held during a call
+//! that waits.
 
 use super::descriptor_cache::Descriptor;
 use super::magic_link;
@@ -135,10 +136,10 @@ impl OpenFile {
         }
     }
 
-    /// A program has closed a descriptor of its own: so does this.
+    /// A program has closed a descriptor of its own: so does this file.
     ///
     /// # Errors
-    /// Those of writes that were accepted, as `close(2)` tells them.
+    /// Those of earlier writes, as `close(2)` reports them.
     pub(super) fn close(&self, nodes: &Nodes) -> Result<()> {
         let Held::Open(descriptor, _) = self.held.lock().clone() else { return Ok(()) };
         if self.can_be_opened_again(nodes, &descriptor)
@@ -148,7 +149,7 @@ impl OpenFile {
         }
         match Arc::try_unwrap(descriptor) {
             Ok(descriptor) => descriptor.close(),
-            // Somebody has it, the file itself perhaps; closing a copy brings the same errors.
+            // It is in use, perhaps by the file itself; closing a copy brings the same errors.
             Err(shared) => {
                 let copy = nodes.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*shared, 0))?;
                 Descriptor::from(copy).close()
@@ -191,7 +192,7 @@ fn open_again(nodes: &Nodes, path: &Descriptor, flags: OFlags) -> Result<OwnedFd
     let (mut opened, mut flags) = (open(flags), flags);
     if opened.as_ref().is_err_and(|errno| *errno == Errno::PERM) && flags.contains(OFlags::NOATIME)
     {
-        // The file is somebody else's by now.
+        // The file belongs to another user by now.
         flags -= OFlags::NOATIME;
         opened = open(flags);
     }
@@ -274,8 +275,8 @@ mod tests {
         of_files.filter_map(flags).filter(may_write).count()
     }
 
-    /// What the kernel of the machine has of local file systems under the temporary directory; the
-    /// tests of what is closed say nothing elsewhere.
+    /// The local file systems under the temporary directory; elsewhere the tests of closed files
+    /// prove nothing.
     fn is_closed_here(fixture: &Fixture) -> bool {
         let device = fixture.origin.attributes(&fixture.node, Some(&fixture.file)).unwrap().device;
         let is_local = fixture.origin.nodes.inspector.opens_as_files_permit(device);
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_program_has_closed_is_open_for_writing_to_nobody() {
+    fn a_file_that_a_program_has_closed_has_no_writer() {
         let fixture = fixture(OFlags::RDWR);
         if !is_closed_here(&fixture) {
             return;
@@ -306,7 +307,7 @@ mod tests {
         origin.set_attributes(node, Some(file), &mode).unwrap();
         origin.flush(file).unwrap();
         assert_eq!(fixture.writers(), 0);
-        // What is written after all, by a copy of the descriptor, arrives.
+        // A later write through a copy of the descriptor arrives.
         origin.write_at(file, 5, b" second").unwrap();
         assert_eq!((fixture.contents(), fixture.writers()), (b"first second".to_vec(), 1));
         origin.flush(file).unwrap();
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_who_takes_the_permission_away_loses_no_write_of_who_had_the_file_open() {
+    fn removing_the_permission_loses_no_write_of_an_open_file() {
         let mut fixture = fixture(OFlags::RDWR);
         if !is_closed_here(&fixture) {
             return;
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_beside_closing_all_arrive_where_they_belong() {
+    fn writes_during_a_close_all_arrive_where_they_belong() {
         const EACH: u64 = 300;
         let fixture = fixture(OFlags::RDWR | OFlags::APPEND);
         let Fixture { origin, file, .. } = &fixture;

@@ -1,4 +1,4 @@
-//! Opening what programs read, sparing its access time, and what they execute.
+//! Opening files: for reading without a change of the access time, and for execution.
 
 use super::{DirectoryOrigin, Node};
 use crate::{Access, OFlags, Origin as _, Result};
@@ -19,7 +19,7 @@ impl DirectoryOrigin {
     ) -> Result<OwnedFd> {
         if spares_time {
             match self.nodes.open(node, flags | OFlags::NOATIME) {
-                // The file is somebody else's.
+                // The file belongs to another user.
                 Err(Errno::PERM) => {}
                 other => return other,
             }
@@ -27,8 +27,8 @@ impl DirectoryOrigin {
         self.nodes.open(node, flags)
     }
 
-    /// Opens a file to execute it: whoever may do that need not be allowed to read it, but then the
-    /// kernel above does, in its stead.
+    /// Opens a file to execute it. A user may execute a file without permission to read it; then
+    /// the kernel above reads it instead.
     pub(super) fn open_to_execute(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         self.access(node, None, Access::EXEC_OK)?;
         let open = || self.open_sparing(self.spares_times.0, node, flags);

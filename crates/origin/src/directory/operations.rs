@@ -1,4 +1,4 @@
-//! The directory origin's side of [`Origin`]: one system call or two for each operation.
+//! The directory origin's implementation of [`Origin`]: one or two system calls for each operation.
 
 use super::descriptor_cache::Descriptor;
 use super::file_systems::Sizes;
@@ -29,8 +29,8 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 /// Bytes asked of `getdents64(2)` at a time.
 const LISTING_BYTES: usize = 32 * 1024;
 
-/// Open flags that must not reach the origin: creation is a call of its own, truncation comes as
-/// a change of size, and the alignment rules of direct I/O are not the cache's.
+/// Open flags that must not reach the origin. Creation is a call of its own, truncation is a
+/// change of size, and the alignment rules of direct I/O do not suit the cache.
 const STRIPPED: OFlags = OFlags::CREATE
     .union(OFlags::EXCL)
     .union(OFlags::TRUNC)
@@ -185,10 +185,10 @@ impl Origin for DirectoryOrigin {
         })
     }
 
-    /// Exclusive where the kernel above checks permissions: if the name turns out to exist, it did
-    /// not know and has not checked whether the file may be opened, and `ESTALE` makes it look
-    /// again. Where the source checks them, the file is made or opened as the program wants it: an
-    /// NFS client sets the attributes of what it makes exclusively by a request of their own.
+    /// Exclusive if the kernel above checks permissions. If the name turns out to exist, the
+    /// kernel has not checked whether the file may be opened, and `ESTALE` makes it look again. If
+    /// the source checks them, the file is made or opened as the program asks: an NFS client sets
+    /// the attributes of an exclusively made file by a separate request.
     fn create(
         &self,
         parent: &Node,
@@ -199,7 +199,7 @@ impl Origin for DirectoryOrigin {
     ) -> Result<(Found<Node>, OpenFile)> {
         let rights = self.nodes.rights;
         let how = match rights.are_decided_by_source() {
-            // What has come by the name may be a pipe.
+            // The new object of that name may be a pipe.
             true => (flags & (OFlags::EXCL | OFlags::TRUNC)) | OFlags::NONBLOCK | OFlags::NOFOLLOW,
             false => OFlags::EXCL,
         };
@@ -218,7 +218,7 @@ impl Origin for DirectoryOrigin {
             other => other?,
         };
         if self.spares_times.0 {
-            // What cannot be spared is not worth failing for.
+            // An access time that cannot be protected is no reason to fail.
             let _ = rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NOATIME);
         }
         let found = self.nodes.found((parent, name), fd.as_fd())?;
@@ -327,7 +327,7 @@ impl Origin for DirectoryOrigin {
             Sizes::True => true,
             Sizes::MadeUp => false,
             Sizes::Doubted if size_bytes > 0 => true,
-            // What cannot be read at all has no more in it than it says.
+            // A file that cannot be read has no more than its size.
             Sizes::Doubted => self.read_some(file, 0, &mut [0]).unwrap_or(0) == 0,
         }
     }

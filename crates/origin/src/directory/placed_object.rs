@@ -1,18 +1,18 @@
-//! An object that is known by where it was found, where it cannot be known by handle.
+//! An object that has no handle and is known by its place.
 //!
-//! It is identified by device, inode number and generation, and reached by a *place*: a directory,
-//! itself such an object or one with a handle, and a name in it. A place is only a hint; what is
-//! opened by it is compared with the identity before it is believed. A file has as many places as
-//! it was found at, up to a limit; a directory has one, except while it is being renamed.
+//! Its identity is device, inode number and generation. A *place* is a directory and a name in it;
+//! the directory is such an object too, or one with a handle. A place is only a hint: after an open
+//! by place, the identity is compared before the object is used. A file has a place for each name
+//! it was found by, up to a limit. A directory has one, except during a rename.
 //!
-//! A mount keeps one of these for each inode it knows, so it is small, and it has no descriptor of
-//! its own: it points to one that the ring or an open file holds ([`super::descriptor_cache`]).
+//! A mount keeps one of these for each inode it knows, so it is small. It has no descriptor of its
+//! own, but points to one in the ring or of an open file ([`super::descriptor_cache`]).
 //!
 //! # Invariants
 //!
-//! The directories of an object's places never lead back to it: places keep their directories, so
-//! a circle would never be freed. The lock is a leaf, but for the check of that, which holds none
-//! while it goes up.
+//! The directories of an object's places never lead back to it: places keep their directories, so a
+//! circle would never be freed. The lock is a leaf. The check for circles holds no lock while it
+//! goes up.
 
 use super::descriptor_cache::{Descriptor, Descriptors};
 use super::handle::FileHandle;
@@ -28,7 +28,7 @@ const PLACES_MAX: usize = 8;
 /// Deepest directory; the kernel's own limit on paths does not bound it.
 const DEPTH_MAX: usize = 1 << 16;
 
-/// What tells objects apart.
+/// The key of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ObjectIdentity {
     pub(super) device: u64,
@@ -130,7 +130,7 @@ impl Object {
         })
     }
 
-    /// What was found by a name in a directory.
+    /// The object found by a name in a directory.
     pub(super) fn at(
         identity: ObjectIdentity,
         is_directory: bool,
@@ -200,9 +200,9 @@ impl Object {
         }
     }
 
-    /// Takes the descriptor of another that turned out to be the same object, if it has none. That
-    /// of a directory it takes in any case: where nothing but a number tells objects apart, as on
-    /// SMB, the one it has may be of a directory that was removed, whose number this has now.
+    /// Takes the descriptor of another object that turned out to be the same, if it has none. A
+    /// directory takes it in any case. If only a number distinguishes objects, as on SMB, its own
+    /// may be of a removed directory with the same number.
     pub(super) fn take_over(&self, other: &Object) {
         let Some(opened) = other.opened() else { return };
         if self.is_directory || self.opened().is_none() {
@@ -338,8 +338,8 @@ impl Place {
 }
 
 impl Drop for Object {
-    /// A chain of directories that nobody else knows is taken apart link by link: if each dropped
-    /// the next, a deep tree would need a deep stack.
+    /// An otherwise unknown chain of directories is freed link by link: if each dropped the next,
+    /// a deep tree would need a deep stack.
     fn drop(&mut self) {
         if let Some(opened) = self.state.get_mut().opened.upgrade() {
             self.descriptors.release(&opened);
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn memory_of_an_object() {
-        // Two counts of the Arc besides, and the name.
+        // In addition two counts of the Arc, and the name.
         assert!(size_of::<Object>() <= 96, "{}", size_of::<Object>());
     }
 

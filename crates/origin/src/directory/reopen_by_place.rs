@@ -1,24 +1,25 @@
-//! Opening objects that have a place, when they have no descriptor.
+//! Opening objects by their place, when they have no descriptor.
 //!
-//! The way goes up from the object to a directory that is open, or to one with a handle, or to the
-//! top, and down again by name. Each step is taken in a directory that is held open, and what it
-//! leads to is compared with what is known before it is believed, so nothing that is renamed or
-//! replaced meanwhile can lead to another object: it can only make a step fail.
+//! The walk goes up from the object to an open directory, to one with a handle, or to the top, and
+//! then down again by name. Each step starts in an open directory, and its result is compared with
+//! the known identity. So a rename or replacement meanwhile can make a step fail, but can never
+//! lead to another object.
 //!
-//! When a step fails, the other places of the object are tried, then its number is looked for in
-//! the directory, where it may have been renamed behind the mount. Somebody may be renaming it
-//! through the mount; then it has the old and the new place until that is done. It may pass from
-//! one to the other while they are tried, so they are tried again until its count of moves stood
-//! still for two rounds: between two counts there is one rename at most, and the second round
-//! comes after it. On FAT and exFAT the kernel makes numbers up, and makes up others once it has
-//! dropped an object from memory. There, what is at a place of the object is the object if nothing
-//! shows another one ([`Object::may_be`]). A program that is a file system (FUSE) may know objects
-//! by path, and forget which one it was. There, a directory is what is at its place
-//! ([`Object::may_be_forgotten`]). What is still not found is `ESTALE`. To a program that
-//! came by a path this is no error: the kernel looks the path up again, and what that finds tells
-//! the new place. An object that was moved to another directory behind the mount, and that a
-//! program holds on to without having it open (its working directory), is `ESTALE` until somebody
-//! looks it up by its new name.
+//! If a step fails, the other places of the object are tried. Then its inode number is searched in
+//! the directory, where it may have been renamed behind the mount. During a rename through the
+//! mount, the object has the old and the new place until the rename ends. It may move from one to
+//! the other between two tries. So both are tried until its count of moves stays the same for two
+//! rounds: between two counts there is at most one rename, and the second round comes after it.
+//!
+//! On FAT and exFAT the kernel invents inode numbers, and invents new ones once it has dropped an
+//! object from memory. There, the object at the place is accepted unless something shows that it is
+//! another one ([`Object::may_be`]). A FUSE file system may identify objects by path and forget
+//! them. There, the directory at the place is accepted ([`Object::may_be_forgotten`]).
+//!
+//! An object that is not found is `ESTALE`. A program that came by a path sees no error: the kernel
+//! looks the path up again, and finds the new place. One case remains: an object was moved to
+//! another directory behind the mount, and a program holds it without an open file, as its working
+//! directory. It is `ESTALE` until the next lookup of its new name.
 //!
 //! No lock is held here across a system call.
 
@@ -37,8 +38,8 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-/// How often the places are tried while somebody goes on renaming the object, before whoever asks
-/// is told that it cannot be found. Each try but the last two was in vain because of a rename.
+/// How often the places are tried during renames of the object, before the caller gets an error.
+/// Each try but the last two failed because of a rename.
 const TRIES: usize = 1 << 10;
 /// Deepest directory.
 const DEPTH_MAX: usize = 1 << 16;
@@ -103,7 +104,7 @@ impl Nodes {
                     return Ok(self.keep(object, fd));
                 }
             }
-            // Whoever renames notes the second place first, so one place is enough to try once.
+            // A rename records the second place first, so one place needs only one try.
             let tried_enough = places.len() == 1 || tried_at == Some(moves);
             if tried_enough && object.moves() == moves {
                 break;
@@ -152,7 +153,7 @@ impl Nodes {
         self.open_if(directory.as_fd(), name, is_it)
     }
 
-    /// What a name leads to, if it is the object.
+    /// The object of a name, if it is the wanted one.
     fn open_if(
         &self,
         directory: BorrowedFd<'_>,
@@ -173,7 +174,7 @@ impl Nodes {
         let Some(directory) = absent(self.path_of(directory))? else { return Ok(None) };
         let names = match self.names_of(object.identity.inode, &directory) {
             Ok(names) => names,
-            // Who may not read it cannot find anything in it.
+            // Without permission to read it, nothing can be found in it.
             Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
             Err(errno) => return Err(errno),
         };
@@ -199,8 +200,8 @@ impl Nodes {
         Ok(names)
     }
 
-    /// Whether a directory has nothing in it, or nothing but what its file system has hidden there,
-    /// because it was removed and is open: that may have gone a moment ago.
+    /// Whether a directory is empty, or has only removed open files that its file system has
+    /// hidden there. They may be gone a moment later.
     pub(super) fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> Result<bool> {
         if !self.kind_of(parent).hides_what_is_open {
             return Ok(false);

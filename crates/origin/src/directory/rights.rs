@@ -1,23 +1,22 @@
-//! With whose rights the source is asked.
+//! The user as which the source is asked.
 //!
-//! Where the kernel of this machine decides who may do what, the kernel above the mount has done
-//! so by the time that a request is here, and it is carried out with the rights of this process.
-//! Elsewhere the mode bits that the source shows need not be what counts: a server has access lists
-//! of its own, knows no root of ours, or another program decides. There each system call that needs
-//! a permission is made by a thread that has, for that long, the file-system user and group of the
-//! requester ([`crate::on_behalf_of`]), its supplementary groups and no capability. The answer of
-//! the source is the answer.
+//! If the kernel of this machine decides about permissions, the kernel above the mount has done so
+//! before a request arrives. The request then runs with the rights of this process. On other
+//! sources the mode bits may not decide: a server has its own access lists, does not know our root,
+//! or another program decides. There, each system call that needs a permission runs on a thread
+//! with the file-system user and group of the requester ([`crate::on_behalf_of`]), the
+//! supplementary groups, and no capability. The answer of the source is final.
 //!
-//! Objects are opened by handle as this process (`open_by_handle_at(2)` wants a capability), and
-//! no further than `O_PATH`, which permits nothing: it is by way of such a descriptor that the
-//! requester then opens or changes the object. A server that knows no root may refuse this process
-//! what it does on its own account, as to look at what was found. Then that is done as the
-//! requester, too ([`Rights::own_first`]).
+//! This process itself opens objects by handle (`open_by_handle_at(2)` needs a capability), but
+//! only with `O_PATH`, which grants nothing. Through that descriptor the requester then opens or
+//! changes the object. A server that does not know root may refuse this process even its own calls,
+//! such as the attributes of a found object. Then the requester makes that call too
+//! ([`Rights::own_first`]).
 //!
 //! # Invariants
 //!
-//! A thread goes back to what it was before anything else happens on it, also after a panic. If it
-//! cannot, the process ends: a thread of it with the rights of one user must not serve another.
+//! A thread returns to its former rights before anything else runs on it, even after a panic. If it
+//! cannot, the process ends: a thread with the rights of one user must not serve another.
 
 use super::credentials::{as_creator, as_spender, masking};
 use crate::{Caller, Result, impersonation};
@@ -36,13 +35,13 @@ pub(super) enum Rights {
     /// Those of this process, after the kernel above the mount has checked who may do what.
     #[default]
     Own,
-    /// Those of this process, whose user is the only one: nobody has checked anything.
+    /// Those of this process, for its only user: no kernel has checked anything.
     Sole,
     /// Those of the user who asks.
     Requesters,
 }
 
-/// What a thread is when it acts for nobody.
+/// The rights of a thread without a requester.
 struct Own {
     user: Uid,
     group: Gid,
@@ -64,7 +63,7 @@ impl Rights {
     /// Makes a call that needs a permission.
     ///
     /// # Errors
-    /// Those of the call; `EACCES` on a thread of which nobody has said for whom it acts.
+    /// Those of the call; `EACCES` on a thread without a requester.
     pub(super) fn run<T>(self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.run_keeping(CapabilitySet::empty(), call)
     }
@@ -98,8 +97,8 @@ impl Rights {
         }
     }
 
-    /// Makes a call that takes room for a file that was opened for somebody. That one counts where
-    /// root itself asks: the kernel writes mapped pages in root's name.
+    /// Makes a call that allocates space for a file opened by a requester. That user counts even
+    /// if root itself asks, because the kernel writes mapped pages as root.
     pub(super) fn spend<T>(
         self,
         opened_for: Option<(u32, u32)>,
@@ -141,7 +140,7 @@ impl Own {
         }
     }
 
-    /// Makes the thread act as somebody until what is returned is dropped.
+    /// Makes the thread act as a user until the returned value is dropped.
     fn switch(
         &self,
         (user, group): (u32, u32),

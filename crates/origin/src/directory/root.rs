@@ -1,26 +1,26 @@
 //! The top of the origin: one descriptor, opened once and held.
 //!
-//! Everything else is found relative to it, so what is done to its *path* afterwards does not
-//! matter: the directory may be renamed, covered by another mount or unmounted lazily, and what is
-//! written still goes where it was mounted from. A path that is looked up again could mean another
-//! file system by then: the directory below a mount point, say, and a full system disk.
+//! Everything else is found relative to it, so later changes to its *path* do not matter. The
+//! directory may be renamed, covered by another mount or unmounted lazily: writes still go to the
+//! original place. A path that is looked up again could mean another file system by then, such as
+//! the directory below a mount point, and a full system disk.
 //!
-//! A root can *go*: the disk was pulled out, the file system was shut down after an error, the
-//! server of a network file system is dead or does not know the directory any more, or somebody
-//! removed the directory. Whether it has is asked of the directory itself, in a way that cached
-//! answers do not satisfy ([`answers`]), and only after an operation has failed as they fail then.
+//! A root can be *gone*: the disk was pulled out, the file system was shut down after an error, the
+//! server is dead or forgot the directory, or the directory was removed. Only an operation with a
+//! typical error starts the check. It asks the directory itself, in a way that cached answers
+//! cannot satisfy ([`answers`]).
 //!
-//! A root that has gone may *come back*, as another directory at the same path: a disk is mounted
-//! again, a server is started again. That is the one time when the path is looked at again, and
-//! what is there is taken only if it proves to be the same file system and the same directory in it
-//! ([`Identity`]). Without proof the root stays gone until somebody unmounts and mounts anew.
+//! A root can *come back* as another directory at the same path: a disk is mounted again, or a
+//! server is started again. Only then the path is looked up again. The directory there is accepted
+//! only if it proves to be the same directory of the same file system ([`Identity`]). Without proof
+//! the root stays gone until the view is mounted again.
 //!
-//! Where the file system has an identity of its own, a root that has gone is let go of: it can
-//! then be unmounted, checked and mounted again, which a descriptor into it would prevent.
+//! If the file system has an identity of its own, a gone root is closed. It can then be unmounted,
+//! checked and mounted again, which an open descriptor would prevent.
 //!
 //! The origin may be one file system *alone*. Then the descriptor leads into a copy of its mount
-//! that is mounted nowhere, and so has nothing mounted in it: a directory that something is
-//! mounted on is what it was before. That is how a bind mount shows it, too.
+//! that is mounted nowhere, so nothing is mounted in it. Every mount point below shows its original
+//! directory, as in a bind mount.
 
 use super::handle::{FileHandle, file_system_uuid};
 use super::{file_systems, identity, magic_link, node};
@@ -44,7 +44,7 @@ pub(super) struct Root {
     path: PathBuf,
     /// Nothing that is mounted below it belongs to it.
     is_alone: bool,
-    /// What the table of mounts said of it when it was opened.
+    /// Its entry in the table of mounts when it was opened.
     mount: Option<MountEntry>,
     identity: Identity,
     /// `None` after it has gone and was let go of.
@@ -52,7 +52,7 @@ pub(super) struct Root {
     seeking: Mutex<()>,
 }
 
-/// What tells a file system, and the directory in it, from others.
+/// The identity of a file system and of the directory in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     /// Given when the file system was made, and kept on it.
@@ -75,7 +75,7 @@ impl Root {
         Ok(Self { path, is_alone, mount, identity, held, seeking: Mutex::new(()) })
     }
 
-    /// What the table of mounts said of the file system when it was opened.
+    /// The entry of the file system in the table of mounts when it was opened.
     pub(super) fn mount(&self) -> Option<&MountEntry> {
         self.mount.as_ref()
     }
@@ -105,8 +105,8 @@ impl Root {
         if self.identity.linked && attributes.links == 0 { Err(Errno::STALE) } else { Ok(()) }
     }
 
-    /// Makes sure that the directory answers. If it does not, `replaced` is told that it was let go
-    /// of, or of the descriptor that takes its place.
+    /// Checks that the directory answers. If it does not, `replaced` receives the closed
+    /// descriptor's successor, if there is one.
     ///
     /// # Errors
     /// Why it does not answer.
@@ -133,7 +133,7 @@ impl Root {
         Err(errno)
     }
 
-    /// What is at the path now, if it is what was there before.
+    /// The directory at the path, if it is the former one.
     fn come_back(&self) -> Option<OwnedFd> {
         let fd = open(&self.path).ok()?;
         answers(fd.as_fd(), self.identity.linked).ok()?;
@@ -185,19 +185,19 @@ fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
     (is_elsewhere && is_place).then_some((fstype, source, root))
 }
 
-/// What the table of mounts says of the file system that a directory is on.
+/// The entry in the table of mounts for the file system of a directory.
 fn mount_of(fd: BorrowedFd<'_>) -> Option<MountEntry> {
     let statx = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()).ok()?;
     let mounts = mount_table::read().ok()?;
     identity::mount_of(&mounts, &statx, (fd, OsStr::new(""))).cloned()
 }
 
-/// Asks the directory what cannot be answered from memory alone.
+/// Asks the directory questions that memory alone cannot answer.
 ///
-/// Opening is refused by xfs after a shutdown and by a FUSE server that is dead, the time of the
-/// last change is asked of a network server, and a sync is refused by ext4 and btrfs after a
-/// shutdown (`ext4_sync_file`, `btrfs_sync_file`). That a directory may not be looked at, read or
-/// synced by this process says nothing.
+/// An open is refused by xfs after a shutdown and by a dead FUSE server. A network server must
+/// report the time of the last change. ext4 and btrfs refuse a sync after a shutdown
+/// (`ext4_sync_file`, `btrfs_sync_file`). Missing permission to open, read or sync the directory
+/// proves nothing.
 fn answers(fd: BorrowedFd<'_>, linked: bool) -> Result<()> {
     let of_the_whole = |result: Result<()>| match result {
         Err(errno) if is_of_the_whole(errno) => Err(errno),

@@ -1,5 +1,5 @@
-//! Changing attributes of an object: one system call for each kind, in the order that lets all of
-//! them hold.
+//! Changing attributes of an object: one system call for each kind, in an order that keeps all of
+//! them.
 
 use super::magic_link;
 use super::node::PathDescriptor;

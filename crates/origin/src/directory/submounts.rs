@@ -1,18 +1,16 @@
-//! Coming to another file system below the origin, before anything is asked of it.
+//! File systems mounted below the origin, checked before any request to them.
 //!
-//! What is found by a name may lie on a mount that was not there when the view was mounted: the
-//! view itself, bound somewhere into its own source, or another of ogive's that reads from this
-//! one. A request to it would wait for the very process that makes it, so it is refused with
-//! `ELOOP`, as a symbolic link to itself is.
+//! A name may lead to a mount that did not exist when the view was mounted: the view itself, bound
+//! into its own source, or another ogive mount that reads from this one. A request to it would wait
+//! for this very process. So it is refused with `ELOOP`, like a symbolic link to itself.
 //!
-//! The kernel is asked which mount an object lies on, by calls that do not ask the file system:
-//! that for its handle, and where there is none `statx` with `AT_STATX_DONT_SYNC`. A mount that was
-//! not met before is looked for in the graph of mounts ([`MountGraph`]), which is read from the
-//! kernel alone. A mount that was met once stays as it was judged: a circle is closed by a mount
-//! that appears, and whoever comes to that judges it anew.
+//! The kernel says which mount an object lies on, through calls that do not ask the file system:
+//! the call for its handle, or `statx` with `AT_STATX_DONT_SYNC`. A new mount is searched in the
+//! graph of mounts ([`MountGraph`]), which comes from the kernel alone. The verdict on a mount
+//! stays: only a new mount can close a circle, and the next request to that mount judges it.
 //!
-//! A FUSE mount without `allow_other` is for one user, by the kernel's word. This process may be
-//! that user, so where it serves others, they are refused here.
+//! A FUSE mount without `allow_other` is for one user, and the kernel enforces that. This process
+//! may be that user, so if it serves other users, they are refused here.
 
 use super::handle::MountId;
 use super::identity::{mount_of, this};
@@ -52,12 +50,12 @@ impl Submounts {
         self.own.clone()
     }
 
-    /// Makes sure that what a name in a directory leads to, or the directory itself if the name is
-    /// empty, may be asked; `id` is that of its mount, if it has a handle.
+    /// Checks that the object of a name in a directory may be asked, or the directory itself if
+    /// the name is empty. `id` is that of its mount, if it has a handle.
     ///
     /// # Errors
-    /// `ELOOP` if it would ask this process; `EACCES` if it is for another user alone; what the
-    /// kernel says of the name.
+    /// `ELOOP` if it would ask this process; `EACCES` if it is only for another user; the kernel's
+    /// error for the name.
     pub(super) fn check(
         &self,
         directory: BorrowedFd<'_>,
@@ -111,7 +109,7 @@ impl Submounts {
     }
 }
 
-/// Who may come to a mount.
+/// The users who may use a mount.
 #[derive(PartialEq, Eq)]
 enum For {
     All,

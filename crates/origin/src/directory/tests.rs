@@ -1,4 +1,4 @@
-//! Objects that are named by place, whatever happens to their names meanwhile.
+//! Objects that are named by place, under all changes of their names.
 
 use super::file_systems::{EXFAT, EXT, FAT, FUSE, Kind, NFS, SMB};
 use super::node::Nodes;
@@ -140,7 +140,7 @@ fn more_objects_are_known_than_may_be_open() {
     }
 }
 
-/// Whoever asks for an object while its directories are being renamed through the mount gets it.
+/// A request for an object succeeds while its directories are renamed through the mount.
 #[test]
 fn renames_through_the_mount_hide_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn a_directory_that_was_removed_is_stale_though_it_is_open_and_one_that_was_rena
     for _ in 0..2 {
         assert_eq!((lookup(&a), lookup(&b)), (Err(Errno::NOENT), Err(Errno::NOENT)));
     }
-    // What is made behind us is seen at once, wherever the directory is by now.
+    // A new file behind us is seen at once, wherever the directory is by now.
     fs::rename(at("a"), at("c")).unwrap();
     fs::write(at("c/file"), "1234").unwrap();
     assert_eq!(lookup(&a), Ok(4));
@@ -303,10 +303,10 @@ fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
     }
 }
 
-/// A program that is a file system may forget a directory with the kernel, and then knows it by its
-/// path again: one that is somebody's working directory has to be found.
+/// A FUSE file system may forget a directory with the kernel, and then know it by its path again.
+/// A directory that is a working directory must still be found.
 #[test]
-fn a_directory_of_which_a_file_system_knows_but_the_path_is_what_is_at_its_place() {
+fn a_directory_known_only_by_its_path_is_the_one_at_its_place() {
     for is_fuse in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let at = |path: &str| directory.path().join(path);
@@ -318,7 +318,7 @@ fn a_directory_of_which_a_file_system_knows_but_the_path_is_what_is_at_its_place
             origin.nodes.inspector.pretend(Kind::of(FUSE), false);
         }
         let (b, file) = (node(&origin, "a/b"), node(&origin, "a/b/file"));
-        // What was forgotten comes with other numbers.
+        // Forgotten objects get other numbers.
         fs::rename(at("a"), at("old")).unwrap();
         fs::create_dir_all(at("a/b")).unwrap();
         fs::write(at("a/b/file"), "another").unwrap();
@@ -387,7 +387,7 @@ fn no_file_is_kept_open_where_it_would_stay_in_its_directory() {
     }
 }
 
-/// What is open below a directory in this process.
+/// The files open below a directory in this process.
 fn descriptors_below(directory: &Path) -> Vec<PathBuf> {
     let descriptors = fs::read_dir("/proc/self/fd").unwrap().flatten();
     let paths = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -395,7 +395,7 @@ fn descriptors_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_directory_of_nothing_but_hidden_files_is_told_from_others() {
+fn a_directory_of_only_hidden_files_is_recognized() {
     let directory = tempfile::tempdir().unwrap();
     let at = |path: &str| directory.path().join(path);
     for name in ["hidden", "other", "empty"] {

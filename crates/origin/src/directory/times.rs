@@ -1,17 +1,16 @@
-//! What the times of a file system prove of what is on it.
+//! What the times of a file system prove about its contents.
 //!
-//! Contents are known again by size, modification time and *change time*. On most local file
-//! systems the kernel of this machine sets the change time, at each change, and nobody else can.
-//! Elsewhere it may be the modification time under another name (FAT, exFAT, SFTP, SMB as Samba
-//! serves it), and then whoever puts an old time back (`touch -r`, `cp -p`, `rsync --times`, `tar`)
-//! makes other contents look like those before. Times of *directories* are worth less still: a
-//! union of directories shows that of one of them, and a server may not change it when names come
-//! and go.
+//! Contents are recognized by size, modification time and *change time*. On most local file systems
+//! the kernel of this machine sets the change time at each change, and no program can set it.
+//! Elsewhere it may be a copy of the modification time (FAT, exFAT, SFTP, SMB as Samba serves it).
+//! Then a program that restores an old time (`touch -r`, `cp -p`, `rsync --times`, `tar`) makes new
+//! contents look like the old ones. Times of *directories* prove even less. A union of directories
+//! shows that of one of them, and a server may not change it when names come and go.
 //!
-//! So it goes by the type of file system ([`super::file_systems`]): what is not known to keep times
-//! of its own proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth
-//! what its layers are, and a view of ogive's what its source is. `statx(2)` does not show the
-//! kernel's own counter of changes (`STATX_CHANGE_COOKIE`) to programs.
+//! So the type of file system decides ([`super::file_systems`]). A type that is not known to keep
+//! its own times proves nothing, unless the user says otherwise ([`TrustTimes`]). An overlay is
+//! worth as much as its layers, and a view of ogive as much as its source. `statx(2)` does not show
+//! the kernel's own change counter (`STATX_CHANGE_COOKIE`) to programs.
 
 use super::file_systems;
 use crate::mount_table::MountEntry;
@@ -24,7 +23,7 @@ pub enum TrustTimes {
     /// As far as the type of file system lets them be believed in.
     #[default]
     Auto,
-    /// Of all contents: the user promises that nobody puts old times back.
+    /// Of all contents: the user promises that no program restores old times.
     Always,
     /// Of nothing.
     Never,
@@ -32,7 +31,7 @@ pub enum TrustTimes {
     Unchanging,
 }
 
-/// What times prove, from the least to the most.
+/// The proof that times give, from the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Proof {
     Nothing,
@@ -46,7 +45,7 @@ pub(super) enum Proof {
 }
 
 impl TrustTimes {
-    /// What is believed where this is proved.
+    /// The trust that follows from this proof.
     pub(super) fn allows(self, proof: Proof) -> Proof {
         match self {
             Self::Auto => proof,
@@ -62,7 +61,7 @@ use Proof::{All, Contents, Image};
 /// File systems on top of file systems are followed so far down.
 const DEPTH_MAX: usize = 8;
 
-/// What the times of what is mounted there prove.
+/// The proof that the times of a mounted file system give.
 pub(super) fn proof(mounts: &[MountEntry], mount: &MountEntry) -> Proof {
     below(mounts, mount, DEPTH_MAX)
 }
@@ -90,7 +89,7 @@ fn below(mounts: &[MountEntry], mount: &MountEntry, depth: usize) -> Proof {
     file_systems::proof(&mount.fstype)
 }
 
-/// The mount that a path lies on, as far as the path alone tells.
+/// The mount of a path, as far as the path alone shows it.
 fn holder<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     if !path.is_absolute() {
         return None;
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn times_prove_what_the_type_of_file_system_lets_them_prove() {
+    fn the_type_of_file_system_decides_what_times_prove() {
         for local in ["/", "/run", "/merged", "/over-nothing", "/own"] {
             assert_eq!(of(local), All, "{local}");
         }

@@ -1,17 +1,18 @@
-//! Descriptors of objects that have lost their last name through this origin.
+//! Descriptors of objects that lost their last name through this origin.
 //!
-//! A program may hold on to what it removes without having it open for reading: as its working
-//! directory, by an `O_PATH` descriptor, or by looking at another program's `/proc/PID/fd`. A disk
-//! goes on to answer for that. A file handle of an object without a name cannot be opened any more,
-//! and a place is gone. So a descriptor is opened before the name is removed, and kept until the
-//! view says that nobody knows the object any more. The kernel says so to the view as soon as no
-//! program holds the object, for most objects at once. Until then its blocks are not free, as on a
-//! disk.
+//! A program may keep a removed object without having it open for reading: as its working
+//! directory, with an `O_PATH` descriptor, or through another program's `/proc/PID/fd`. A disk
+//! still serves such an object. But a file handle of an object without a name cannot be opened any
+//! more, and its place is gone. So a descriptor is opened before the name is removed. It is kept
+//! until the view reports that the object is no longer known. The kernel reports that to the view
+//! once no program holds the object, for most objects at once. Until then its blocks are not free,
+//! as on a disk.
 //!
-//! Not where what is open stays in its directory, as on NFS ([`super::file_systems`]).
+//! File systems that keep open files in their directory, such as NFS, do not need this
+//! ([`super::file_systems`]).
 //!
-//! There are [`KEPT_MAX`] at most; what is removed beyond is answered for with `ESTALE`. The lock is
-//! a leaf; descriptors are closed after it is released.
+//! At most [`KEPT_MAX`] are kept; further removed objects are `ESTALE`. The lock is a leaf;
+//! descriptors are closed after it is released.
 
 use super::descriptor_cache::Descriptor;
 use super::lookup_descriptors::Key;
@@ -23,11 +24,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Most that are kept.
 const KEPT_MAX: usize = 1024;
 
-/// What has no name any more.
+/// Objects without a name.
 #[derive(Debug)]
 pub(super) struct Unlinked {
     limit: usize,
-    /// How many there are. Most of the time there are none, and nobody has to wait to learn that.
+    /// How many there are. Usually there are none, and this shows it without a lock.
     count: AtomicUsize,
     kept: Mutex<HashMap<Key, Arc<Descriptor>>>,
 }
@@ -56,7 +57,7 @@ impl Unlinked {
         if self.is_empty() { None } else { self.kept.lock().get(&key()).cloned() }
     }
 
-    /// Nobody knows the object any more.
+    /// The object is no longer known.
     pub(super) fn forget(&self, key: impl FnOnce() -> Key) {
         if self.is_empty() {
             return;
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_removed_is_kept_up_to_a_limit_and_until_nobody_knows_it() {
+    fn removed_objects_are_kept_up_to_a_limit_and_until_they_are_forgotten() {
         let removed = Unlinked::new(3);
         let fd = || Descriptor::new(std::fs::File::open("/").unwrap().into());
         let key = |inode| Key::Object(ObjectIdentity { device: 7, inode, generation: 0 });

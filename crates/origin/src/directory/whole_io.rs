@@ -1,4 +1,4 @@
-//! Bytes of files, in as many system calls as it takes.
+//! Reads and writes of files, in as many system calls as they take.
 
 use crate::Result;
 use rustix::fd::AsFd;
@@ -17,7 +17,7 @@ pub(super) fn read_no_more(
     Ok(count)
 }
 
-/// Writes piece after piece, by a function that is told how much has been written before.
+/// Writes piece by piece through a function that gets the number of bytes already written.
 pub(super) fn write_all(
     bytes: &[u8],
     write: impl Fn(&[u8], usize) -> Result<usize>,
@@ -29,7 +29,7 @@ pub(super) fn write_all(
             Ok(count) => written += count,
             Err(Errno::INTR) => {}
             Err(errno) if written == 0 => return Err(errno),
-            // What did reach the origin is reported; the next write brings the error.
+            // The bytes that reached the origin are reported; the next write brings the error.
             Err(_) => break,
         }
     }

@@ -1,7 +1,8 @@
-//! What is new in the sampled reads of a mount, look by look.
+//! The new entries in the sampled reads of a mount, look by look.
 //!
-//! The file is opened, read from the first entry that was not seen, and closed. Entries are numbered,
-//! so another reader, or a look that came too late, costs nothing but what the mount did not keep.
+//! Each look opens the file, reads from the first new entry on, and closes it. Entries have
+//! numbers, so another reader costs nothing. A late look misses only the entries that the mount no
+//! longer has.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -15,7 +16,7 @@ use ogive_sim::curve::Chosen;
 /// Entries that a look takes at most; a mount keeps as many.
 const ENTRIES_MAX: u64 = 1 << 16;
 
-/// What is new.
+/// The new entries.
 #[derive(Debug, Default)]
 pub(super) struct New {
     pub(super) chosen: Vec<Chosen>,
@@ -76,7 +77,7 @@ impl SampledReads {
         Ok(())
     }
 
-    /// Reads the entries from this number on. Whoever made the file may have given it fewer.
+    /// Reads the entries from this number on. The file may contain fewer than its header claims.
     fn read(&mut self, file: &File, header: &Header, from: u64) -> std::io::Result<()> {
         let length = (header.next - from) * ENTRY_BYTES as u64;
         self.bytes.clear();
@@ -118,7 +119,7 @@ pub(super) mod tests {
     use super::*;
     use std::path::Path;
 
-    /// What a mount would show.
+    /// The file as a mount would show it.
     pub(in super::super) fn write(
         file: &Path,
         sampling: u64,
@@ -176,7 +177,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_long_enough_is_missing_in_its_share() {
+    fn reads_that_the_mount_dropped_are_missing_in_their_share() {
         let mut looks = Looks::new();
         looks.show(1, 0, 0, entries(0..0, 0));
         looks.look(0);

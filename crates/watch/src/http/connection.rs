@@ -1,4 +1,4 @@
-//! One connection: requests in, answers out, everything bounded in bytes and time.
+//! One connection: requests in, answers out, bounded in bytes and time.
 
 use std::io::{self, Read as _, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,7 +12,7 @@ use super::request::{Malformed, Request};
 enum End {
     /// The peer has gone, is too slow, or never asked.
     Silent,
-    /// The request is refused, and the peer is told why.
+    /// The request is refused, and the peer gets the reason.
     Refused(Malformed),
 }
 

@@ -1,7 +1,7 @@
-//! The connections there are, and which of them goes when there are too many.
+//! The open connections, and which one is closed when there are too many.
 //!
-//! A connection that is closed to make room leaves the table at once and its thread a little later,
-//! so threads are counted by themselves and are at most twice as many.
+//! A connection that is closed to make room leaves the table at once, and its thread ends a little
+//! later. So threads are counted separately; there are at most twice as many.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;

@@ -1,19 +1,23 @@
-//! Who may ask for what: the one place that turns requests away.
+//! Access control: the one place that refuses requests.
 //!
-//! A browser sends requests for any page that is open in it, also for one of somebody else's. Four
-//! things keep such a page out, and each holds by itself:
+//! A browser sends requests for every page that it shows, even for a foreign page. Four rules keep
+//! a foreign page out, and each is sufficient alone:
 //!
-//! 1. `Host` must be a name of this server. A page of another site whose name has been made to
-//!    resolve to this address (DNS rebinding) sends its own name. An address is no name that
-//!    anybody can rebind, so addresses are taken; on a server of this host alone only its own.
-//! 2. `Origin`, where it is sent, must be the page of this server, and `Sec-Fetch-Site` must not
-//!    say that another site asks.
-//! 3. What acts is POST and wants the token in a header field, which a foreign page can neither read
-//!    nor send without being allowed to, and nothing here allows it.
-//! 4. No answer may be framed or read by another site (`response`).
+//! 1. `Host` must be a name of this server. With DNS rebinding, a page of another site gives its
+//!    name this address, but sends its own name. An address cannot be rebound, so addresses are
+//!    accepted; a server for this host alone accepts only its own.
 //!
-//! The token also keeps other users of the host from acting as the one who started the server, who
-//! may be root. It is told on the terminal only, in the part of a URL that browsers do not send.
+//! 2. `Origin`, if sent, must be the page of this server, and `Sec-Fetch-Site` must not name
+//!    another site.
+//!
+//! 3. A request that acts is POST and needs the token in a header field. A foreign page can
+//!    neither read the token nor send that field without permission, and this server never gives
+//!    it.
+//!
+//! 4. No other site may frame or read an answer (`response`).
+//!
+//! The token also keeps other users of the host from acting as the user who started the server,
+//! perhaps root. It appears only on the terminal, in the part of a URL that browsers do not send.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,7 +29,7 @@ use super::routes::Access;
 /// Characters of a token at least: 64 bits, if they are chosen by chance among sixteen.
 pub const TOKEN_CHARACTERS_MIN: usize = 16;
 
-/// A secret that whoever acts has to know.
+/// A secret that every acting request must contain.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -41,11 +45,11 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// One that somebody chose.
+    /// A token that the user chose.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// The reason, as text.
     pub fn chosen(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.len() < TOKEN_CHARACTERS_MIN {
@@ -57,7 +61,7 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text; for whoever started the server.
+    /// The text; for the user who started the server.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -259,7 +263,7 @@ mod tests {
         for host in hosts {
             let fields = format!("Host: {host}\r\n");
             assert_eq!(looked(&local, &fields), Err(Refused::Host), "{host}");
-            // Not even the page is told to a name that is not ours.
+            // A request under a foreign name does not even get the page.
             assert_eq!(asked(&local, "GET", Access::Page, &fields), Err(Refused::Host), "{host}");
         }
         assert_eq!(looked(&local, ""), Err(Refused::Host));
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_address_wants_the_token_of_who_looks_and_no_foreign_name() {
+    fn an_open_address_requires_the_token_for_reading_and_no_foreign_name() {
         let open = gate("0.0.0.0");
         let right = format!("Authorization: Bearer {TOKEN}\r\n");
         assert_eq!(looked(&open, "Host: 10.0.0.1\r\n"), Err(Refused::Token));
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn who_acts_has_the_token() {
+    fn every_action_requires_the_token() {
         let gate = gate("127.0.0.1");
         let post =
             |field: &str| asked(&gate, "POST", Access::Act, &format!("Host: localhost\r\n{field}"));

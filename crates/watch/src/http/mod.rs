@@ -1,15 +1,15 @@
 //! A small HTTP/1.1 server: blocking, a thread a connection, few connections, strict limits.
 //!
-//! It serves a person's browser and a scraper or two, not the internet. So a connection has a
-//! thread, which sleeps in read(2) while nothing is asked; with no connection the only thread sleeps
-//! in accept(2). Requests are parsed by `httparse`, the parser of hyper. What a request may be and do
-//! is decided in one place, the [`Gate`].
+//! It serves a person's browser and a scraper or two, not the internet. So each connection has a
+//! thread, which sleeps in read(2) between requests. Without a connection the only thread sleeps in
+//! accept(2). `httparse`, the parser of hyper, parses requests. One place, the [`Gate`], decides
+//! which requests are allowed.
 //!
-//! Limits ([`Limits`]) hold for every peer: bytes and time of a request, time for taking an answer,
-//! and the number of connections. When there are too many, the one that has waited longest for its
-//! next request is closed, so that thousands of idle connections keep nobody out.
+//! [`Limits`] hold for every peer: bytes and time of a request, time to accept an answer, and the
+//! number of connections. When there are too many, the one that has been idle longest is closed, so
+//! thousands of idle connections keep no other client out.
 //!
-//! Locks: that of the table of connections, a leaf, held for a look at the table only.
+//! Locks: that of the table of connections, a leaf, held only for access to the table.
 
 mod connection;
 mod connections;
@@ -88,7 +88,7 @@ impl Server {
         Ok(Self { listener, site: Arc::new(Site::new(gate, routes, limits)), connections })
     }
 
-    /// The address that is bound; tells the port where none was chosen.
+    /// The bound address, with the port that the system chose.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! What is said on a connection, without the connection: bytes of a peer in, answers out.
+//! The protocol on a connection, without the connection: bytes of a peer in, answers out.
 //!
-//! A connection adds the waiting. So all that reads bytes of peers and decides about them can be
-//! asked without a socket, and is: `fuzz/` asks it with any bytes.
+//! A connection only adds the waiting. So the code that parses outside bytes runs without a socket,
+//! and `fuzz/` tests it with any bytes.
 //!
-//! Invariant: what is answered depends on the bytes, and not on how many of them came at a time.
+//! Invariant: the answers depend on the bytes, and not on how they were split on arrival.
 
 use super::Limits;
 use super::gate::Gate;
@@ -11,7 +11,7 @@ use super::request::{Head, Malformed, Method, Request};
 use super::response::Response;
 use super::routes::{Access, Routes};
 
-/// What a server serves, to whom, and how much it takes.
+/// The routes of a server, its gate, and its limits.
 #[derive(Debug)]
 pub struct Site {
     gate: Gate,
@@ -49,7 +49,7 @@ impl Site {
     /// Answers a request, or refuses to.
     pub(super) fn answer(&self, request: &Request) -> Response {
         let found = self.routes.find(request);
-        // Who may not ask is not told what there is.
+        // A refused client does not learn which routes exist.
         let access = found.as_ref().map_or(Access::Look, |route| route.access);
         if let Err(refused) = self.gate.admit(request, access) {
             return refused.response();
@@ -67,7 +67,7 @@ impl Site {
         (self.answer(request).message(request.takes_gzip(), with_body, keep), keep)
     }
 
-    /// What whoever sends no request is told.
+    /// The answer to a client that sends no request.
     pub(super) fn refusal(Malformed(status): Malformed) -> Vec<u8> {
         Response::error(status, "the request cannot be read").message(false, true, false)
     }
@@ -128,7 +128,7 @@ mod tests {
         let page = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
         let large = "POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 51\r\n\r\n";
         let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(200));
-        // What is wrong is behind what is too long.
+        // The fault is after the part that is too long.
         let long_and_wrong = format!("GET / HTTP/1.1\r\nX: {}\r\nY: \0\r\n\r\n", "x".repeat(200));
         for (text, wanted) in [
             (format!("{page}{act}{page}"), vec![200, 200, 200]),

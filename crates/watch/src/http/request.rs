@@ -1,4 +1,4 @@
-//! A request, out of bytes that anybody may have sent.
+//! A request, parsed from untrusted bytes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ const FIELDS_MAX: usize = 64;
 /// Pairs of a query at most.
 const PAIRS_MAX: usize = 32;
 
-/// What is to be done.
+/// The method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Read.
@@ -111,7 +111,7 @@ impl Request {
         self.keep
     }
 
-    /// What is to be done.
+    /// The method.
     pub fn method(&self) -> Method {
         self.method
     }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_read_differently_is_refused() {
+    fn ambiguous_requests_are_refused() {
         for (text, status) in [
             ("GET http://other/ HTTP/1.1\r\n\r\n", 400),
             ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),

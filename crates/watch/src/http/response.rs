@@ -1,4 +1,4 @@
-//! An answer, and the header fields that keep a browser from doing more with it than is meant.
+//! An answer, and the header fields that restrict what a browser does with it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// What a page of the server may do: use what the server itself has, in files of their own. No
-/// script or style in the page, nothing from elsewhere, no frame around it.
+/// The rights of a page of the server: only files of the server itself. No inline script or style,
+/// nothing from elsewhere, no frame around it.
 pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; frame-src 'self'; manifest-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -108,7 +108,7 @@ impl Response {
         self.header("Content-Disposition", format!("attachment; filename=\"{name}\""))
     }
 
-    /// Another header field. What would end the line is replaced.
+    /// Another header field. Characters that would end the line are replaced.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into().replace(|c: char| c.is_control(), " ");

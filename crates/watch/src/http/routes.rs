@@ -1,18 +1,18 @@
-//! What is served: a table of exact paths. A path that is not in it is nothing.
+//! The routes: a table of exact paths. Any other path is not found.
 
 use std::fmt;
 
 use super::request::{Method, Request};
 use super::response::{Asset, Response};
 
-/// Who may ask.
+/// The clients that may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody whom the server listens to: the page itself, which tells nothing.
+    /// Every client of the server: the page itself, which contains no data.
     Page,
-    /// Who may look: everybody on a server of this host alone, who has the token elsewhere.
+    /// Readers: every user on a server of this host alone; clients with the token elsewhere.
     Look,
-    /// Who has the token, always: what starts work or tells what users run.
+    /// Only clients with the token: routes that start work or show what users run.
     Act,
 }
 
@@ -70,7 +70,7 @@ impl Routes {
         self
     }
 
-    /// Who answers a request; or the answer, if nobody does.
+    /// The handler of a request; or the answer, if there is none.
     pub(super) fn find(&self, request: &Request) -> Result<&Route, Response> {
         let wanted = match request.method() {
             Method::Head => Method::Get,

@@ -1,6 +1,6 @@
-//! A minute while it is measured: means, least and greatest of each series.
+//! A minute during its measurement: mean, minimum and maximum of each series.
 //!
-//! Steps of a second and of ten may be in one minute; each counts by the time that it stands for.
+//! A minute may contain steps of one second and of ten; each counts by its length.
 
 use hashbrown::HashMap;
 

@@ -1,12 +1,12 @@
-//! The last week, in a file: a row a minute with the mean, the least and the greatest of each series.
+//! The last week in a file: a row a minute, with mean, minimum and maximum of each series.
 //!
-//! The file is a database of `redb`: a commit a minute, each whole or not there at all, whatever
-//! happens to the process. It is bounded three times over: a week of rows, `BYTES_MAX` bytes of them,
-//! and `NAMES_MAX` series; what is oldest goes first. A mount is known by its path, so its series go
-//! on under the same name when the program is started again.
+//! The file is a database of `redb` with one commit a minute. A commit is complete or absent, even
+//! if the process is killed. The file has three bounds: a week of rows, `BYTES_MAX` bytes of them,
+//! and `NAMES_MAX` series; the oldest rows go first. A mount is known by its path, so its series
+//! continue under the same name after a restart.
 //!
-//! The file is outside bytes. It is checked whole when it is opened; what is damaged is set aside
-//! under another name, and what never was such a file is refused (`open`).
+//! The file is untrusted input. It is checked completely when it is opened. A damaged file is
+//! renamed, and a file of another kind is refused (`open`).
 //!
 //! Locks: that of the names, a leaf, never held while the file is read or written.
 
@@ -100,7 +100,7 @@ impl Week {
     /// Keeps a minute, and which mounts there are by now.
     pub(crate) fn put(&self, over: &Over, mounts: &[PathBuf]) -> Result<(), redb::Error> {
         let Ok(minute) = u32::try_from(over.begins_ms / MINUTE_MS) else { return Ok(()) };
-        // One transaction at a time, so nobody else numbers meanwhile.
+        // Only one transaction runs at a time, so no other one assigns numbers meanwhile.
         let transaction = self.database.begin_write()?;
         let (row, new_names, new_mounts) = self.known.lock().number(over, mounts);
         let bytes = row::encode(&row).map_err(redb::Error::from)?;
@@ -127,8 +127,9 @@ impl Week {
         Ok(())
     }
 
-    /// What was between two moments, in at most so many points, as JSON: `times`, the end of each in
-    /// milliseconds, and of each series by name `mean`, and `min` and `max` where they differ.
+    /// The rows between two moments, in at most this many points, as JSON: `times`, the end of
+    /// each in milliseconds, and of each series by name `mean`, and `min` and `max` if they
+    /// differ.
     pub(crate) fn told(&self, from_ms: u64, to_ms: u64, points: u64) -> Result<Value, redb::Error> {
         // More than a week there is not, and it is the end that is wanted.
         let to = to_ms.div_ceil(MINUTE_MS);
@@ -193,7 +194,7 @@ impl Week {
         };
         for found in rows.range(bound(from)..bound(to))? {
             let (minute, bytes) = found?;
-            // A row that is none is one that nobody measured.
+            // A missing row is a minute without measurement.
             if let Some(row) = row::decode(bytes.value()) {
                 call(u64::from(minute.value()), row);
             }
@@ -232,7 +233,7 @@ fn replace(
     }
 }
 
-/// A point of a series as it is told.
+/// A point of a series in the answer.
 fn columns(points: &[Option<Spread>]) -> Value {
     let column = |of: fn(&Spread) -> f32| -> Vec<Value> {
         points
@@ -304,8 +305,8 @@ impl Point {
 type Numbered<N, T> = Vec<(N, T)>;
 
 impl Known {
-    /// What the file knows. Names and mounts of which it has no row any more are forgotten, so that
-    /// those that come and go do not fill it.
+    /// The names and mounts in the file. Those without a row are removed, so that series that come
+    /// and go do not fill the file.
     fn read(database: &Database) -> Result<Self, redb::Error> {
         let transaction = database.begin_write()?;
         let mut known = Self::default();
@@ -366,8 +367,8 @@ impl Known {
         }
     }
 
-    /// A minute by numbers; new names and mounts besides, which are known once the file has them.
-    /// What has no room has no number.
+    /// A minute by numbers, with its new names and mounts, which count once the file has them.
+    /// Series without room get no number.
     fn number(
         &self,
         over: &Over,

@@ -1,8 +1,8 @@
-//! Opening the file: what is damaged is set aside, what is something else is refused.
+//! Opening the file: a damaged file is set aside, a file of another kind is refused.
 //!
-//! `redb` checks every page against its checksum when it is told to, and so it is. A file that fails
-//! is renamed, never removed, and a new one takes its place. A file that does not begin as one of
-//! `redb` is somebody's: it is left alone.
+//! On request, `redb` checks every page against its checksum, and this module always asks. A file
+//! that fails is renamed, never removed, and a new one takes its place. A file that does not begin
+//! like one of `redb` belongs to another program: it is left alone.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -50,7 +50,7 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// What became of a try.
+/// The result of an attempt.
 enum Failure {
     Unusable(Unusable),
     Damaged(String),
@@ -120,7 +120,7 @@ fn database(path: &Path) -> Result<Week, Failure> {
     Week::new(database, path).map_err(failure)
 }
 
-/// Whether a database has no table of somebody else.
+/// Whether a database has no foreign table.
 fn has_only_ours(database: &Database) -> Result<bool, redb::Error> {
     use redb::ReadableDatabase as _;
     let own = [ROWS.name(), NAMES.name(), MOUNTS.name()];

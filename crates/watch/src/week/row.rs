@@ -1,9 +1,9 @@
-//! One minute as bytes, and bytes as a minute.
+//! One minute as bytes, and back.
 //!
-//! A byte says which form this is; what follows is compressed: how many series there are, the number
-//! of each, what is told of each (nothing but that it was zero, one value, or three), and the values.
-//! A value is the upper three bytes of an `f32`, which are four digits and more. The file is outside
-//! bytes: whatever they are, [`decode`] ends with a minute or with none.
+//! The first byte is the version of the format; the rest is compressed. It has the number of
+//! series, the number of each, the form of each (only zero, one value, or three), and the values. A
+//! value is the upper three bytes of an `f32`, which hold four digits and more. The file is
+//! untrusted input: for any bytes, [`decode`] returns a minute or none.
 
 use std::io::{Read as _, Write as _};
 
@@ -22,7 +22,7 @@ const ZERO: u8 = 0;
 const ONE: u8 = 1;
 const THREE: u8 = 3;
 
-/// What a series was in a minute, or in some of them.
+/// The values of a series in a minute, or in several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub(super) mean: f32,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_without_end_is_cut() {
+    fn data_that_expands_without_end_is_cut() {
         let mut packed = DeflateEncoder::new(vec![FORM], Compression::best());
         packed.write_all(&vec![0; 64 << 20]).unwrap();
         let bytes = packed.finish().unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_idle_takes_next_to_nothing() {
+    fn an_idle_series_takes_next_to_nothing() {
         let row: Row = (0..150).map(|number| (number, Spread::of(0.0))).collect();
         let bytes = encode(&row).unwrap();
         assert!(bytes.len() < 260, "{} bytes", bytes.len());

@@ -1,4 +1,4 @@
-//! The file over its life: kept, bounded, damaged, somebody else's.
+//! The file over its life: kept, bounded, damaged, foreign.
 
 use super::*;
 use redb::TableHandle as _;
@@ -33,7 +33,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_minute_survives_and_is_told_as_it_was() {
+fn a_minute_survives_unchanged() {
     let (_place, path) = place();
     let week = opened(&path);
     week.put(&over(0, &[("host.cpu", 3.0), ("m1.hits", 1000.0)]), &["/a".into()]).unwrap();
@@ -60,7 +60,7 @@ fn a_minute_survives_and_is_told_as_it_was() {
 }
 
 #[test]
-fn an_empty_file_tells_nothing_and_any_question_is_answered() {
+fn an_empty_file_has_no_rows_and_answers_every_question() {
     let (_place, path) = place();
     let week = opened(&path);
     for (from, to, points) in [(0, 0, 0), (u64::MAX, 0, 9), (0, u64::MAX, u64::MAX), (5, 4, 1)] {
@@ -123,7 +123,7 @@ fn disturb(week: &Week, is_wrong: bool) {
 }
 
 #[test]
-fn a_minute_that_could_not_be_kept_gives_no_name_to_what_follows() {
+fn a_minute_that_could_not_be_kept_gives_no_name_to_later_series() {
     let (_place, path) = place();
     let week = opened(&path);
     week.put(&over(0, &[("a", 1.0)]), &[]).unwrap();
@@ -165,7 +165,7 @@ fn names_that_come_and_go_do_not_fill_the_file() {
     let values: Vec<(&str, f32)> = names.iter().map(|name| (name.as_str(), 1.0)).collect();
     week.put(&over(0, &values), &[]).unwrap();
     assert_eq!(week.known.lock().numbers.len(), NAMES_MAX);
-    // Its minute is over and gone; what nobody has a row of is forgotten when it is opened again.
+    // Its minute is over and gone; the next open removes names without a row.
     week.put(&over(2 * KEPT_MS / MINUTE_MS, &[("s1", 1.0)]), &["/gone".into()]).unwrap();
     drop(week);
     let week = opened(&path);
@@ -177,7 +177,7 @@ fn names_that_come_and_go_do_not_fill_the_file() {
 }
 
 #[test]
-fn a_mount_without_room_for_its_path_is_not_told_under_another_ones() {
+fn a_mount_without_room_for_its_path_is_not_shown_under_another_path() {
     assert!(is_of_unknown_mount(&format!("m{}.hits", MOUNTS_MAX + 1)));
     for name in [&format!("m{MOUNTS_MAX}.hits"), "host.m9999", "m.hits", "mru", "m99999"] {
         assert!(!is_of_unknown_mount(name), "{name}");
@@ -211,8 +211,8 @@ fn one_process_writes_at_a_time() {
     assert!(matches!(Week::open(&path), Err(Unusable::InUse)));
 }
 
-/// Each part of a file with an hour in it, damaged or cut off: it opens, or it is set aside and a
-/// new one is there, and never a panic.
+/// Each part of a file with an hour in it, damaged or cut off: it opens, or it is set aside for a
+/// new file. It never panics.
 #[test]
 fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
     let (place, path) = place();
@@ -248,10 +248,10 @@ fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
     assert!(aside > 8, "{aside} of 24 were found to be damaged");
 }
 
-/// A whole file with rows that nobody wrote whom we know: another form, of a later version; bytes that
-/// are none; what unpacks without end; figures without a name; moments that no clock tells.
+/// A valid file with unusual rows: the form of a later version; invalid bytes; data that expands
+/// without end; figures without a name; impossible times.
 #[test]
-fn rows_of_another_version_and_hostile_ones_are_left_out_and_the_others_are_told() {
+fn rows_of_another_version_and_hostile_ones_are_left_out_and_the_others_are_shown() {
     use std::io::Write as _;
     let (_place, path) = place();
     let week = opened(&path);
@@ -303,7 +303,7 @@ fn rows_of_another_version_and_hostile_ones_are_left_out_and_the_others_are_told
     }
     assert_eq!(told["series"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
     assert!(week.means(0, u64::MAX).unwrap().steps >= 4);
-    // It goes on, and what no clock tells leaves.
+    // It continues, and the impossible times disappear.
     week.put(&over(10, &[("a", 6.0)]), &["/m".into()]).unwrap();
     let means = week.means(at(10), at(11)).unwrap();
     assert_eq!((means.steps, means.get("a")), (1, Some(6.0)));
@@ -328,8 +328,8 @@ fn a_file_of_another_version_is_set_aside() {
     assert_eq!(opened.week.oldest_ms(), Some(NOW));
 }
 
-/// A host with two mounts, with figures that change from minute to minute, as they do. What
-/// docs/watch.md says of a week goes by this.
+/// A host with two mounts, with figures that change from minute to minute. docs/watch.md takes its
+/// figures for a week from this.
 #[test]
 fn a_minute_takes_less_than_a_kilobyte() {
     let (_place, path) = place();

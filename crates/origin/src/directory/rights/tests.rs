@@ -1,4 +1,4 @@
-//! Operations as somebody else, over a local directory, whose kernel decides as a server would.
+//! Operations as another user, over a local directory, whose kernel decides as a server would.
 
 use super::super::{DirectoryOrigin, Node, Nodes, Root};
 use super::*;
@@ -34,7 +34,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A directory that anybody may search; `None` where nobody can act for others.
+    /// A directory that all users may search; `None` if this process cannot act for others.
     fn new(by_handle: bool) -> Option<Self> {
         if let Err(why) = can_switch() {
             crate::skipped::skipped(why);
@@ -70,7 +70,7 @@ impl Fixture {
         self.own(name, owner);
     }
 
-    /// What root finds.
+    /// The result for root.
     fn node(&self, path: &str) -> Node {
         on_behalf_of(root(), || {
             let mut node = self.origin.root().unwrap().node;
@@ -92,7 +92,7 @@ impl Fixture {
     }
 }
 
-/// What a thread is: file-system ids, as files show them that it makes, groups and capabilities.
+/// The rights of a thread: file-system ids, as new files show them, groups and capabilities.
 fn this_thread(directory: &Path) -> ((u32, u32), Vec<Gid>, CapabilitySets) {
     let path = directory.join("probe of the thread");
     let made = std::fs::File::create(&path).unwrap().metadata().unwrap();
@@ -101,7 +101,7 @@ fn this_thread(directory: &Path) -> ((u32, u32), Vec<Gid>, CapabilitySets) {
 }
 
 #[test]
-fn files_are_opened_as_their_modes_and_owners_let_whoever_asks() {
+fn files_are_opened_as_their_modes_and_owners_let_the_requester() {
     for by_handle in [true, false] {
         let Some(fixture) = Fixture::new(by_handle) else { return };
         let before = this_thread(fixture.directory.path());
@@ -130,7 +130,7 @@ fn files_are_opened_as_their_modes_and_owners_let_whoever_asks() {
 }
 
 #[test]
-fn a_directory_is_searched_and_listed_by_those_who_may() {
+fn a_directory_is_searched_and_listed_by_permitted_users() {
     for by_handle in [true, false] {
         let Some(fixture) = Fixture::new(by_handle) else { return };
         fixture.directory("closed", (0, 0, 0o700));
@@ -148,7 +148,7 @@ fn a_directory_is_searched_and_listed_by_those_who_may() {
             let node = fixture.node(path);
             on_behalf_of(who, || origin.open_directory(&node).map(drop))
         };
-        // Somebody who may has just been there.
+        // A permitted user has just been there.
         assert_eq!(lookup(root(), "closed"), Ok(()));
         assert_eq!(lookup(stranger(), "closed"), Err(Errno::ACCESS));
         assert_eq!(lists(stranger(), "closed"), Err(Errno::ACCESS));
@@ -163,7 +163,7 @@ fn a_directory_is_searched_and_listed_by_those_who_may() {
 }
 
 #[test]
-fn names_are_made_and_removed_by_those_who_may_and_belong_to_them() {
+fn names_are_made_and_removed_by_permitted_users_and_belong_to_them() {
     for by_handle in [true, false] {
         let Some(fixture) = Fixture::new(by_handle) else { return };
         fixture.directory("sticky", (0, 0, 0o1777));
@@ -206,7 +206,7 @@ fn names_are_made_and_removed_by_those_who_may_and_belong_to_them() {
 }
 
 #[test]
-fn attributes_are_changed_by_those_who_may() {
+fn attributes_are_changed_by_permitted_users() {
     let Some(fixture) = Fixture::new(true) else { return };
     fixture.file("own", (USER, USER, 0o600));
     fixture.file("foreign", (0, 0, 0o644));
@@ -250,7 +250,7 @@ fn attributes_are_changed_by_those_who_may() {
     assert_eq!(on_behalf_of(stranger(), remove), Err(Errno::ACCESS));
 }
 
-/// An access list that gives one user these permissions, beside those of the mode.
+/// An access list that gives one user these permissions, in addition to those of the mode.
 fn access_list(path: &Path, user: u32, permissions: u16) -> Result<()> {
     const NOBODY: u32 = u32::MAX;
     let mode = std::fs::metadata(path).unwrap().mode() as u16;
@@ -293,7 +293,7 @@ fn an_access_list_of_the_source_gives_and_denies() {
 }
 
 #[test]
-fn a_program_is_executed_by_those_who_may_even_if_they_may_not_read_it() {
+fn a_program_is_executed_by_permitted_users_even_without_permission_to_read_it() {
     const EXECUTES: OFlags = OFlags::from_bits_retain(0x20);
     let Some(fixture) = Fixture::new(true) else { return };
     fixture.file("program", (0, 0, 0o711));
@@ -306,7 +306,7 @@ fn a_program_is_executed_by_those_who_may_even_if_they_may_not_read_it() {
 }
 
 #[test]
-fn nobody_is_refused_and_a_panic_leaves_the_thread_as_it_was() {
+fn a_thread_without_a_requester_is_refused_and_a_panic_restores_the_thread() {
     let Some(fixture) = Fixture::new(true) else { return };
     let before = this_thread(fixture.directory.path());
     fixture.file("file", (0, 0, 0o666));
@@ -362,7 +362,7 @@ fn where_the_source_decides_a_file_that_came_to_be_is_opened_as_a_program_wants_
 }
 
 #[test]
-fn where_the_source_decides_it_is_asked_what_the_only_user_may_do() {
+fn if_the_source_decides_it_is_asked_what_the_only_user_may_do() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "").unwrap();
     std::fs::set_permissions(directory.path().join("file"), PermissionsExt::from_mode(0o600))
