@@ -102,5 +102,5 @@ expect_failure 'which is not kept' "$OGIVE" l2 add "$MNT" "$WORK/four.ogl2"
 "$OGIVE" l2 remove "$MNT" "$WORK/phrase.ogl2"
 unmount_view "$MNT"
 mount_view "$SRC" "$MNT"
-expect_failure 'begun without --l2' "$OGIVE" l2 add "$MNT" "$ONE"
+expect_failure 'started without --l2' "$OGIVE" l2 add "$MNT" "$ONE"
 passed

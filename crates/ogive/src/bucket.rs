@@ -1,4 +1,4 @@
-//! `ogive bucket`: what a stage keeps of files that somebody else changed first.
+//! `ogive bucket`: the versions of files that a stage keeps after a conflict.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,10 @@ use crate::help::{self, Section};
 use crate::l2::key::KeyArgs;
 use crate::value::Size;
 
-/// See and save what was written to a bucket and met somebody else's change
+/// List and save files whose upload to a bucket met a conflict
 ///
-/// Where a file was written through a mount and somebody else has overwritten the object first, the
-/// object stays as it is. What was written here is kept in the stage, sealed, until it is deleted
+/// If another client overwrites the object while a file is written through the mount, the object
+/// stays as the other client left it. The stage keeps your version, sealed, until you delete it
 /// with this command.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
@@ -29,19 +29,19 @@ pub(crate) struct BucketArgs {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 enum BucketCommand {
-    /// List what is kept, or copy it to a directory; works beside the mount
+    /// List the kept files, or copy them to a directory; works while the mount is running
     Conflicts {
-        /// The directory that was given as --stage
+        /// The directory of --stage
         #[arg(value_name = "STAGE", value_hint = ValueHint::DirPath)]
         stage: PathBuf,
 
-        /// Copy all of it below this directory, by the names of the objects
+        /// Copy all of them below this directory, by the names of the objects
         ///
-        /// Nothing is overwritten: where a name is taken, .1, .2 and so on are appended.
+        /// Nothing is overwritten: if a name is taken, .1, .2 and so on are appended.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         export: Option<PathBuf>,
 
-        /// Delete from the stage what was copied
+        /// Delete the copied files from the stage
         #[arg(long, requires = "export")]
         delete: bool,
 
@@ -50,14 +50,14 @@ enum BucketCommand {
     },
 }
 
-/// What follows the list of subcommands.
+/// The sections after the list of commands.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("ogive bucket conflicts /var/lib/stage", "Which files met somebody else's change."),
+            ("ogive bucket conflicts /var/lib/stage", "List the files with a conflict."),
             (
                 "ogive bucket conflicts /var/lib/stage --export /tmp/mine --delete",
-                "Save what was written to them, and clear the stage of it.",
+                "Save your versions, and delete them from the stage.",
             ),
         ]),
         help::exit_codes(),
@@ -69,16 +69,14 @@ pub(crate) fn run(args: &BucketArgs) -> Result<()> {
     let BucketCommand::Conflicts { stage, export, delete, key } = &args.command;
     if !stage.join("identity").exists() {
         let text = format!("{} is no staging journal", stage.display());
-        return Err(Refusal::new(exit::USAGE, text)
-            .hint("name the directory that was given as --stage")
-            .into());
+        return Err(Refusal::new(exit::USAGE, text).hint("name the directory of --stage").into());
     }
     let fetched = key.fetch(None)?;
     let master = journal::master_key(stage, &fetched, key.kdf_work_max_kib())?;
     fetched.forget();
     let conflicts = journal::conflicts(stage, &master)?;
     if conflicts.is_empty() {
-        println!("no file in {} met somebody else's change", stage.display());
+        println!("no file in {} has a conflict", stage.display());
         return Ok(());
     }
     for conflict in conflicts {

@@ -13,13 +13,13 @@ use crate::{
 
 /// ZFS's read cache for any directory, and the doctor that says where the CPU went
 ///
-/// ogive mounts a view of a directory (through FUSE) in which every read goes through an adaptive
-/// replacement cache: what is read often stays in memory even while something else reads everything
-/// once. With --l2 what memory lets go of is kept, compressed and sealed, on an SSD. SRC stays an
-/// ordinary directory, and every write reaches it before it returns.
+/// ogive mounts a directory through FUSE and caches its reads with an adaptive replacement cache:
+/// files that are read often stay in memory, even while a scan reads everything once. With --l2, an
+/// SSD keeps the records that memory evicts, compressed and sealed. SRC stays an ordinary
+/// directory, and every write reaches it before it returns.
 ///
-/// Beside it stand the tools to understand a cache, ogive's or OpenZFS's: live counters, profiles,
-/// a simulator that says what another size would give, and a doctor that names what uses the CPU.
+/// The other commands help to understand a cache, ogive's or OpenZFS's: live counters, profiles, a
+/// simulator of other cache sizes, and a doctor that names what uses the CPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "ogive",
@@ -57,16 +57,16 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// What follows the list of subcommands.
+/// The sections after the list of commands.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             (
                 "ogive mount /srv/data /mnt/fast",
-                "Mount /srv/data at /mnt/fast; returns once it can be used.",
+                "Mount /srv/data at /mnt/fast; return once the mount answers.",
             ),
             ("ogive stat /mnt/fast 1", "One line of cache statistics every second."),
-            ("sudo ogive doctor", "Say where the CPU of this host goes, and why."),
+            ("sudo ogive doctor", "Say what uses the CPU of this host, and why."),
             ("ogive unmount /mnt/fast", "Unmount, and wait until the background process has gone."),
         ]),
         help::exit_codes(),
@@ -74,7 +74,7 @@ pub(crate) fn sections() -> Vec<Section> {
             "Environment",
             &[
                 ("NO_COLOR", "When set and not empty, nothing is printed in colour."),
-                ("COLUMNS", "Width of help texts, where the terminal does not say."),
+                ("COLUMNS", "Width of help texts, if the terminal does not report one."),
             ],
         ),
     ]

@@ -1,4 +1,4 @@
-//! `ogive completions`: what a shell needs to complete ogive's command line.
+//! `ogive completions`: scripts that complete the command line in a shell.
 
 use std::io::Write as _;
 
@@ -10,9 +10,9 @@ use crate::cli::Cli;
 
 /// Print the completion script for a shell
 ///
-/// Packages install them; to have them without one, put the output where the shell looks: for bash
-/// ~/.local/share/bash-completion/completions/ogive, for fish
-/// ~/.config/fish/completions/ogive.fish, for zsh a file _ogive in a directory of $fpath.
+/// Packages install these scripts. Without a package, write the output to the directory that the
+/// shell searches: ~/.local/share/bash-completion/completions/ogive for bash,
+/// ~/.config/fish/completions/ogive.fish for fish, and _ogive in a directory of $fpath for zsh.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell

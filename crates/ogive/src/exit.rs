@@ -1,8 +1,7 @@
 //! Exit codes, and the error that carries one.
 //!
-//! Every way the program can end is a row of [`EXIT_CODES`]; `--help`, the man pages and the code
-//! read the same table. An error that wants a code other than 1 is a [`Refusal`] somewhere in its
-//! `anyhow` chain.
+//! Every exit code is a row of [`EXIT_CODES`]; `--help`, the man pages and the code read the same
+//! table. An error with a code other than 1 is a [`Refusal`] somewhere in its `anyhow` chain.
 
 use std::fmt;
 
@@ -21,15 +20,15 @@ pub(crate) const FUSE: u8 = 5;
 /// The mount is in use.
 pub(crate) const BUSY: u8 = 6;
 
-/// The doctor's evidence does not tell whether it is the CPU, who uses it, or whether it is ZFS.
+/// The doctor's evidence answers none of its questions: is it the CPU, which programs, is it ZFS.
 pub(crate) const EVIDENCE: u8 = 7;
 /// The doctor found a cause.
 pub(crate) const CAUSE_FOUND: u8 = 8;
 
-/// The doctor told at least one of these, and the cause is open.
+/// The doctor answered at least one of these, and the cause is open.
 pub(crate) const CAUSE_OPEN: u8 = 9;
 
-/// What each exit code means: the one table behind the help texts and the man pages.
+/// The meaning of each exit code: the one table behind the help texts and the man pages.
 pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     (SUCCESS, "success"),
     (FAILURE, "failure: an input/output error, or anything the other codes do not name"),
@@ -37,18 +36,18 @@ pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     (SOURCE, "source: SRC is missing, is not a directory or cannot be read"),
     (
         MOUNT_POINT,
-        "mount point: MNT is missing, is not a directory, overlaps SRC, already carries ogive, or \
-         carries no ogive",
+        "mount point: MNT is missing, is not a directory, overlaps SRC, is already an ogive mount, \
+         or is not one",
     ),
     (FUSE, "FUSE: /dev/fuse or fusermount3 is missing, or mounting is forbidden"),
     (BUSY, "busy: programs still use the mount"),
     (
         EVIDENCE,
-        "doctor: not enough evidence: neither whether it is the CPU, nor who uses it, nor whether \
-         it is ZFS",
+        "doctor: the evidence does not show whether the CPU is the problem, which programs use it, \
+         or whether it is ZFS",
     ),
     (CAUSE_FOUND, "doctor: ZFS or ogive wastes CPU, and the cause is named"),
-    (CAUSE_OPEN, "doctor: it is told where the CPU goes or who waits, and the cause is open"),
+    (CAUSE_OPEN, "doctor: it is known what uses the CPU or what waits; the cause is open"),
 ];
 
 /// An error with an exit code of its own and, where there is one, what to do next.
@@ -114,7 +113,7 @@ pub(crate) fn report(error: &anyhow::Error) -> u8 {
     }
     let text = format!("{error:#}");
     if !crate::logger::print_error(&text) {
-        // A closed standard error leaves nobody to tell.
+        // Without standard error there is nowhere to report to.
         let _ = print_line(&text);
     }
     code_of(error)

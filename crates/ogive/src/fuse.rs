@@ -1,8 +1,7 @@
-//! FUSE on this machine: whether it can be used, and how a mount of it is taken away.
+//! FUSE on this machine: whether it works, and how to unmount.
 //!
-//! Root mounts and unmounts by system call; everybody else goes through the set-uid program
-//! `fusermount3` (or its older name `fusermount`), which allows a user to unmount what that user
-//! mounted.
+//! Root mounts and unmounts by system call. Other users go through the set-uid program
+//! `fusermount3` (or its older name `fusermount`), which lets a user unmount only their own mounts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -91,7 +90,7 @@ pub(crate) fn check_available(allow_other: bool) -> Result<(), Refusal> {
     check(&machine, allow_other)
 }
 
-/// What decides whether FUSE can be used, read from the machine or made up by a test.
+/// The facts that decide whether FUSE works, read from the machine or made up by a test.
 struct Machine {
     device_error: Option<io::Error>,
     root: bool,
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn unmounting_what_is_not_mounted_is_an_error() {
+    fn unmounting_without_a_mount_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         assert!(unmount(dir.path(), Unmount::Plain).is_err());
     }

@@ -1,7 +1,7 @@
 //! The sections below the options: examples, exit codes, environment, files.
 //!
-//! They are data, so that `--help` and the man page of a subcommand say the same. Options
-//! themselves are described once, on the argument structs.
+//! They are data, so `--help` and the man page of a subcommand show the same text. The argument
+//! structs describe the options themselves.
 
 use std::fmt::Write as _;
 

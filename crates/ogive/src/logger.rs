@@ -1,17 +1,16 @@
 //! Messages on standard error: `ogive: warning: ...`.
 //!
-//! A message is one line, whatever the names in it hold ([`ogive_text::one_line`]): a file could
-//! have a name that ends one line and forges the next.
+//! A message is always one line ([`ogive_text::one_line`]). Otherwise a file's name could end one
+//! line and forge the next.
 //!
 //! Under systemd each line carries its priority (sd-daemon(3)); in a log file it carries the time.
-//! For programs that read it a line is a JSON object ([`Style::Json`]) with these members: `time`
-//! (RFC 3339, UTC, milliseconds), `level` (`error`, `warning`, `notice`, `info`, `debug`), `target`
-//! (the part of ogive that speaks), `pid` and `message`. To the journal it carries its priority all
-//! the same.
+//! With [`Style::Json`] a line is a JSON object with these members: `time` (RFC 3339, UTC,
+//! milliseconds), `level` (`error`, `warning`, `notice`, `info`, `debug`), `target` (the part of
+//! ogive), `pid` and `message`. In the journal it carries its priority as well.
 //!
-//! What was logged with a member `event` is something that happened to the mount: a line of
-//! information that has it is a notice, which is printed at every level. Its members are members of
-//! the JSON object, as numbers where they are numbers; the sentence has them for people.
+//! A record with a member `event` reports something that happened to the mount. At level info it is
+//! a notice, which is printed at every level. Its members become members of the JSON object, as
+//! numbers if they are numbers; the sentence also contains them.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -33,7 +32,7 @@ enum Form {
     File,
 }
 
-/// What a line is.
+/// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Style {
     /// A sentence
@@ -61,14 +60,14 @@ pub(crate) fn start(level: LevelFilter, to_file: bool, style: Style) {
     // Set once, here.
     let _ = FORM.set((form, style));
     if log::set_boxed_logger(Box::new(Messages { form, style, level })).is_ok() {
-        // Events are told in any case.
+        // Events are printed at every level.
         log::set_max_level(level.max(LevelFilter::Info));
         tell_of_panics();
     }
 }
 
-/// Has panics told as other errors are: where, of which thread, and what it had to say. Whoever
-/// has asked for a trace of the stack gets that besides.
+/// Reports panics like other errors: the place, the thread and the message. With RUST_BACKTRACE it
+/// also prints the stack.
 fn tell_of_panics() {
     let by_default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -115,14 +114,14 @@ fn is_journal() -> bool {
 
 /// One write a line, so that lines of several threads do not mix.
 fn write(line: &str) {
-    // A closed standard error leaves nobody to tell.
+    // Without standard error there is nowhere to report to.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
 impl Log for Messages {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Libraries below speak of their own inner life. What fails there comes back and is said in
-        // our words, so only who wants to know more is shown their warnings.
+        // Libraries log their own internals. Their failures come back to us and are reported in
+        // our words. So their warnings appear only at higher verbosity.
         let level = match metadata.target().starts_with("ogive") {
             true => self.level,
             false if self.level >= LevelFilter::Info => LevelFilter::Warn,
@@ -147,7 +146,7 @@ impl Log for Messages {
     fn flush(&self) {}
 }
 
-/// Whether a record tells of something that happened.
+/// Whether a record reports an event.
 fn is_event(record: &Record<'_>) -> bool {
     record.target().starts_with("ogive")
         && record.key_values().get(kv::Key::from_str("event")).is_some()
@@ -174,7 +173,7 @@ impl Grade {
         }
     }
 
-    /// What it is called, how a line for a person begins, and its priority by syslog(3).
+    /// Its name, the beginning of a line for a person, and its priority by syslog(3).
     const fn words(self) -> (&'static str, &'static str, u8) {
         match self {
             Self::Error => ("error", "error: ", 3),
@@ -186,7 +185,7 @@ impl Grade {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 struct LogLine<'a> {
     grade: Grade,
     target: &'a str,
@@ -211,7 +210,7 @@ impl<'kv> VisitSource<'kv> for Members {
     fn visit_pair(&mut self, key: kv::Key<'kv>, value: kv::Value<'kv>) -> Result<(), kv::Error> {
         let mut json = Json(Value::Null);
         value.visit(&mut json)?;
-        // What every line has is not another's.
+        // No event may replace the members of every line.
         self.0.entry(key.as_str()).or_insert(json.0);
         Ok(())
     }
@@ -265,7 +264,7 @@ fn line(form: Form, style: Style, said: &LogLine<'_>, now: SystemTime) -> String
             ("message", text.to_string().into()),
         ];
         members.0.extend(own.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
-        // What a member cannot tell is left out, and the line is printed all the same.
+        // A member that cannot be converted is left out; the line is still printed.
         let _ = said.members.visit(&mut members);
         let object = Value::Object(members.0);
         return match form {
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_an_event_are_typed_and_none_takes_the_place_of_what_every_line_has() {
+    fn members_of_an_event_are_typed_and_none_replaces_a_member_of_every_line() {
         let members: [(&str, kv::Value<'_>); 6] = [
             ("event", "memory_short".into()),
             ("target_bytes", u64::MAX.into()),
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn other_libraries_are_heard_from_warnings_up() {
+    fn other_libraries_log_from_warnings_up() {
         let messages =
             Messages { form: Form::Person, style: Style::Plain, level: LevelFilter::Info };
         let enabled = |target: &str, level| {

@@ -1,11 +1,10 @@
 //! `ogive`: ZFS's adaptive replacement cache for any directory, and the tools to understand it.
 //!
-//! The program is thin: one module a subcommand, the words a user types and reads, exit codes. What
-//! it mounts is `ogive-fs`, what it diagnoses is `ogive-doctor`, and so on. In a subcommand's
-//! module the argument struct says what was typed; what it means is worked out once, into a value
-//! the rest is driven by.
+//! The program is thin: one module a subcommand, help texts, messages and exit codes. Libraries do
+//! the work: `ogive-fs` mounts, `ogive-doctor` diagnoses, and so on. Each subcommand has an
+//! argument struct; it is translated once into the options that the rest of the subcommand uses.
 //!
-//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::mount_helper`]).
+//! mount(8) calls the program as `mount.ogive` ([`mount::mount_helper`]).
 
 #![deny(unsafe_code)]
 

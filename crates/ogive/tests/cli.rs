@@ -1,11 +1,11 @@
-//! What is printed for help, wrong arguments and impossible requests: each file in `tests/cli` is a
+//! The output for help, wrong arguments and impossible requests: each file in `tests/cli` is a
 //! session.
 //!
-//! After an intended change, `TRYCMD=overwrite cargo test -p ogive --test cli` writes the sessions
-//! anew.
+//! After an intended change, `TRYCMD=overwrite cargo test -p ogive --test cli` updates the
+//! sessions.
 
 #[test]
-fn sessions_print_what_they_printed() {
+fn sessions_print_the_recorded_output() {
     trycmd::TestCases::new()
         .register_bin("ogive", std::path::Path::new(env!("CARGO_BIN_EXE_ogive")))
         .env("COLUMNS", "100")

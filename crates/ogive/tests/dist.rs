@@ -1,4 +1,5 @@
-//! What a package needs: `dist/`, what `dist/install` makes of it, and `./setup` before them.
+//! The parts of a package: `dist/`, the files that `dist/install` installs, and `./setup` before
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -37,7 +38,7 @@ fn the_systemd_unit_is_one_systemd_accepts() {
 }
 
 #[test]
-fn what_the_unit_and_the_examples_pass_is_understood() {
+fn arguments_in_the_unit_and_the_examples_are_understood() {
     let example = fs::read_to_string(dist().join("example.conf")).unwrap();
     let value = |key: &str| {
         let line =
@@ -138,8 +139,9 @@ fn the_installed_program_runs_and_its_line_tables_lie_apart() {
 
 /// A directory with a program `name` in it that prints `says` and ends with `code`.
 fn pretend(directory: &Path, name: &str, says: &str, code: i32) {
-    // Written by a process of its own: what a thread of this one has open for writing, children of
-    // others have, too, until they are programs, and so long it cannot be run.
+    // Written by another process. Children of other threads inherit descriptors until they become
+    // programs. A file that a thread of this process has open for writing could not be executed so
+    // long.
     let write = r#"printf '#!/bin/sh\necho "%s"\nexit %s\n' "$1" "$2" >"$3"; chmod 755 "$3""#;
     let output = Command::new("sh")
         .args(["-c", write, "sh", says, &code.to_string()])

@@ -1,5 +1,6 @@
-//! `ogive doctor` at the command line: whole answers, comparisons, fleets, and input that is none.
-//! What they find is tested in the doctor's own crate; here is what is printed, and how it ends.
+//! `ogive doctor` on the command line: whole answers, comparisons, fleets, and invalid input.
+//!
+//! The doctor's own crate tests the findings; these tests check the output and the exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -86,7 +87,7 @@ fn the_whole_answer_has_every_part_and_the_short_one_fits_a_page() {
 }
 
 #[test]
-fn a_comparison_names_what_differs_and_a_host_that_is_like_itself_is_no_finding() {
+fn a_comparison_names_differences_and_equal_hosts_are_no_finding() {
     let directory = tempfile::tempdir().unwrap();
     let well = capture(directory.path(), "well", WELL, "aes-256-gcm");
     let ill = capture(directory.path(), "ill", ILL, "aes-256-ccm");
@@ -140,7 +141,7 @@ fn several_captures_are_a_fleet_by_cause_and_one_that_is_damaged_stops_nothing()
 }
 
 #[test]
-fn of_bytes_that_are_nothing_it_is_said_what_was_tried() {
+fn for_unknown_bytes_the_answer_names_the_formats_it_tried() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("random");
     let mut state = 0x9e37_79b9_u32;
@@ -160,7 +161,7 @@ fn of_bytes_that_are_nothing_it_is_said_what_was_tried() {
 }
 
 #[test]
-fn of_a_calm_list_it_is_said_who_used_most_and_that_it_is_little() {
+fn for_a_calm_list_the_answer_names_the_largest_user_and_that_it_is_little() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("top.txt");
     let top = "\

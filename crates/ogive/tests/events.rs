@@ -1,4 +1,4 @@
-//! What a mount says in the log of its own accord: each event once, its figures as members.
+//! Events in the log of a mount: each event once, with its figures as members.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ fn events(log: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_change_of_rule_and_a_budget_that_is_used_up_are_told_once() {
+fn a_change_of_rule_and_an_exhausted_budget_are_reported_once() {
     let Some(place) = Place::mountable() else { return };
     let (log, device) = (place.path("log"), place.path("l2"));
     fs::File::create(&device).unwrap().set_len(64 << 20).unwrap();
@@ -65,7 +65,7 @@ fn a_change_of_rule_and_a_budget_that_is_used_up_are_told_once() {
         let name = |member: &str| rules.iter().find(|name| rule[member] == **name).unwrap();
         assert!(name("from") != name("to") && rule["content"].is_string(), "{rule}");
     }
-    // A slow device of the machine may be told of as well, which is a warning.
+    // A slow device of the machine may be reported as well, as a warning.
     let mut ours = rules.iter().chain(&budgets);
     assert!(ours.all(|line| line["level"] == "notice"), "{found:?}");
 }

@@ -1,8 +1,9 @@
-//! A view of a file system that is another program, as sshfs and bindfs are: it hides a file that
-//! is removed while it is open, and says that a file is gone when it is opened.
+//! A view of a FUSE file system such as sshfs or bindfs.
 //!
-//! The program is this test, with an origin that plays one upon libfuse: each step comes when the
-//! view has met the one before it, and no sooner. It needs root and /dev/fuse.
+//! Such a file system hides a file that is removed while it is open, and may report at open that a
+//! file is gone. The file system is this test, with an origin that behaves like one on libfuse.
+//! Each step comes only after the view has met the one before it. These tests need root and
+//! /dev/fuse.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,14 +39,14 @@ struct Played {
     sizes: Arc<AtomicUsize>,
 }
 
-/// What happens when a file is about to be opened, this time and the next times.
+/// The events before an open of a file, for this and the next opens.
 type Replacing = VecDeque<Step>;
 
 #[derive(Default)]
 struct Step {
     /// The file is replaced by this one.
     by: Option<(PathBuf, PathBuf)>,
-    /// What is told instead of opening it.
+    /// The error instead of the open.
     told: Option<Errno>,
     /// The answer comes so long after it was opened and replaced.
     late: Duration,
@@ -75,7 +76,7 @@ impl Origin for Played {
         Ok(())
     }
 
-    /// The program learns a moment too late that nobody has the file open any more.
+    /// The program learns a moment too late that the file is no longer open.
     fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
         let removed = self.directory.remove_directory(parent, name);
         if let Some(directory) = self.hidden.lock().take() {
@@ -101,7 +102,7 @@ impl Origin for Played {
         true
     }
 
-    /// Times that nobody must ever see.
+    /// Times that no program must ever see.
     fn attributes_needed(
         &self,
         node: &Node,
@@ -246,7 +247,7 @@ fn a_directory_is_removed_once_its_last_file_that_was_open_is_closed() {
 }
 
 #[test]
-fn what_is_shown_to_one_user_is_shared_with_nobody() {
+fn a_view_for_one_user_is_shared_with_no_other() {
     let Some(view) = View::new(&[]) else { return };
     let another = view.path("another");
     fs::create_dir(&another).unwrap();
@@ -258,9 +259,9 @@ fn what_is_shown_to_one_user_is_shared_with_nobody() {
 }
 
 #[test]
-fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() {
+fn an_open_during_a_replacement_gets_one_file_or_the_other() {
     let Some(view) = View::new(&["--metadata-ttl", "60s"]) else { return };
-    // The kernel comes back by itself to a program that says `ESTALE`, and so is told twice.
+    // The kernel asks a program again after `ESTALE`, and so gets the error twice.
     let (none, stale) = (Some(Errno::NOENT), Some(Errno::STALE));
     for told in [
         &[(1, none)][..],
@@ -269,7 +270,8 @@ fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() 
         &[(1, stale), (0, stale), (0, None), (2, stale), (0, stale)],
         &[(1, stale), (0, stale), (2, stale), (0, stale), (0, None)],
     ] {
-        // What takes longer has outlived what the view keeps of a walk, and says nothing.
+        // A slower open comes after the view has dropped its results of the walk, and proves
+        // nothing.
         let in_time = (0..60).find_map(|_| {
             let begun = Instant::now();
             let (read, left) = replaced_while_opened(&view, told);
@@ -309,18 +311,18 @@ fn a_file_that_is_replaced_while_a_slow_source_opens_it_is_not_shown_any_more() 
     fs::write(&file, "old").unwrap();
     fs::write(&new, "new").unwrap();
     let shown = view.path("mount point/file");
-    // The kernel is told the name anew, and believes in it when it opens the file.
+    // The kernel gets the name again, and relies on it when it opens the file.
     assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
-    // By then nobody believes what the kernel was told before.
+    // By then the kernel no longer uses the earlier answer.
     let late = Duration::from_millis(2500);
     view.replacing.lock().push_back(Step { by: Some((new, file)), told: None, late });
     assert_eq!(fs::read_to_string(&shown).unwrap(), "new");
     assert!(view.replacing.lock().is_empty(), "it was asked for");
 }
 
-/// A kernel that asks by a handle where a program wants to know times would be told wrong ones.
+/// A kernel that asks by a handle for times would get wrong ones.
 #[test]
-fn a_program_is_told_the_times_of_a_file_that_it_writes() {
+fn a_program_sees_the_times_of_a_file_that_it_writes() {
     let Some(view) = View::new(&[]) else { return };
     let path = view.path("served/file");
     let options = fs::File::options().read(true).append(true).create_new(true).clone();

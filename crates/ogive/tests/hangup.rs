@@ -1,4 +1,4 @@
-//! SIGHUP: a log is begun anew, and the mount goes on. At a terminal that is closed it ends.
+//! SIGHUP: a mount reopens its log and continues. At a terminal that is closed it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ fn unmount(place: &Place) {
 }
 
 #[test]
-fn a_log_that_was_renamed_is_begun_anew_and_the_mount_goes_on() {
+fn a_renamed_log_is_reopened_and_the_mount_continues() {
     let Some(place) = Place::mountable() else { return };
     let (log, old) = (place.path("log"), place.path("log.1"));
     place.mount(&["-v", "--log-file", log.to_str().unwrap()]);

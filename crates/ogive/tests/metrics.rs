@@ -1,5 +1,6 @@
-//! A mount's counters by the programs that read them: promtool and Prometheus, and the rules and
-//! the dashboard in `dist/` against what a mount really tells.
+//! A mount's counters in the programs that read them: promtool and Prometheus.
+//!
+//! The rules and the dashboard in `dist/` are checked against the counters of a real mount.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,14 +24,13 @@ fn dist(name: &str) -> PathBuf {
 /// For what must happen, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port that is free a moment before it is taken. Whoever uses it has to try another one if that
-/// moment was too long.
+/// A port that was free a moment ago. Its user has to try another one if another program took it.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A mount that tells its counters, with its port. Another program may take a port between its
-/// choice and its use, so some are tried.
+/// A mount that serves its counters, with its port. Another program may take a port between its
+/// choice and its use, so several are tried.
 fn mount() -> (Place, u16) {
     mount_with(&[])
 }
@@ -54,7 +54,7 @@ fn mount_with(further: &[&str]) -> (Place, u16) {
     panic!("twenty ports that were free were not");
 }
 
-/// What is answered: the head, and the body.
+/// The answer: the head, and the body.
 fn get(port: u16, path: &str, fields: &str) -> (String, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -91,7 +91,7 @@ fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
 }
 
 #[test]
-fn promtool_finds_no_fault_with_what_a_mount_tells() {
+fn promtool_finds_no_fault_in_the_counters_of_a_mount() {
     if !can_mount() {
         return;
     }
@@ -130,7 +130,7 @@ fn scrapers_of_openmetrics_get_it_and_pages_of_other_sites_get_nothing() {
     }
 }
 
-/// A process that is ended with whoever started it.
+/// A process that ends with its parent.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -141,7 +141,7 @@ impl Drop for Ended {
 }
 
 #[test]
-fn the_live_view_tells_what_its_mounts_tell_behind_its_gate() {
+fn the_live_view_serves_the_counters_of_its_mounts_behind_its_gate() {
     if !can_mount() {
         return;
     }
@@ -188,7 +188,7 @@ fn the_live_view_tells_what_its_mounts_tell_behind_its_gate() {
 }
 
 #[test]
-fn nobody_who_asks_wakes_nobody() {
+fn without_requests_nothing_wakes_up() {
     if !can_mount() {
         return;
     }
@@ -256,7 +256,7 @@ fn expressions(dashboard: &serde_json::Value) -> Vec<String> {
 }
 
 #[test]
-fn rules_and_dashboard_ask_for_what_a_mount_tells() {
+fn rules_and_dashboard_query_counters_that_a_mount_has() {
     if !can_mount() {
         return;
     }
@@ -266,8 +266,7 @@ fn rules_and_dashboard_ask_for_what_a_mount_tells() {
     let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
     let rules = fs::read_to_string(dist("prometheus/ogive.rules.yml")).unwrap();
     let asked = [expressions(&dashboard).join(" "), rules].join(" ");
-    // What only mounts with a second level tell is in the table of the crate, which its tests
-    // check.
+    // Counters of mounts with a second level are in the table of the crate, which its tests check.
     for name in names(&asked).iter().filter(|name| !name.starts_with("ogive_l2_")) {
         let is_told = metrics_read.lines().any(|line| {
             line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(['{', ' ']))
@@ -316,7 +315,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// What Prometheus says to a question; `None` while it does not answer.
+/// The answer of Prometheus to a query; `None` while it does not answer.
 fn queried(port: u16, what: &str) -> Option<serde_json::Value> {
     TcpStream::connect(("127.0.0.1", port)).ok()?;
     let (_, body) = get(port, &format!("/api/v1/query?query={what}"), "Host: localhost\r\n");
@@ -407,7 +406,7 @@ fn a_profile_is_one_that_go_tool_pprof_reads() {
     for _ in 0..20 {
         let Some(text) = top_of_a_profile(&place, port) else { return };
         assert!(text.contains("Type: cpu") && text.contains("flat%"), "{text}");
-        // Without it a store files the profile under 1970, where nobody looks.
+        // Without it a store keeps the profile under 1970, where no one looks.
         assert!(text.lines().any(|line| line.starts_with("Time: 20")), "{text}");
         if text.lines().count() > 8 {
             return;
@@ -416,7 +415,7 @@ fn a_profile_is_one_that_go_tool_pprof_reads() {
     panic!("no function in any of twenty profiles");
 }
 
-/// What pprof says of a second in which somebody reads; `None` where that cannot be had.
+/// The pprof profile of a second with a reader; `None` if there is none.
 fn top_of_a_profile(place: &Place, port: u16) -> Option<String> {
     let file = place.mount_point().join("file");
     let (head, bytes) = std::thread::scope(|scope| {
@@ -496,7 +495,7 @@ fn received(listener: &TcpListener, status: &str) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn a_receiver_of_otlp_is_told_what_prometheus_is() {
+fn otlp_and_prometheus_get_the_same_counters() {
     use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
     use opentelemetry_proto::tonic::metrics::v1::metric::Data;
     use prost::Message as _;
@@ -548,7 +547,7 @@ fn a_receiver_that_is_not_there_costs_a_line_in_the_log_and_nothing_else() {
     }
     let log = tempfile::tempdir().unwrap();
     let file = log.path().join("log");
-    // The own end of a connection: nobody listens there, and nobody else can.
+    // Our own end of a connection: no program listens there, and none can.
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = TcpStream::connect(other.local_addr().unwrap()).unwrap();
     let further = [

@@ -1,6 +1,6 @@
-//! Real mounts: the program as a user, mount(8), a crash and a signal meet it.
+//! Real mounts, as the user, mount(8), a crash and a signal meet them.
 //!
-//! They need root and /dev/fuse, and say so where they are skipped.
+//! These tests need root and /dev/fuse, and say so when they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -134,7 +134,7 @@ fn statistics_come_from_the_mount_named_or_meant() {
 }
 
 #[test]
-fn what_is_in_the_cache_is_told_by_file_to_who_mounted_it() {
+fn cached_bytes_of_each_file_are_shown_to_the_user_who_mounted() {
     let Some(place) = Place::mountable() else { return };
     fs::create_dir(place.source().join("d")).unwrap();
     fs::write(place.source().join("d/two\nlines"), vec![7; 300_000]).unwrap();
@@ -179,7 +179,7 @@ fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
 
     let output = ogive(["mount".into(), place.source(), place.mount_point()]);
     assert_code(&output, 0);
-    assert!(stderr(&output).contains("took away a dead fuse.ogive mount"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("removed a dead fuse.ogive mount"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(place.mount_point().join("hello")).unwrap(), "hello world\n");
     assert_code(&unmount(&place, &[]), 0);
     assert!(place.mount_line().is_none(), "no dead mount is left below");
@@ -265,7 +265,7 @@ fn a_log_in_json_has_one_object_a_line_from_the_first_to_the_last() {
     let last = objects.last().unwrap();
     assert!(says(last, "mount point: read ") && last["level"] == "info", "{log}");
 
-    // What cannot be mounted says so in the same form.
+    // A failed mount reports its error in the same form.
     let output = ogive([
         "mount".as_ref(),
         "--foreground".as_ref(),
@@ -300,7 +300,7 @@ fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() 
     let (mut child, mut messages) = foreground(&place);
     let visitor = Visitor::at(&place.mount_point());
     send(child.id(), Signal::TERM);
-    // What is left to be said has somebody to be said to until the end.
+    // Standard error stays open for the last messages until the end.
     let (line, _messages) = within_a_minute("the word that it is in use", move || {
         let line = messages
             .by_ref()
@@ -392,7 +392,7 @@ fn without_no_exec_programs_run_and_with_it_they_do_not() {
 }
 
 #[test]
-fn systemd_is_told_when_the_mount_answers_and_when_it_ends() {
+fn systemd_is_notified_when_the_mount_answers_and_when_it_ends() {
     let Some(place) = Place::mountable() else { return };
     let path = place.path("notify");
     let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
@@ -502,7 +502,7 @@ fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
     let Some(place) = Place::mountable() else { return };
     fs::write(place.mount_point().join("covered"), "").unwrap();
     for (is_journal, prefix) in [(true, "<4>"), (false, "ogive: warning: ")] {
-        // What systemd puts into the environment when it connects standard error to the journal.
+        // The variable that systemd sets when it connects standard error to the journal.
         let (reader, writer) = std::io::pipe().unwrap();
         let stat = rustix::fs::fstat(&writer).unwrap();
         let inode = if is_journal { stat.st_ino } else { stat.st_ino + 1 };

@@ -1,7 +1,7 @@
-//! What programs take for granted of a file system: a read goes to the end of the file, and what is
-//! removed answers as long as it is held.
+//! Assumptions of programs about a file system.
 //!
-//! It needs root and /dev/fuse.
+//! A read continues to the end of the file, and a removed object answers as long as it is held.
+//! These tests need root and /dev/fuse.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -51,7 +51,7 @@ fn a_file_is_read_to_its_end_whatever_its_size_says() {
 }
 
 #[test]
-fn what_is_removed_answers_for_as_long_as_a_program_holds_it() {
+fn a_removed_file_answers_as_long_as_a_program_holds_it() {
     let Some(place) = Place::mountable() else { return };
     let root = place.mount_point();
     place.mount(&[]);

@@ -1,10 +1,9 @@
-//! OpenZFS's own tools and Prometheus's node_exporter, unchanged, on what a mount tells.
+//! OpenZFS's own tools and Prometheus's node_exporter, unchanged, on the counters of a mount.
 //!
-//! `OGIVE_OPENZFS` names directories of OpenZFS's tools, separated by colons: each an `arcstat` (or
-//! `zarcstat`) and an `arc_summary` (or `zarcsummary`), as installed, or a checkout of OpenZFS (0.8
-//! or later).
-//! Without it those of the system are run. node_exporter is Debian's `prometheus-node-exporter`, or
-//! `node_exporter` on the path. What is not there is skipped.
+//! `OGIVE_OPENZFS` names directories of OpenZFS's tools, separated by colons. Each has an `arcstat`
+//! (or `zarcstat`) and an `arc_summary` (or `zarcsummary`), as installed, or is a checkout of
+//! OpenZFS (0.8 or later). Without it the system's tools run. node_exporter is Debian's
+//! `prometheus-node-exporter`, or `node_exporter` on the path. A missing tool is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -55,8 +54,8 @@ fn tools() -> Vec<(PathBuf, PathBuf)> {
     }
 }
 
-/// Runs one of OpenZFS's programs in Python where `proc` and `sys` stand in the place of the
-/// system's: in a mount namespace of its own, so nobody else sees it.
+/// Runs one of OpenZFS's Python programs with `proc` and `sys` in place of the system's, in a
+/// mount namespace of its own, which other processes do not see.
 fn under(proc: &Path, sys: &Path, tool: &Path, arguments: &[&str]) -> Output {
     Command::new("unshare")
         .args(["--mount", "sh", "-euc"])
@@ -146,7 +145,7 @@ impl Exporter {
             let mut has_ended = false;
             eventually("node_exporter", || {
                 has_ended = exporter.0.try_wait().unwrap().is_some();
-                // Whoever else has the port tells something else.
+                // Another program at the port answers differently.
                 let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
                 has_ended || (answers && exporter.metrics().contains("node_scrape_collector"))
             });
@@ -236,7 +235,7 @@ fn one_directory_has_all_mounts_until_it_is_interrupted() {
 }
 
 #[test]
-fn what_is_not_in_the_tree_is_not_there() {
+fn files_outside_the_tree_do_not_exist() {
     let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     for path in ["nothing", "proc/nothing", "proc/spl/kstat/zfs/abdstats", "sys/nothing/x"] {

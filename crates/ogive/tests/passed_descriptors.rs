@@ -1,8 +1,9 @@
-//! Descriptors that another user was handed, as `sudo head x > file` does. That one may do with the
-//! file what a file system allows. Attributes, a new size and copies in the kernel are
-//! another matter: those the kernel itself refuses before the mount is asked.
+//! Descriptors that are passed to another user, as `sudo head x > file` does.
 //!
-//! A thread of the test is that user, which needs root and /dev/fuse.
+//! That user may do with the file what a file system allows. Attributes, a new size and copies in
+//! the kernel are different: the kernel itself refuses them before it asks the mount.
+//!
+//! The other user is a thread of the test, which needs root and /dev/fuse.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +35,7 @@ fn as_another<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A mount that nobody but root may use, with these options.
+/// A mount that only root may use, with these options.
 fn mounted(options: &[&str]) -> Option<Place> {
     let place = Place::mountable()?;
     place.mount(options);
@@ -48,7 +49,7 @@ fn mounted(options: &[&str]) -> Option<Place> {
 const WAYS: [&[&str]; 3] = [&[], &["--direct-io"], &["--metadata-ttl", "0"]];
 
 #[test]
-fn what_was_opened_for_another_user_is_read_by_that_one() {
+fn a_file_opened_for_another_user_is_read_by_that_user() {
     for options in WAYS {
         let Some(place) = mounted(options) else { return };
         let mut file = File::open(place.mount_point().join("hello")).unwrap();
@@ -73,7 +74,7 @@ fn what_was_opened_for_another_user_is_read_by_that_one() {
 }
 
 #[test]
-fn what_was_opened_for_another_user_is_written_and_closed_by_that_one() {
+fn a_file_opened_for_another_user_is_written_and_closed_by_that_user() {
     for options in WAYS {
         let Some(place) = mounted(options) else { return };
         let open = |name: &str| {
@@ -87,7 +88,7 @@ fn what_was_opened_for_another_user_is_written_and_closed_by_that_one() {
             assert_eq!(allocated, Ok(()), "{options:?}");
             assert_eq!(rustix::fs::fdatasync(&file), Ok(()), "{options:?}");
         });
-        // It tells whether close(2) has failed, too.
+        // It also reports a failure of close(2).
         let mut head = Command::new("head");
         let head = head.arg(place.source().join("hello")).uid(ANOTHER).stdout(open("by head"));
         assert_code(&head.output().unwrap(), 0);

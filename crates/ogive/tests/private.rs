@@ -1,4 +1,4 @@
-//! What commands make shows what users have: nobody else may read it, whatever the umask.
+//! Files that commands create show what users have: no other user may read them, with any umask.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -36,7 +36,7 @@ fn openly_with(directory: &Path, arguments: &[&str], variables: &[(&str, &str)])
     assert!(code == 0 || code >= 7, "{output:?}");
 }
 
-/// What is below a directory, with what others may do with it.
+/// The files below a directory, with the permissions of other users.
 fn below(directory: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -83,7 +83,7 @@ fn reports_are_for_the_user_alone() {
 }
 
 #[test]
-fn what_a_mount_keeps_is_for_the_user_alone() {
+fn files_of_a_mount_are_for_the_user_alone() {
     let Some(place) = Place::mountable() else { return };
     let directory = tempfile::tempdir().unwrap();
     let mount_point = place.mount_point();

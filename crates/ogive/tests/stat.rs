@@ -1,4 +1,4 @@
-//! `ogive stat` against a directory of kstats made up for the purpose.
+//! `ogive stat` on a directory of made-up kstats.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,7 +44,7 @@ fn stat(directory: &Path, arguments: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn without_an_interval_one_line_tells_the_time_since_the_beginning() {
+fn without_an_interval_one_line_covers_the_time_since_the_start() {
     let directory = kstats();
     let output = stat(directory.path(), &["-f", "read,hits,miss,hit%,size,c"]);
     assert_code(&output, 0);
@@ -203,7 +203,7 @@ fn a_file_that_is_no_kstat_is_named_with_its_line() {
     assert!(stderr(&output).starts_with("ogive: "), "{}", stderr(&output));
 }
 
-/// What a mount tells of two files, one of which somebody gave a name to deceive.
+/// The answer of a mount about two files, one of which has a deceptive name.
 const OBJECTS: &str = r#"{
     "objects": 2, "undercount_max_bytes": 0,
     "sampled_seconds": 12.0, "sampled_one_in": 8, "lease_seconds": 30,
@@ -286,7 +286,7 @@ fn objects_are_an_object_a_line_for_programs_and_refused_with_words() {
 }
 
 #[test]
-fn objects_that_are_none_are_told_as_such() {
+fn invalid_objects_are_reported_as_such() {
     let directory = kstats();
     let file = directory.path().join("objects");
     fs::write(&file, r#"{"total": 5, "files": [7, {"path": 1}], "directories": {}}"#).unwrap();

@@ -1,4 +1,4 @@
-//! `ogive top` in a terminal of its own: a pseudo-terminal, whose other end is the test.
+//! `ogive top` in a pseudo-terminal, whose other end is the test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,7 +46,7 @@ impl Top {
         tcsetwinsize(&slave, size).unwrap();
         let before = tcgetattr(&slave).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
-        // In a session of its own, whose terminal is this one and not that of whoever tests.
+        // In a session of its own, with this terminal instead of the tester's.
         let mut command = Command::new("setsid");
         command.arg("-c").arg(OGIVE).arg("top").args(mounts).env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR").envs(environment.iter().copied());
@@ -113,7 +113,7 @@ impl Drop for Top {
 }
 
 #[test]
-fn without_a_terminal_it_names_what_to_use_instead() {
+fn without_a_terminal_it_names_the_alternative() {
     let output = ogive(["top"]);
     assert_code(&output, 1);
     assert!(stderr(&output).contains("ogive stat"), "{}", stderr(&output));
@@ -121,7 +121,7 @@ fn without_a_terminal_it_names_what_to_use_instead() {
 }
 
 #[test]
-fn what_is_no_mount_is_refused_before_the_screen_changes() {
+fn a_path_without_a_mount_is_refused_before_the_screen_changes() {
     let place = tempfile::tempdir().unwrap();
     let mut top = Top::start(&[], &[place.path()]);
     top.wait_for("is not a mount of ogive");

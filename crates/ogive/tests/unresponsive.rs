@@ -1,4 +1,4 @@
-//! Commands that ask a mount whose process is stopped: they say which one it is, and end.
+//! Commands that ask a mount whose process is stopped: they name the process, and end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ mod common;
 use common::{Place, Stopped, assert_code, ogive, stderr, within_a_minute};
 
 #[test]
-fn a_mount_that_stands_still_is_told_of_and_not_waited_for() {
+fn a_stopped_mount_is_reported_and_not_waited_for() {
     if !common::can_mount() {
         return;
     }

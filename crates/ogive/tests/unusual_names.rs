@@ -1,6 +1,6 @@
-//! Names that somebody else chose, and places among many of them, through real mounts.
+//! Unusual names, and directories with many entries, through real mounts.
 //!
-//! They need root and /dev/fuse, and say so where they are skipped.
+//! These tests need root and /dev/fuse, and say so when they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ use common::{OGIVE, Place, assert_code, can_mount, mount_ogive, ogive, stderr};
 use ogive_origin::mount_table::{self, MountEntry};
 use rustix::fs::{RawDir, SeekFrom};
 
-/// Names that say something to whoever cuts a line at commas, blanks or line ends.
+/// Names with commas, blanks and line ends, for code that splits lines there.
 const NAMES: [&[u8]; 12] = [
     b"plain",
     b"a,b",
@@ -43,7 +43,7 @@ fn check(mount: &MountEntry, source: &Path) {
 }
 
 #[test]
-fn whatever_a_source_is_called_a_user_gets_what_was_asked_and_nothing_else() {
+fn with_any_name_of_the_source_a_user_gets_the_requested_mount_and_no_other() {
     if !can_mount() {
         return;
     }
@@ -87,7 +87,7 @@ fn whatever_a_source_is_called_a_user_gets_what_was_asked_and_nothing_else() {
 }
 
 #[test]
-fn whatever_a_source_is_called_root_finds_its_bytes_in_the_table_of_mounts() {
+fn with_any_name_of_the_source_root_finds_its_bytes_in_the_table_of_mounts() {
     let Some(place) = Place::mountable() else { return };
     let point = place.mount_point();
     let parent = fs::canonicalize(place.source()).unwrap();

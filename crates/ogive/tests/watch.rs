@@ -1,4 +1,4 @@
-//! `ogive watch` beside other things that are done to the mounts that it looks at.
+//! `ogive watch` during other operations on the watched mounts.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,7 +38,7 @@ impl Watch {
         Self { child, address, token }
     }
 
-    /// What the page would be told.
+    /// The answer that the page would get.
     fn asked(&self, path: &str) -> (u16, Value) {
         asked(&self.address, &self.token, path)
     }
@@ -175,7 +175,7 @@ fn a_mount_goes_and_comes_back_while_the_cache_panel_is_open() {
 }
 
 #[test]
-fn reads_are_recorded_beside_the_cache_panel_and_its_curve_goes_on() {
+fn a_recording_and_the_curve_run_at_the_same_time() {
     if !can_mount() {
         return;
     }

@@ -1,26 +1,25 @@
 //! Growing by huge pages.
 //!
-//! Memory that is touched for the first time costs more than what is read into it: a fault and a
-//! page to clear for every 4 KiB. So the process that serves a mount grows by one huge page at a
-//! time ([`use_huge_pages`]): jemalloc's arena asks for memory by way of our [`map`], which has the
-//! system back those 2 MiB at once, with one fault, if it can. What does not need to be new is not:
-//! freed records are used again before the arena grows.
+//! The first touch of new memory costs more than the read that fills it: a fault and a page to
+//! clear for every 4 KiB. So a serving process grows by one huge page at a time
+//! ([`use_huge_pages`]). jemalloc's arena asks for memory through our [`map`], which lets the
+//! system back those 2 MiB at once, with one fault, if it can. Freed records are used again before
+//! the arena grows.
 //!
-//! Huge pages are known for taking memory that nobody asked for and for not giving it back. Here:
+//! Huge pages have a bad name for taking unneeded memory and not returning it. Here:
 //!
-//! - No more than 2 MiB is taken before it is needed.
-//! - Once it is there, the range is marked as not to be made huge. Else the kernel's own thread
-//!   (khugepaged) would find the holes that a purge leaves and fill them again, unasked.
-//! - Giving back a part of a huge page frees nothing by itself. The kernel notes that the part is
-//!   not mapped any more, resident memory sinks, and the page stays whole until memory is short,
-//!   while a cache that looks how much memory is left sees none come back and shrinks on. So
-//!   [`purge`] first declares the part free for the taking (`MADV_FREE`), for which the kernel
-//!   splits the page. The rest is small pages from then on.
-//! - Where the system has no huge page to give, or none at all, that touch brings one small page,
-//!   and all is as it would be without.
+//! - At most 2 MiB is taken before it is needed.
+//! - After that, the range is marked as not to be made huge. Otherwise the kernel's own thread
+//!   (khugepaged) would find the holes that a purge leaves, and fill them again.
+//! - Freeing a part of a huge page frees nothing by itself. The kernel only notes that the part is
+//!   not mapped any more. Resident memory sinks, but the page stays whole until memory is short. A
+//!   cache that watches free memory would see no gain and shrink further. So [`purge`] first
+//!   declares the part free for the taking (`MADV_FREE`), and the kernel then splits the page. The
+//!   rest is small pages from then on.
+//! - If the system has no huge page, the touch brings one small page, as without this module.
 //!
-//! The hooks stay as long as the process, and what they call is set before them. jemalloc grows its
-//! arena under a lock of its own, so a hook takes no lock and allocates nothing.
+//! The hooks stay for the life of the process, and their targets are set before them. jemalloc
+//! grows its arena under a lock of its own, so a hook takes no lock and allocates nothing.
 
 use rustix::mm::{Advice, madvise};
 use std::ffi::{CStr, c_uint, c_void};
@@ -30,8 +29,8 @@ use tikv_jemalloc_sys::{extent_hooks_t, mallctl};
 const EXTENT_HOOKS: &CStr = c"arena.0.extent_hooks";
 const GROW_LIMIT: &CStr = c"arena.0.retain_grow_limit";
 
-/// What the arena grows by: a huge page of the processors that this runs on. Where huge pages are
-/// larger than that, none is ever asked for.
+/// The unit by which the arena grows: a huge page of these processors. On processors with larger
+/// huge pages, the arena never gets one.
 const HUGE_BYTES: usize = 2 << 20;
 
 /// jemalloc's own hooks, and ours, which call them.
@@ -52,7 +51,7 @@ fn install_hooks() -> Result<(), i32> {
     unsafe { control(GROW_LIMIT, std::ptr::null_mut::<usize>(), &raw mut limit_bytes)? };
     // SAFETY: this control gives a pointer to hooks.
     unsafe { control(EXTENT_HOOKS, &raw mut current, std::ptr::null_mut())? };
-    // SAFETY: hooks that are in use live as long as the process, and nobody writes to them.
+    // SAFETY: hooks in use live as long as the process, and nothing writes to them.
     let default = *DEFAULT_HOOKS.get_or_init(|| unsafe { *current });
     let ours = HOOKS.get_or_init(|| extent_hooks_t {
         alloc: Some(map),
@@ -81,9 +80,9 @@ unsafe fn control<Value>(name: &CStr, old: *mut Value, new: *mut Value) -> Resul
     if error == 0 { Ok(()) } else { Err(error) }
 }
 
-/// Maps memory for the arena: one huge page, if that much is asked for and there is one. It is
-/// touched here, where one thread at a time grows the arena: of several that touch a new huge page
-/// each would clear one, and all but one throw it away.
+/// Maps memory for the arena: one huge page, if the request has that size and the system has one.
+/// The touch happens here, because only one thread at a time grows the arena. Several threads that
+/// touch a new huge page would each clear one, and all but one would discard it.
 ///
 /// # Safety
 /// As jemalloc's hook of this name: `size` is a multiple of the page size, and so on.
@@ -104,10 +103,10 @@ unsafe extern "C" fn map(
     // SAFETY: all is passed on, with an alignment that is a power of two and no less than asked.
     let start = unsafe { default(hooks, new_address, size, alignment, zero, commit, arena) };
     if huge && !start.is_null() && start.addr().is_multiple_of(HUGE_BYTES) {
-        // Advice is no promise: where none is taken, these are pages like any others. The first
-        // makes this range a part of the ones before it, for which their marks have to be alike,
-        // and that is not a matter of tidiness: a process may have no more than 65,530.
-        // SAFETY: the range was mapped a moment ago, and nobody else knows of it.
+        // Advice is no promise: without it these are ordinary pages. The first advice joins this
+        // range to the ones before it, and their marks must then be equal. Otherwise the number of
+        // mappings grows, and a process may have at most 65,530.
+        // SAFETY: the range was mapped a moment ago, and no other code knows it.
         unsafe {
             let _ = madvise(start, size, Advice::LinuxNoHugepage);
             let _ = madvise(start, size, Advice::LinuxHugepage);
@@ -118,10 +117,10 @@ unsafe extern "C" fn map(
     start
 }
 
-/// Gives pages back to the system, and what becomes of a huge page in part, too.
+/// Returns pages to the system, including those of a partly unmapped huge page.
 ///
 /// # Safety
-/// As jemalloc's hook of this name: the pages are the arena's, and nobody uses them.
+/// As jemalloc's hook of this name: the pages are the arena's, and nothing uses them.
 unsafe extern "C" fn purge(
     hooks: *mut extent_hooks_t,
     address: *mut c_void,
@@ -141,7 +140,7 @@ unsafe extern "C" fn purge(
     default.is_none_or(|purge| unsafe { purge(hooks, address, size, offset, length, arena) })
 }
 
-/// What of a range lies in huge pages that it does not cover whole.
+/// The part of a range inside huge pages that it does not cover completely.
 fn parts_of_huge_pages(start: usize, length: usize) -> [Option<std::ops::Range<usize>>; 2] {
     let end = start + length;
     let (whole_from, whole_to) = (start.next_multiple_of(HUGE_BYTES), end - end % HUGE_BYTES);
@@ -166,8 +165,8 @@ mod tests {
         std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
     }
 
-    /// Resident memory cannot tell whether a page of which no more than a part is mapped was given
-    /// back, so this asks the kernel about each page that is left. Only root may.
+    /// Resident memory does not show whether a partly mapped page was returned, so this asks the
+    /// kernel about each remaining page. Only root may.
     #[test]
     fn parts_of_huge_pages_are_given_back() {
         if only_nightly("whether and when there are huge pages is the kernel's") {
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_part_of_a_huge_page_is_told_from_what_is_whole() {
+    fn parts_of_huge_pages_are_distinguished_from_whole_ones() {
         let huge = HUGE_BYTES;
         let parts = |range: Range<usize>| parts_of_huge_pages(range.start, range.len());
         assert_eq!(parts(huge..3 * huge), [None, None]);

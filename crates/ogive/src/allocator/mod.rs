@@ -1,28 +1,27 @@
-//! The allocator: what it is told when the process starts, and giving memory back.
+//! The allocator: its settings at the start of the process, and returning memory.
 //!
-//! A cache that evicts must be able to give memory back. The C library's allocator keeps what lies
-//! below the last live allocation of a heap, and records of 128 KiB among small allocations leave
-//! it holding most of what was freed. jemalloc keeps freed pages apart, uses them again first, and
-//! gives them to the system when it is told to: whenever the cache has shrunk, the file system
-//! calls [`release_memory`]. Its background threads, which would do so by the clock, are left out:
-//! an idle mount makes no wake-ups.
+//! A cache that evicts must be able to return memory. The C library's allocator keeps everything
+//! below the last live allocation of a heap. With records of 128 KiB among small allocations it
+//! keeps most of the freed memory. jemalloc keeps freed pages apart, uses them again first, and
+//! returns them on request. After each shrink of the cache, the file system calls
+//! [`release_memory`]. jemalloc's background threads would do so by the clock and are off: an idle
+//! mount has no wake-ups.
 //!
-//! All threads share one arena. With the eight that jemalloc would have on two processors, a record
-//! freed by one thread lies in another's arena when the next is loaded, and a cache of 100 MiB
-//! under random misses was seen to take 161 to 180 MiB; with one it takes 114, at the same speed.
+//! All threads share one arena. By default jemalloc has eight of them on two processors, and a
+//! record freed by one thread lies in another's arena when the next record is loaded. A cache of
+//! 100 MiB under random misses then took 161 to 180 MiB; with one arena it takes 114, at the same
+//! speed.
 //!
-//! Small allocations are served from each thread's own cache, which keeps up to so many of each
-//! size that were freed, 200 unless told otherwise. They count as allocated, and the run of pages
-//! that each lies in stays. Inodes are freed in the order the kernel lets go of them, that is in
-//! any: after a prune of 100,000 the caches held a third of their memory. With 16 they hold a
-//! twentieth. What has to be fetched more often may cost some CPU: listing 50,000 files and asking
-//! for their attributes took 6 to 23% more in the median of three rounds, with spreads that
-//! overlap.
+//! Each thread has a cache for small allocations, which keeps up to 200 freed ones of each size by
+//! default. They count as allocated, and their runs of pages stay. The kernel forgets inodes in any
+//! order, so these caches held a third of the memory after a prune of 100,000 inodes. With 16 of
+//! each size they hold a twentieth. The price is some CPU: listing 50,000 files with their
+//! attributes took 6 to 23% more in the median of three rounds, with spreads that overlap.
 //!
-//! A mount's memory grows by huge pages: [`huge_pages`] has the arena do so.
+//! A mount's memory grows by huge pages: [`huge_pages`] configures the arena.
 //!
-//! There is no state here and no lock of ours: jemalloc reads its settings once, when it starts,
-//! and a purge takes its locks. So any thread may ask for one, at any time.
+//! This module has no state and no lock of its own. jemalloc reads its settings once at the start,
+//! and a purge takes jemalloc's locks. So any thread may ask for a purge at any time.
 //!
 //! All unsafe code of the program is in this module and `huge_pages`, because the library has no
 //! safe wrapper for a purge or for hooks.
@@ -93,8 +92,8 @@ mod tests {
     /// Says that this is a process of the test's own.
     const ALONE: &str = "OGIVE_TEST_ALONE";
 
-    /// What is resident is so for the whole process, so a test that counts it is done in one of
-    /// its own, in which it is run again by its path.
+    /// Resident memory belongs to the whole process. So a test that counts it runs in a process of
+    /// its own: it starts itself again by its path.
     pub(super) fn alone(path: &str, test: impl FnOnce()) {
         if std::env::var_os(ALONE).is_some() {
             return test();

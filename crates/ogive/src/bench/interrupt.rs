@@ -1,5 +1,6 @@
-//! Ctrl-C and its like, for benchmarks that have something to take away: they look whether they
-//! are to end, and end by the way they would have ended anyway.
+//! SIGINT, SIGTERM and SIGHUP for benchmarks that must clean up.
+//!
+//! A benchmark checks a flag and then ends along its usual path.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Set when it is time to end: whoever works looks at it.
+/// Set when it is time to end; the workers check it.
 pub(super) type Stop = Arc<AtomicBool>;
 
 /// One that Ctrl-C, SIGTERM and SIGHUP set.

@@ -1,7 +1,6 @@
-//! `ogive bench`: what this machine can do, one module a benchmark.
+//! `ogive bench`: measurements on this machine, one module a benchmark.
 //!
-//! Each prints a table whose columns were measured in one run, interleaved, next to the limit
-//! that nothing can beat, so that ratios mean something on a busy machine, too.
+//! The columns of a table come from one run, interleaved, so their ratios hold on a busy machine.
 
 mod ccm;
 mod interrupt;
@@ -14,11 +13,9 @@ use clap::{Args, Subcommand};
 
 use crate::help::{self, Section};
 
-/// Measure on this machine what ogive's parts cost
+/// Measure the cost of a cipher, or make a slow mount for the doctor to diagnose
 ///
-/// Every benchmark measures its candidates in turn, several times, beside a limit that cannot be
-/// beaten, and prints medians. What needs files makes them in a directory of its own and
-/// removes them.
+/// A benchmark creates its files in a directory of its own and removes them at the end.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct BenchArgs {
@@ -26,14 +23,17 @@ pub(crate) struct BenchArgs {
     benchmark: Benchmark,
 }
 
-/// What follows the list of benchmarks.
+/// The sections after the list of commands.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("ogive bench seal --dir /ssd", "What each cipher costs a read from the second level."),
+            (
+                "ogive bench seal --dir /ssd",
+                "The cost of each cipher for a read from the second level.",
+            ),
             (
                 "ogive bench sick small-arc",
-                "A mount that is ill, for \"ogive doctor\" to find out.",
+                "A mount with a known problem, for \"ogive doctor\" to diagnose.",
             ),
         ]),
         help::exit_codes(),

@@ -1,4 +1,4 @@
-//! `ogive bench seal`: what a cipher costs a reader.
+//! `ogive bench seal`: the cost of a cipher for a reader.
 //!
 //! The case that made ZFS's choice of cipher famous: one large file, read again and again through a
 //! cache whose second level is sealed. The file is mounted once sealed and once unsealed, and read
@@ -27,8 +27,8 @@ use super::interrupt::{self, Stop};
 use super::second_level;
 use crate::value::Size;
 
-/// Published figures of the case, in MB/s: a file of 20 GiB read from OpenZFS with each of the
-/// ciphers, where half of CCM's CPU went into saving and restoring the FPU's state.
+/// Published figures in MB/s: a file of 20 GiB read from OpenZFS with each of the ciphers. With
+/// CCM, half of the CPU went into saving and restoring the state of the FPU.
 const PUBLISHED_MB_PER_SECOND: [(Candidate, f64); 3] =
     [(Candidate::Ccm, 200.0), (Candidate::Gcm, 1600.0), (Candidate::Off, 2400.0)];
 /// Bytes without `--size`, where there is room for them.
@@ -41,8 +41,8 @@ const MEMORY_SHARE: u64 = 16;
 /// Times the file may be read until the second level has it.
 const PASSES_MAX: usize = 12;
 const READ_BYTES: usize = 1 << 20;
-/// While the second level is filled, memory forgets after so many bytes, and the writer gets some
-/// time: nothing waits for it, and what it has no time for it drops.
+/// While the second level fills, memory is reclaimed after this many bytes, and then the writer
+/// gets some time. Nothing waits for the writer, and it drops records when it is too slow.
 const FILL_BYTES: usize = 32 << 20;
 const FILL_PAUSE: Duration = Duration::from_millis(100);
 /// Timed reads of each cipher; the medians are printed.
@@ -57,11 +57,11 @@ const ROUNDS: usize = 5;
 /// It says what each cipher costs on this machine. Needs FUSE, and room for the file and two copies.
 #[derive(Debug, Args)]
 pub(crate) struct SealArgs {
-    /// Where to work; a directory is made there and removed at the end
+    /// Where to create the working directory, which is removed at the end
     #[arg(long, value_name = "DIR", default_value = "/var/tmp", value_hint = ValueHint::DirPath)]
     dir: PathBuf,
 
-    /// Size of the file (default: 2G, or an eighth of the free space if that is less)
+    /// Size of the file (default: 2G, or 1/8 of the free space if that is less)
     #[arg(long, value_name = "SIZE")]
     size: Option<Size>,
 
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &SealArgs) -> Result<()> {
     std::thread::sleep(Duration::from_millis(100));
     let mut mounted = Vec::new();
     let measured = measure(work.path(), &source, size_bytes, &mut mounted, &stop);
-    // All of them, whatever became of the others; what went wrong first is what is told.
+    // End all of them, even after an error; the first error is reported.
     let ended: Vec<_> = mounted.into_iter().map(Mounted::end).collect();
     let rows = measured?;
     ended.into_iter().collect::<Result<()>>()?;
@@ -462,8 +462,8 @@ fn verdict(rows: &[Row]) -> String {
     )
 }
 
-/// What a row costs more than another in per cent, as the median of rounds that stood next to each
-/// other, with the least and the greatest.
+/// The extra cost of a row over another in percent: the median of adjacent rounds, with the
+/// minimum and the maximum.
 fn cost(row: &Row, other: &Row) -> String {
     let rounds = row.rounds.iter().zip(&other.rounds);
     let mut ratios: Vec<f64> = rounds

@@ -1,4 +1,4 @@
-//! The second level of a mount that is measured: everything goes there, as it is.
+//! The second level of a measured mount: every record goes there, uncompressed.
 
 use std::path::Path;
 

@@ -32,7 +32,12 @@ pub(crate) struct CaptureArgs {
     pub(crate) output: PathBuf,
 
     /// How long to look
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = Span::observation())]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        default_value = "10s",
+        value_parser = Span::observation()
+    )]
     pub(crate) duration: Duration,
 
     /// Replace names of hosts, users' programs, data sets, pools and paths by numbered ones

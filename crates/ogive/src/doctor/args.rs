@@ -28,7 +28,12 @@ pub(crate) struct DoctorArgs {
     pub(crate) paths: Vec<PathBuf>,
 
     /// How long to look at the host or mount
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = Span::observation())]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        default_value = "10s",
+        value_parser = Span::observation()
+    )]
     pub(crate) duration: Duration,
 
     /// Print the whole answer: all evidence, look-alikes, what was read as what

@@ -1,4 +1,4 @@
-//! Options of the second level, as `ogive mount` takes them.
+//! The options of the second level in `ogive mount`.
 
 use std::path::PathBuf;
 
@@ -17,35 +17,35 @@ const HEADING: &str = "Second level options";
 /// Options of a second level.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SecondLevelArgs {
-    /// Keep records that fall out of memory on this file or block device; may be repeated
+    /// Keep records that memory evicts on this file or block device; may be repeated
     ///
-    /// They are compressed, sealed and written to a log; a miss in memory reads them from there
-    /// instead of from SRC, and a later mount finds them again, also after a crash. Nothing that
-    /// happens to the device does harm: it makes misses. A file is made if there is none; something
-    /// that holds other data is refused. Several share the records by size.
+    /// Records are compressed, sealed and written to a log. A miss in memory then reads them from
+    /// there instead of from SRC, and a later mount finds them again, even after a crash. A damaged
+    /// or lost device only causes misses. A missing file is created; a device with other data is
+    /// refused. Several devices share the records by size.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = HEADING)]
     pub(crate) l2: Vec<PathBuf>,
 
-    /// Size of each --l2 (default: what it has); another size than before keeps what still fits
+    /// Size of each --l2 (default: its present size); a new size keeps the records that still fit
     #[arg(long, value_name = "SIZE", help_heading = HEADING, requires = "l2")]
     pub(crate) l2_size: Option<Size>,
 
-    /// How records are sealed (default: sealed as the device is, aes-256-gcm for a new one)
+    /// The cipher that seals records (default: the device's; aes-256-gcm for a new device)
     ///
-    /// A device on which nothing is sealed is used with --cipher off only.
+    /// A device without seals needs --cipher off.
     #[arg(long, value_enum, value_name = "CIPHER", help_heading = HEADING)]
     pub(crate) cipher: Option<Cipher>,
 
-    /// How records are compressed: lz4, zstd:N (1 to 19) or off; skipped where it does not pay
+    /// Compression of records: lz4, zstd:N (1 to 19) or off; skipped if it saves too little
     #[arg(long, value_name = "HOW", default_value_t = ogive_l2::Compression::default(),
         help_heading = HEADING)]
     pub(crate) compress: ogive_l2::Compression,
 
-    /// Make lengths of records tell less: off, power-of-two, or multiples of a SIZE as in 4K
+    /// Pad records to hide their lengths: off, power-of-two, or multiples of a SIZE as in 4K
     ///
-    /// How well a record compresses tells something of what is in it, and whoever has the device
-    /// sees the length. A size is a power of two from 512 to 1M. What it costs is
-    /// `l2_padding_bytes`; what is on a device already stays as it is.
+    /// The compressed length of a record says something about its contents, and is visible to
+    /// anyone with the device. A size is a power of two from 512 to 1M. `l2_padding_bytes` counts
+    /// the cost. Records already on a device stay as they are.
     #[arg(long, value_name = "HOW", default_value_t = ogive_l2::Padding::Off,
         help_heading = HEADING, requires = "l2")]
     pub(crate) l2_padding: ogive_l2::Padding,
@@ -57,9 +57,9 @@ pub(crate) struct SecondLevelArgs {
     #[arg(long, value_name = "SIZE", help_heading = HEADING, requires = "l2")]
     pub(crate) l2_write_max: Option<Size>,
 
-    /// Most times a day that each --l2 may be written over, once it is full (default: no limit)
+    /// Most times a day that each --l2 may be overwritten once it is full (default: no limit)
     ///
-    /// The figure that SSDs are sold with, "drive writes per day"; fractions are allowed.
+    /// SSDs are sold with this figure, "drive writes per day"; fractions are allowed.
     #[arg(
         long,
         value_name = "TIMES",
@@ -69,16 +69,17 @@ pub(crate) struct SecondLevelArgs {
     )]
     pub(crate) l2_dwpd: Option<f64>,
 
-    /// What is worth writing
+    /// Which evicted records to write
     #[arg(long, value_parser = choice::parser(ADMISSION), value_name = "WHAT",
-        default_value = choice::word(ADMISSION, &Admission::Careful), help_heading = HEADING, requires = "l2")]
+        default_value = choice::word(ADMISSION, &Admission::Careful),
+        help_heading = HEADING, requires = "l2")]
     pub(crate) l2_admit: Admission,
 
-    /// Keep records of these files alone; may be repeated
+    /// Keep records of only these files; may be repeated
     ///
-    /// A pattern as in a gitignore: `*.sst` at any depth, `/logs/` or `a/b` from SRC. What matches
-    /// a directory matches all that is in it. Decided when a file is opened, by the name it is
-    /// opened by. Metadata never goes to a second level.
+    /// A pattern as in a gitignore: `*.sst` at any depth, `/logs/` or `a/b` from SRC. A pattern
+    /// that matches a directory matches everything in it. The name at open decides. Metadata never
+    /// goes to a second level.
     #[arg(long, value_name = "PATTERN", help_heading = HEADING, requires = "l2")]
     pub(crate) l2_include: Vec<String>,
 
@@ -88,7 +89,8 @@ pub(crate) struct SecondLevelArgs {
 
     /// How each --l2 is read and written
     #[arg(long, value_parser = choice::parser(DEVICE_ENGINE), value_name = "HOW",
-        default_value = choice::word(DEVICE_ENGINE, &Engine::Probe), help_heading = HEADING, requires = "l2")]
+        default_value = choice::word(DEVICE_ENGINE, &Engine::Probe),
+        help_heading = HEADING, requires = "l2")]
     pub(crate) l2_engine: Engine,
 }
 
@@ -104,10 +106,10 @@ fn times(text: &str) -> Result<f64, String> {
 /// The choices of `--cipher`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cipher {
-    /// AES-256-GCM: fast wherever the processor has AES
+    /// AES-256-GCM: fast if the processor has AES
     #[value(name = "aes-256-gcm", alias = "gcm")]
     Gcm,
-    /// A checksum only: damage is found, but whoever has the device can read it
+    /// Only a checksum: it finds damage, but anyone with the device can read it
     Off,
 }
 
@@ -125,24 +127,24 @@ const ADMISSION: &Choices<Admission> = &[
     (
         "careful",
         Admission::Careful,
-        "What was used more than once, and of the rest what the write limits leave room for; not \
-         unused prefetch and not long sequential runs",
+        "Records that were used more than once, and others if the write limits leave room; no \
+         unused prefetch and no long sequential runs",
     ),
     ("all", Admission::All, "Everything the write limits leave room for"),
 ];
 
 /// The choices of `--l2-engine`.
 const DEVICE_ENGINE: &Choices<Engine> = &[
-    ("auto", Engine::Probe, "io_uring and O_DIRECT where the system gives them"),
-    ("pread", Engine::Pread, "O_DIRECT where the system gives it, without io_uring"),
+    ("auto", Engine::Probe, "io_uring and O_DIRECT if the system offers them"),
+    ("pread", Engine::Pread, "O_DIRECT if the system offers it, without io_uring"),
     ("buffered", Engine::Buffered, "Through the kernel's page cache"),
 ];
 
 impl SecondLevelArgs {
-    /// What the mount is told; the key is fetched later.
+    /// The options of the mount; the key comes later.
     ///
     /// # Errors
-    /// For patterns that are none.
+    /// For invalid patterns.
     pub(crate) fn options(&self) -> Result<Option<SecondLevelOptions>, Refusal> {
         let refuse = |error| Refusal::new(exit::USAGE, format!("cannot mount: {error}"));
         let paths = PathRules::new(&self.l2_include, &self.l2_exclude).map_err(refuse)?;

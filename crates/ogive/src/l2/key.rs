@@ -1,6 +1,6 @@
-//! Where the key comes from: what was typed, the environment, systemd, or a file of our own.
+//! The key of a second level: from options, the environment, systemd, or a file of our own.
 //!
-//! A key value is never taken from the command line, which everybody can read in `ps`.
+//! The command line never carries the key itself, because every user can read it in `ps`.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -30,27 +30,27 @@ const SECRET_BYTES_MAX: u64 = 4096;
 pub(crate) struct KeyArgs {
     /// File with the key that seals --l2 and --stage: 32 bytes, or 64 hexadecimal digits
     ///
-    /// It is to be this user's or root's, and nobody else may be able to read it. Without any key
-    /// option: the variable OGIVE_L2_KEY (digits), the systemd credential ogive.l2-key, or else a
-    /// random key that is made at the first use and kept in ogive's state directory, readable by
-    /// this user only.
+    /// The file must belong to this user or root, and no other user may be able to read it. Without
+    /// a key option, the key comes from the variable OGIVE_L2_KEY (digits) or from the systemd
+    /// credential ogive.l2-key. Otherwise ogive creates a random key at the first use, in its state
+    /// directory, readable only by this user.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING,
         conflicts_with_all = ["passphrase", "passphrase_fd"], value_parser = absolute())]
     pub(crate) key_file: Option<PathBuf>,
 
-    /// Ask for a passphrase, which argon2id makes the key of
+    /// Ask for a passphrase; argon2id derives the key from it
     #[arg(long, help_heading = HEADING)]
     pub(crate) passphrase: bool,
 
-    /// Read the passphrase from this open file descriptor, up to its end or the first line's
+    /// Read the passphrase from this open file descriptor, up to the end of the first line
     #[arg(long, value_name = "NUMBER", help_heading = HEADING,
         value_parser = clap::value_parser!(i32).range(0..))]
     pub(crate) passphrase_fd: Option<i32>,
 
-    /// Most memory that making a key from a passphrase may fill, over all passes (default: 1G)
+    /// Most memory that deriving a key from a passphrase may fill, over all passes (default: 1G)
     ///
-    /// How much it takes is written on the device, and whoever can write to that can ask for more
-    /// than a machine has. What `ogive l2 format` asks for is 192M.
+    /// The device itself states how much memory the derivation takes, so a forged device could ask
+    /// for more than a machine has. `ogive l2 format` asks for 192M.
     #[arg(long, value_name = "SIZE", help_heading = HEADING)]
     pub(crate) l2_kdf_max: Option<Size>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct NewKeyArgs {
     #[arg(long)]
     new_passphrase: bool,
 
-    /// Read the new passphrase from this open file descriptor, up to its end or the first line's
+    /// Read the new passphrase from this open file descriptor, up to the end of the first line
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i32).range(0..))]
     new_passphrase_fd: Option<i32>,
 }
@@ -154,10 +154,10 @@ fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
     Ok(Zeroizing::new(typed.into_bytes()))
 }
 
-/// The first line of a descriptor that whoever started us has opened.
+/// The first line of a descriptor that the parent process has opened.
 fn read_descriptor(number: i32) -> Result<Zeroizing<Vec<u8>>> {
     let context = || format!("cannot read the passphrase from file descriptor {number}");
-    // By its name in /proc the descriptor is opened anew; it stays whose it was.
+    // Its name in /proc opens the file again; the original descriptor stays open.
     let mut secret = Zeroizing::new(Vec::with_capacity(SECRET_BYTES_MAX as usize));
     let file = File::open(format!("/proc/self/fd/{number}")).with_context(context)?;
     file.take(SECRET_BYTES_MAX).read_to_end(&mut secret).with_context(context)?;
@@ -175,7 +175,7 @@ fn from_file(path: &Path) -> Result<MasterKey> {
     let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
     let (owner, me) = (metadata.uid(), rustix::process::geteuid().as_raw());
     if owner != 0 && owner != me {
-        let reason = format!("it belongs to user {owner}, who may change it");
+        let reason = format!("it belongs to user {owner}, who could change it");
         return Err(refuse(reason).hint("make it your own with chown, or copy it").into());
     }
     if metadata.mode() & 0o077 != 0 {
@@ -202,7 +202,7 @@ fn own_key(directory: &Path) -> Result<MasterKey> {
     let draft = directory.join(format!("l2.key.{}", std::process::id()));
     let mut file = ogive_private::create_new(&draft).with_context(context)?;
     file.write_all(key.expose()).and_then(|()| file.sync_all()).with_context(context)?;
-    // Somebody may have been quicker; then that key is the one.
+    // Another process may have been quicker; then its key counts.
     let linked = std::fs::hard_link(&draft, &path);
     std::fs::remove_file(&draft).with_context(context)?;
     match linked {

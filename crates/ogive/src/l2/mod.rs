@@ -1,7 +1,7 @@
-//! `ogive l2`: looking after a second level, and changing that of a mount.
+//! `ogive l2`: maintain a second level, and change that of a mount.
 //!
-//! [`args`] are the options that `ogive mount` takes, [`key`] is where keys come from, [`mounted`]
-//! asks a mount, [`report`] is what is printed.
+//! [`args`] has the options of `ogive mount`, [`key`] gets keys, [`mounted`] sends commands to a
+//! mount, and [`report`] prints.
 
 pub(crate) mod args;
 pub(crate) mod key;
@@ -26,10 +26,10 @@ use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::value::Size;
 
-/// Look after a second level: status, add, remove, verify, format, rekey, discard, destroy
+/// Maintain a second level: status, add, remove, verify, format, rekey, discard, destroy
 ///
-/// For a file or block device that `ogive mount --l2` uses, while no mount uses it; `status` works
-/// at any time. `add` and `remove` change the second level of a mount while it is used.
+/// The device is a file or block device of `ogive mount --l2`, and no mount may use it meanwhile;
+/// `status` works at any time. `add` and `remove` change the second level of a running mount.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct L2Args {
@@ -37,21 +37,18 @@ pub(crate) struct L2Args {
     command: L2Command,
 }
 
-/// What follows the list of subcommands.
+/// The sections after the list of commands.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("ogive l2 status /ssd/cache.ogl2", "How large it is, how full, and how it is sealed."),
-            (
-                "ogive l2 verify /ssd/cache.ogl2",
-                "Whether every record on it still is as it was sealed.",
-            ),
+            ("ogive l2 status /ssd/cache.ogl2", "Its size, how full it is, and its cipher."),
+            ("ogive l2 verify /ssd/cache.ogl2", "Check the seal of every record."),
             (
                 "ogive l2 add /mnt/data /ssd2/cache.ogl2 --size 200G",
-                "Give a mount another device, without a pause.",
+                "Add a device to a mount, without a pause.",
             ),
-            ("ogive l2 remove /mnt/data /ssd/cache.ogl2", "Have a mount go on without one."),
-            ("ogive l2 destroy /ssd/cache.ogl2", "Make what is on it unreadable."),
+            ("ogive l2 remove /mnt/data /ssd/cache.ogl2", "Remove a device from a mount."),
+            ("ogive l2 destroy /ssd/cache.ogl2", "Make its contents unreadable."),
         ]),
         help::exit_codes(),
     ]
@@ -60,7 +57,7 @@ pub(crate) fn sections() -> Vec<Section> {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 enum L2Command {
-    /// Say what is on it; needs no key. Of a mount: which devices it has, and what they hold
+    /// Show the contents of a device, without a key; or the devices of a mount
     Status {
         /// The file or block device, or the mount point
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -69,25 +66,25 @@ enum L2Command {
         #[arg(long)]
         json: bool,
     },
-    /// Give a mount another device while it is used
+    /// Add a device to a running mount
     ///
-    /// The mount opens it with what it was mounted with: key, cipher, engine and limits. Records
-    /// are shared anew by the sizes of the devices: the new one's share misses until it has come
-    /// there, all others stay. A file is made if there is none. Who may do so is who mounted.
+    /// The mount opens it with its own key, cipher, engine and limits. The devices share the
+    /// records by size. The new device's share misses until the mount has written it there; all
+    /// other records stay. A missing file is created. Only the user who mounted may do this.
     Add {
         /// The mount point
         #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
         mount_point: PathBuf,
         #[command(flatten)]
         device: DeviceArgs,
-        /// Its size (default: what it has, or for a new file --l2-size of the mount)
+        /// Its size (default: its present size; for a new file, --l2-size of the mount)
         #[arg(long = "l2-size", visible_alias = "size", value_name = "SIZE")]
         size: Option<Size>,
     },
-    /// Have a mount go on without one of its devices
+    /// Remove a device from a running mount
     ///
-    /// What is being read from it ends, what waits is written, and it is closed. Its records are
-    /// misses from then on, and found again if it is added again. It may be the last.
+    /// Its reads finish, waiting records are written, and the mount closes it. From then on its
+    /// records are misses; if you add it again, they are hits again. It may be the last device.
     Remove {
         /// The mount point
         #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
@@ -97,7 +94,7 @@ enum L2Command {
     },
     /// Read all of it and check every seal
     ///
-    /// Exit code 1 if something is wrong with a record. That does no harm in a mount: it is a miss.
+    /// The exit code is 1 if a record is damaged. In a mount a damaged record is only a miss.
     Verify {
         #[command(flatten)]
         sealed: SealedArgs,
@@ -105,26 +102,26 @@ enum L2Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make it new and empty
+    /// Format it: new and empty
     Format {
         #[command(flatten)]
         device: DeviceArgs,
         #[command(flatten)]
         key: KeyArgs,
-        /// Size of the file (default: what it has)
+        /// Size of the file (default: its present size)
         #[arg(long = "l2-size", visible_alias = "size", value_name = "SIZE")]
         size: Option<Size>,
         /// How records are sealed (default: aes-256-gcm)
         #[arg(long, value_enum, value_name = "CIPHER")]
         cipher: Option<Cipher>,
-        /// Overwrite whatever is there
+        /// Overwrite any contents
         #[arg(long)]
         force: bool,
     },
-    /// Give it another key; what is on it stays
+    /// Change its key and keep its records
     ///
-    /// Who had the old key and has a copy of the beginning of the device can still open it. Format
-    /// the device anew if the old key is in wrong hands.
+    /// The old key still opens the device together with a copy of the device's beginning. If the
+    /// old key may be known to others, format the device instead.
     Rekey {
         #[command(flatten)]
         device: DeviceArgs,
@@ -133,12 +130,12 @@ enum L2Command {
         #[command(flatten)]
         new: NewKeyArgs,
     },
-    /// Tell it which segments hold nothing of use
+    /// Discard unused segments
     ///
-    /// An SSD wears less when it knows what is free, and a file gives room back to the file system.
-    /// Those are segments that were never written, or of which every record was written again
-    /// since. What a file gives back is not promised to it any more: if the file system is full
-    /// later, records are dropped. Exit code 1 where there is no way to tell.
+    /// A segment is unused if it was never written, or if all of its records were written again
+    /// since. An SSD wears less if it knows its free space; a file returns the space to the file
+    /// system. The file may not get that space back: if the file system is full later, records are
+    /// dropped. The exit code is 1 if the device has no way to discard.
     Discard {
         #[command(flatten)]
         sealed: SealedArgs,
@@ -146,13 +143,13 @@ enum L2Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make what is on it unreadable for everybody, also for those who have the key
+    /// Make its contents unreadable, even with the key
     ///
-    /// The salts that name its keys are overwritten, and a file is removed.
+    /// The salts of its keys are overwritten, and a file is removed.
     Destroy {
         #[command(flatten)]
         device: DeviceArgs,
-        /// Also if it is not ogive's
+        /// Even if it is not a device of ogive
         #[arg(long)]
         force: bool,
     },
@@ -173,7 +170,7 @@ struct SealedArgs {
     device: DeviceArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// How records are sealed (default: sealed, in whatever way); off for a device without seals
+    /// The cipher of its records (default: any); off for a device without seals
     #[arg(long, value_enum, value_name = "CIPHER")]
     cipher: Option<Cipher>,
 }
@@ -253,7 +250,7 @@ fn discard(path: &Path, options: &OpenOptions, json: bool) -> Result<()> {
     if mounted::is_mount(path) {
         let reason = format!("{}: it is a directory, and no device", cannot());
         return Err(Refusal::new(exit::USAGE, reason)
-            .hint("take a device out with `ogive l2 remove`, discard on it, and add it again")
+            .hint("remove the device with `ogive l2 remove`, discard on it, and add it again")
             .into());
     }
     let device = open(path, OpenMode::Write)?;
@@ -300,7 +297,7 @@ fn destroy(path: &Path, force: bool) -> Result<()> {
             exit::FAILURE,
             format!("cannot destroy {}: it is no second level of ogive", path.display()),
         )
-        .hint("give --force to overwrite its beginning all the same")
+        .hint("give --force to overwrite its beginning anyway")
         .into());
     }
     // All of it where that costs nothing, so that it is as good as new; its keys in any case.

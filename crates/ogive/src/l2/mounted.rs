@@ -1,7 +1,7 @@
-//! `ogive l2 add`, `remove` and `status` of a mount: by its control file `l2`.
+//! `ogive l2 add`, `remove` and `status` of a mount, through its control file `l2`.
 //!
-//! The daemon opens the device, with what it was mounted with. A write to the file returns an errno
-//! and no more, so the words are read from the file afterwards.
+//! The daemon opens the device with its own options. A write to the control file returns only an
+//! errno, so this module reads the reason from the file afterwards.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use super::report::{print_table, write_stdout};
 use super::wear;
 use crate::exit::{self, Refusal};
 
-/// What to do with a device of a mount.
+/// A change to the devices of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Add { size_bytes: Option<u64> },
@@ -26,7 +26,7 @@ fn control(mount_point: &Path) -> PathBuf {
     mount_point.join(".ogive/l2")
 }
 
-/// What the control file tells; an error in words if nothing of ours is mounted there.
+/// The text of the control file; an error message if no ogive mount is there.
 fn status_of(mount_point: &Path) -> Result<Value> {
     let path = control(mount_point);
     let text = match std::fs::read_to_string(&path) {
@@ -57,15 +57,16 @@ pub(super) fn change(mount_point: &Path, device: &Path, change: Change) -> Resul
             .into());
     }
     if status_of(mount_point)?.get("devices").is_none() {
-        let reason = format!("the mount at {} was begun without --l2", mount_point.display());
+        let reason = format!("the mount at {} was started without --l2", mount_point.display());
         return Err(Refusal::new(exit::FAILURE, reason)
             .hint("unmount, and mount with --l2")
             .into());
     }
-    let device = std::path::absolute(device).context("cannot tell where this is")?;
+    let device =
+        std::path::absolute(device).context("cannot find the absolute path of the device")?;
     let bytes = device.as_os_str().as_encoded_bytes();
     if bytes.contains(&b'\n') {
-        let reason = "a path with a line break cannot be told to a mount";
+        let reason = "a mount cannot take a path with a line break";
         return Err(Refusal::new(exit::USAGE, reason).into());
     }
     let (word, more) = match change {

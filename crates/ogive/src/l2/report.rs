@@ -1,4 +1,4 @@
-//! What `ogive l2` prints.
+//! The output of `ogive l2`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -37,13 +37,13 @@ pub(super) fn print_table(rows: &[(&str, String)]) -> Result<()> {
     write_stdout(&text)
 }
 
-/// What can be known of a device without its key.
+/// The facts about a device that need no key.
 struct Seen {
     used: u64,
     sealed: u64,
     records: u64,
     youngest: u64,
-    /// What the youngest segment's account says.
+    /// The counters in the youngest segment.
     account: WearAccount,
 }
 
@@ -80,14 +80,14 @@ fn look(device: &dyn Device, superblock: &Superblock) -> Seen {
     seen
 }
 
-/// What was sent to the device since it was formatted, and how often that goes into it.
+/// The bytes written to the device since it was formatted, and how many times its size that is.
 fn written(seen: &Seen, superblock: &Superblock) -> String {
     let sent_bytes = seen.account.sent_bytes;
     let times = sent_bytes as f64 / superblock.device_bytes() as f64;
     format!("{} since it was formatted, {times:.1} times all of it", Bytes(sent_bytes))
 }
 
-/// What was left of the budget of `--l2-dwpd` when the youngest segment was begun, in bytes.
+/// The rest of the budget of `--l2-dwpd` at the start of the youngest segment, in bytes.
 fn allowance_bytes(seen: &Seen) -> Option<i64> {
     Some(seen.account.allowance_bytes).filter(|left| *left != i64::MAX)
 }

@@ -1,12 +1,12 @@
-//! How worn the SSD below a second level is, by its own account.
+//! The wear of the SSD under a second level, as the SSD reports it.
 //!
-//! Asked of smartctl(8) where that is installed. It knows the ways to NVMe, SATA and what stands
-//! between them (USB, RAID controllers), and the quirks of each maker; an ioctl of our own would be
-//! unsafe code for the first of them alone, and as much in need of root.
+//! smartctl(8) reads it, if it is installed. It supports NVMe, SATA, the bridges between them (USB,
+//! RAID controllers), and the quirks of each maker. An ioctl of our own would be unsafe code for
+//! NVMe alone, and would need root as well.
 //!
-//! Of SATA only what the standard defines is told (ACS device statistics): attributes of SMART mean
-//! what each maker wants. Which disk a file lies on is read in /sys. A file system without one disk
-//! (overlayfs, btrfs, NFS) and a virtual disk have nothing to tell, and that is said.
+//! For SATA, only standard figures count (ACS device statistics), because each maker gives SMART
+//! attributes its own meaning. /sys shows which disk a file lies on. A file system without a single
+//! disk (overlayfs, btrfs, NFS) and a virtual disk have no such figures, and the report says so.
 
 use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -26,10 +26,10 @@ const ANSWER_BYTES_MAX: u64 = 4 << 20;
 const DEPTH_MAX: usize = 8;
 /// Disks that are asked.
 const DISKS_MAX: usize = 16;
-/// What NVMe counts writes in, in bytes.
+/// The unit of NVMe write counts, in bytes.
 const NVME_UNIT_BYTES: u64 = 512_000;
 
-/// What a disk says of itself.
+/// The report of a disk about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wear {
     model: Option<String>,
@@ -113,7 +113,7 @@ fn ask(disk: &Path) -> Result<Wear, String> {
         std::thread::spawn(move || {
             let mut text = Vec::new();
             let _ = answer.take(ANSWER_BYTES_MAX).read_to_end(&mut text);
-            // Whoever asked may have lost patience.
+            // The caller may have given up.
             let _ = send.send(text);
         });
     }
@@ -223,7 +223,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn an_nvme_disk_tells_its_wear() {
+    fn an_nvme_disk_reports_its_wear() {
         let wear = read(include_bytes!("samples/nvme.json")).unwrap();
         let disk = Disk { path: "/dev/nvme0n1".into(), wear: Ok(wear) };
         assert_eq!(
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sata_disk_tells_what_the_standard_defines() {
+    fn a_sata_disk_reports_the_figures_of_the_standard() {
         // Its attribute 241 has another unit than the next maker's, and is not believed.
         let wear = read(include_bytes!("samples/sata.json")).unwrap();
         assert_eq!(wear.written_bytes, Some(8_486_453_248 * 512));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_said_and_how_to_have_it() {
+    fn unknown_wear_is_reported_with_the_way_to_get_it() {
         let why = read(include_bytes!("samples/refused.json")).unwrap_err();
         assert!(why.contains("Permission denied; ask as root"), "{why}");
         let disk = Disk { path: "/dev/x".into(), wear: Err(why) };

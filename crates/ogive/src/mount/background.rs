@@ -1,10 +1,10 @@
 //! Serving a mount in the background.
 //!
-//! The program starts itself again in a session of its own and waits until that process says,
-//! through its standard output, that the mount answers. Until then the process keeps the caller's
-//! standard error, so its errors are read where the command was typed; if it ends early, its exit
-//! code becomes the command's. Starting again, instead of fork(2), leaves no thread or lock behind
-//! in a half copied process.
+//! The program starts itself again in a session of its own. It waits until the new process reports
+//! on its standard output that the mount answers. Until then that process keeps the caller's
+//! standard error, so its errors appear where the user typed the command. If it ends early, its
+//! exit code becomes the command's. Unlike fork(2), a new start leaves no thread or lock behind in
+//! a half-copied process.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use super::paths;
 use crate::exit::{self, Refusal};
 
-/// What the background process says when the mount answers.
+/// The report of the background process when the mount answers.
 const READY: &[u8] = b"ready\n";
 
 /// Starts `ogive mount` with these arguments (those after the subcommand) in the background and
@@ -47,7 +47,7 @@ pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8
         stdout
             .take(READY.len() as u64)
             .read_to_end(&mut said)
-            .context("cannot hear from the background process")?;
+            .context("cannot read from the background process")?;
     }
     if said == READY {
         return Ok(exit::SUCCESS);
@@ -67,7 +67,7 @@ pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8
 fn hand_on(passphrase: &[u8]) -> Result<OwnedFd> {
     let context = "cannot hand the passphrase to the background process";
     let (read, write) = rustix::pipe::pipe().context(context)?;
-    // A pipe takes 64 KiB before a writer has to wait, and nobody types as much.
+    // A pipe takes 64 KiB before a writer has to wait, and no typed passphrase is as long.
     File::from(write).write_all(passphrase).context(context)?;
     Ok(read)
 }
@@ -85,9 +85,9 @@ pub(crate) fn leave_session() -> Result<()> {
     Ok(())
 }
 
-/// Tells the waiting command that the mount answers, and lets go of its standard output.
+/// Reports to the waiting command that the mount answers, and closes the shared standard output.
 ///
-/// Fails if nobody waits any more: the command was interrupted, and nobody wants the mount.
+/// Fails if the command no longer waits: it was interrupted, and the mount is unwanted.
 pub(crate) fn announce() -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(READY)?;

@@ -1,9 +1,8 @@
-//! Whether a process of ogive is on its way out.
+//! Whether a process of ogive is exiting.
 //!
-//! A process that was killed is not gone at once: each of its threads ends when it is next given a
-//! processor, which on a machine under load takes as long as it takes. Until the last one has
-//! ended /dev/fuse is open and requests are half answered. Its first thread may be a zombie long
-//! before, so it is the threads that are looked at.
+//! A killed process takes time to end: each of its threads ends when the scheduler next runs it.
+//! Until the last thread has ended, /dev/fuse is open and requests may be half answered. The first
+//! thread may be a zombie long before that, so this module checks every thread.
 
 use std::fs;
 use std::path::Path;
@@ -63,7 +62,7 @@ impl Thread {
 mod tests {
     use super::*;
 
-    /// A thread as /proc tells of it.
+    /// A thread as /proc shows it.
     fn thread(process: &Path, number: u32, state: char, flags: u64, pending: u64) {
         let directory = process.join(format!("task/{number}"));
         fs::create_dir_all(&directory).unwrap();
@@ -83,7 +82,7 @@ mod tests {
             (vec![('Z', 0x40_0044, 0), ('D', 0x40_0044, 0)], true),
             // The first thread is a zombie and others are not.
             (vec![('Z', 0x40_0044, 0), ('S', 0x40_0040, 0)], true),
-            // Gone, and nobody has waited for it.
+            // Ended, and its parent has not waited for it.
             (vec![('Z', 0x40_0044, 0)], false),
         ] {
             let proc = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! `-o` options, as they stand in /etc/fstab, turned into the long options they mean.
+//! `-o` options, as in /etc/fstab, translated into long options.
 //!
-//! There is no second table of options: a name that is a long option of `ogive mount` is that
-//! option, with `_` and `-` alike, and clap checks its value. Only what mount(8) and systemd say,
-//! and FUSE's old names, are listed here.
+//! There is no second table of options. A name that is a long option of `ogive mount` is that
+//! option, with `_` and `-` alike, and clap checks its value. This module lists only the options of
+//! mount(8) and systemd, and FUSE's old names.
 //!
-//! Commas part options, and a value may have some: between double quotes, as libmount reads them
-//! (`ul_optstr_next`), or each behind a backslash. mount(8) before util-linux 2.39 does not know
-//! the backslash, takes what it knows out of a value, and hands on the rest.
+//! Commas separate options. A value may contain commas inside double quotes, as libmount reads them
+//! (`ul_optstr_next`), or each after a backslash. mount(8) before util-linux 2.39 does not know the
+//! backslash. It removes the options that it knows from a value and passes on the rest.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -65,13 +65,13 @@ const SWITCHES: &[(&str, &str, bool)] = &[
     ("diratime", "--no-diratime", false),
 ];
 
-/// What other file systems do and a view cannot, with what to do instead.
+/// Options of other file systems that a view cannot support, with an alternative.
 const REFUSED: &[(&str, &str)] = &[
-    ("sync", "mount the source with it: what is written goes there at once"),
-    ("dirsync", "mount the source with it: what is changed goes there at once"),
-    ("lazytime", "mount the source with it: times are kept there"),
-    ("strictatime", "reads from the cache do not come to the source, which keeps the times"),
-    ("iversion", "mount the source with it: versions are kept there"),
+    ("sync", "mount the source with it: writes go there at once"),
+    ("dirsync", "mount the source with it: changes go there at once"),
+    ("lazytime", "mount the source with it: the source keeps the times"),
+    ("strictatime", "reads from the cache do not reach the source, which keeps the times"),
+    ("iversion", "mount the source with it: the source keeps the versions"),
     ("mand", "no kernel since Linux 5.15 has mandatory locks"),
 ];
 
@@ -80,7 +80,7 @@ const EXCLUDED: &[&str] = &["help", "options", "ready-on-stdout", "sloppy"];
 
 /// The long options that these `-o` arguments mean, as they would be typed.
 ///
-/// With `sloppy`, options nobody knows are dropped, as `mount -s` asks.
+/// With `sloppy`, unknown options are dropped, as `mount -s` asks.
 pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<OsString>, Refusal> {
     if let Some(open) = arguments.iter().find(|argument| !split(argument).is_closed) {
         let message = format!("cannot mount: a quote in -o {} is not closed", open.display());
@@ -96,7 +96,7 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
             switches.retain(|(other, _)| *other != flag);
             switches.push((flag, on));
         } else if is_ignored(option) {
-            // Said for somebody else.
+            // Meant for another program.
         } else if let Some(refusal) = option.to_str().and_then(refused).filter(|_| !sloppy) {
             return Err(refusal);
         } else if let Some(flag) = long_option(&mount, option)? {
@@ -106,7 +106,7 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
                 exit::USAGE,
                 format!("cannot mount: unknown option \"{}\" in -o", option.display()),
             )
-            .hint("\"ogive mount --help\" lists what there is; --sloppy ignores what is unknown"));
+            .hint("\"ogive mount --help\" lists all options; --sloppy ignores unknown ones"));
         }
     }
     flags.extend(switches.iter().filter(|(_, on)| *on).map(|(flag, _)| OsString::from(flag)));
@@ -121,7 +121,7 @@ pub(crate) fn words(arguments: &[OsString]) -> impl Iterator<Item = OsString> {
 /// Why an option is refused that others have.
 pub(crate) fn refused(option: &str) -> Option<Refusal> {
     let (name, instead) = REFUSED.iter().find(|(name, _)| *name == option)?;
-    let message = format!("cannot mount with \"{name}\": ogive has no such thing");
+    let message = format!("cannot mount with \"{name}\": ogive has no such option");
     Some(Refusal::new(exit::USAGE, message).hint(*instead))
 }
 
@@ -131,7 +131,7 @@ fn mount_command() -> clap::Command {
     top.find_subcommand("mount").cloned().unwrap_or_default()
 }
 
-/// Whether an option is said for somebody else than ogive.
+/// Whether an option is meant for another program than ogive.
 pub(crate) fn is_ignored(option: &OsStr) -> bool {
     option.is_empty()
         || IGNORED.iter().any(|name| option == *name)
@@ -175,7 +175,7 @@ fn long_option(mount: &clap::Command, option: &OsStr) -> Result<Option<OsString>
     }
 }
 
-/// What an argument of `-o` was split into.
+/// The parts of an argument of `-o`.
 struct Split {
     options: Vec<OsString>,
     /// The last quote that was opened was closed.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_real_fstab_says_for_others_is_ignored() {
+    fn options_for_other_programs_in_a_real_fstab_are_ignored() {
         assert!(
             flags("defaults,noauto,nofail,_netdev,relatime,user,x-systemd.automount,comment=a=b,,")
                 .unwrap()
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused_unless_sloppy() {
+    fn unknown_options_are_refused_unless_sloppy() {
         assert!(flags("discard").unwrap_err().contains("unknown option \"discard\""));
         for hidden in ["ready_on_stdout", "help", "options=ro", "sloppy"] {
             assert!(flags(hidden).is_err(), "{hidden}");

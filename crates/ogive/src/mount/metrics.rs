@@ -1,9 +1,9 @@
-//! `--metrics ADDR`: the counters of a mount where Prometheus asks for them.
+//! `--metrics ADDR`: the counters of a mount for Prometheus.
 //!
-//! The address is bound before anything is mounted, so that one that cannot be had is refused like
-//! any other option. The figures are made when somebody asks; until then the only thread sleeps in
-//! accept(2). Only addresses of this host are taken: who may ask is then decided by the gate of
-//! `ogive-watch`, and whoever is elsewhere comes through a proxy that knows whom to let in.
+//! The address is bound before the mount, so an unusable address is refused like any other option.
+//! The figures are computed for each request; between requests the only thread sleeps in accept(2).
+//! Only addresses of this host are accepted. The gate of `ogive-watch` then decides which requests
+//! to answer; other hosts need a proxy with its own access control.
 
 use std::io;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ impl Endpoint {
                 |kstats| answer(kstats, &mount, &clock, request),
             )
         });
-        // Nothing here wants the token, so nobody is told it.
+        // No route here needs the token, so it is not printed.
         let token = Token::random().context("cannot draw random bytes")?;
         let routes = if pprof {
             let sampler = Sampler::default();

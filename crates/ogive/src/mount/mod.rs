@@ -1,10 +1,11 @@
-//! `ogive mount`: from what was typed to a mount that answers.
+//! `ogive mount`: from the command line to a mount that answers.
 //!
-//! [`args`] is what can be typed, [`bucket`] what only buckets have, [`stage`] what makes them
-//! writable, [`fstab`] expands `-o`, [`plan`]
-//! is what it means, [`paths`] settles the two directories, [`serve`] serves, [`metrics`] and
-//! [`pprof`] answer Prometheus and its kin, [`background`] and [`signals`] are the life of
-//! the process, [`mount8`] is the way in for mount(8), [`remount`] what it can change later.
+//! [`args`] has the options, [`bucket`] those for buckets, and [`stage`] those for writable
+//! buckets. [`fstab_options`] translates `-o`, and [`plan`] translates everything into options of
+//! the library. [`paths`] resolves the two directories, and [`serve`] serves the mount.
+//! [`metrics`], [`pprof`] and [`otlp`] export counters and profiles. [`background`] and [`signals`]
+//! are the life of the process. mount(8) calls [`mount_helper`], and [`remount`] changes flags
+//! later.
 
 pub(crate) mod args;
 mod background;

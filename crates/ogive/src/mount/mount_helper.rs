@@ -1,9 +1,9 @@
-//! `mount.ogive`: how mount(8) calls a file system's own program.
+//! `mount.ogive`: the helper program that mount(8) calls.
 //!
-//! mount(8) runs `/sbin/mount.ogive SRC MNT [-sfnv] [-N namespace] [-o options] [-t type]`, so a
-//! link of that name to `ogive` makes `mount -t ogive` and lines in /etc/fstab work. The arguments
-//! are translated into those of `ogive mount`; what they mean is decided there alone. Exit codes
-//! are mount(8)'s own: 1 for wrong usage, 32 for a mount that failed.
+//! mount(8) runs `/sbin/mount.ogive SRC MNT [-sfnv] [-N namespace] [-o options] [-t type]`. A link
+//! of that name to `ogive` makes `mount -t ogive` and lines in /etc/fstab work. This module
+//! translates the arguments into those of `ogive mount`, which alone decides what they mean. Exit
+//! codes are mount(8)'s own: 1 for wrong usage, 32 for a failed mount.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -40,13 +40,13 @@ pub(crate) fn sections() -> Vec<Section> {
             &[
                 (
                     "-o options",
-                    "As in ogive-mount(1): every long option of that command, and what mount(8) \
-                     and systemd know. A value with a comma stands between double quotes, as in \
+                    "As in ogive-mount(1): every long option of that command, and the options of \
+                     mount(8) and systemd. Put a value with a comma in double quotes, as in \
                      name=\"a,b\"; in /etc/fstab a space is \\040, as in every field.",
                 ),
-                ("-s", "Ignore options that ogive does not know."),
+                ("-s", "Ignore unknown options."),
                 ("-f", "Check the options, mount nothing."),
-                ("-v", "Say more."),
+                ("-v", "Print more messages."),
                 ("-r, -w", "Mount read-only; read-write, the default."),
                 ("-n, -t type", "Accepted and ignored."),
             ],
@@ -54,12 +54,12 @@ pub(crate) fn sections() -> Vec<Section> {
         help::examples(&[
             (
                 "/srv/data  /mnt/fast  ogive  allow_other,arc_max=25%,nofail  0  0",
-                "Mounted at boot; booting goes on if it fails.",
+                "Mounted at boot; the boot continues if it fails.",
             ),
             (
                 "/srv/data  /mnt/fast  ogive  \
                  noauto,x-systemd.automount,x-systemd.idle-timeout=10min,allow_other  0  0",
-                "Mounted when first used, unmounted after ten idle minutes.",
+                "Mounted at the first use, unmounted after ten idle minutes.",
             ),
             (
                 "/net/data  /mnt/data  ogive  \
@@ -86,7 +86,7 @@ pub(crate) fn sections() -> Vec<Section> {
     ]
 }
 
-/// What mount(8) asked for.
+/// The request of mount(8).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Translated {
     /// The command line of `ogive` that does it, program name first.
@@ -134,7 +134,7 @@ pub(crate) fn translate(arguments: &[OsString]) -> Result<Translated, Refusal> {
                 b'v' => flags.push("--verbose".into()),
                 b'r' => flags.push("--read-only".into()),
                 b'f' => fake = true,
-                // -n: do not write /etc/mtab; nobody does any more. -w: read-write, the default.
+                // -n: do not write /etc/mtab, which no longer exists. -w: read-write, the default.
                 b'n' | b'w' => {}
                 b'o' | b't' | b'N' => {
                     let value = value_after(bytes, position, &mut rest)?;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mount_passes_is_understood() {
+    fn arguments_of_mount_are_understood() {
         // As mount(8) of util-linux calls it.
         assert_eq!(
             translated("/srv/a /mnt -o rw,arc_max=4G").unwrap().0,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_the_usage() {
+    fn unknown_arguments_are_refused_with_the_usage() {
         for line in ["/srv/a", "/a /b /c", "/a /b -o", "/a /b -x", "/a /b -N /proc/1/ns/mnt"] {
             let error = translated(line).unwrap_err();
             assert!(

@@ -1,13 +1,12 @@
-//! `--otlp URL`: the counters of a mount, sent to whoever takes OpenTelemetry's protocol.
+//! `--otlp URL`: the counters of a mount, sent to a receiver of OpenTelemetry's protocol.
 //!
-//! A thread of its own sends all of them once a minute, whether anything changed or not: a receiver
-//! takes what is silent for gone. That is the one thing of a mount that wakes up without an event,
-//! and it is there only if somebody asks for it. A receiver that does not answer costs a try a
-//! minute with a bound of ten seconds, one line in the log, and one when it is back; nothing is
-//! kept for it, since counters are cumulative and the next ones tell as much.
+//! A thread of its own sends all counters once a minute, even if none changed: a receiver treats a
+//! silent sender as gone. This is the only wake-up of a mount without an event, and only with this
+//! option. If a receiver does not answer, each try takes at most ten seconds. The log has one line
+//! then, and one when the receiver is back. Nothing is queued, because counters are cumulative.
 //!
-//! What a receiver wants to be told by header fields, such as a token, comes from the environment
-//! (`OTEL_EXPORTER_OTLP_HEADERS`): everybody can read a command line.
+//! Header fields for the receiver, such as a token, come from the environment
+//! (`OTEL_EXPORTER_OTLP_HEADERS`): every user can read a command line.
 
 use std::str::FromStr;
 use std::thread;
@@ -31,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where metrics are taken, if the URL names no path.
 const PATH: &str = "/v1/metrics";
 const MEDIA_TYPE: &str = "application/x-protobuf";
-/// Header fields, as other programs that send OTLP are told them: `name=value,name=value`.
+/// Header fields, in the form of other OTLP senders: `name=value,name=value`.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
 /// Where counters are sent.
@@ -56,7 +55,7 @@ impl FromStr for Receiver {
     }
 }
 
-/// What sends, made before anything is mounted.
+/// The sender, created before the mount.
 pub(super) struct Sender {
     client: Client,
     url: Url,
@@ -99,7 +98,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What is to be sent; `None` once the mount has gone.
+    /// The request body; `None` once the mount has ended.
     fn body(&mut self, kstats: &Kstats) -> Option<Vec<u8>> {
         let mut figures_told = Exposition::new(Format::OpenMetrics);
         let all = figures(kstats, &self.mount).ok().flatten()?;
@@ -124,7 +123,7 @@ impl Sender {
         match answer.map(|answer| answer.status()) {
             Ok(status) if status.is_success() => Ok(()),
             Ok(status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => {
-                Err(format!("it answers {status}; {HEADERS} has what it wants to be told"))
+                Err(format!("it answers {status}; {HEADERS} holds the header fields for it"))
             }
             Ok(status) => Err(format!("it answers {status}")),
             // Without the URL, which may have a secret in its query.
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn header_fields_come_as_other_programs_are_told_them() {
+    fn header_fields_have_the_form_of_other_programs() {
         let found = headers("authorization=Bearer%20a%2Cb, x-scope = team%zz,").unwrap();
         assert_eq!(found["authorization"], "Bearer a,b");
         assert_eq!(found["x-scope"], "team%zz");

@@ -1,17 +1,16 @@
-//! The two directories of a mount: what they really are, and whether they may be used together.
+//! The two directories of a mount: where they really are, and whether they may be used together.
 //!
-//! A dead mount point, one whose process has gone without unmounting, answers every system call
-//! with ENOTCONN (or ECONNABORTED where the connection was cut). It is taken away here, so that
-//! mounting again after a crash just works. While the process is still going, a request that one
-//! of its dying threads has half read is answered with EIO (`fuse_dev_do_read` in the kernel's
-//! fs/fuse/dev.c), as it is by a live mount whose source has vanished: only asking again when that
-//! process has gone tells the two apart.
+//! The process of a dead mount point ended without unmounting. Every system call there fails with
+//! ENOTCONN, or ECONNABORTED if the connection was aborted. This module removes a dead mount point,
+//! so that mounting again after a crash works. While the process is still exiting, a request that
+//! one of its threads has half read fails with EIO (`fuse_dev_do_read` in the kernel's
+//! fs/fuse/dev.c). A live mount whose source has vanished fails with EIO too. Only another request
+//! after the process has ended tells the two apart.
 //!
 //! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
-//! come to MNT again and ask the mount from within itself; with SRC inside MNT (or equal to it),
-//! the mount would cover its own source. The same holds by way of other mounts of ogive
-//! ([`check_cycle`]): two that read from each other would wait for each other, and nothing ends
-//! that.
+//! reach MNT again, and the mount would wait for itself. With SRC inside MNT (or equal to it), the
+//! mount would cover its own source. The same holds across several mounts of ogive
+//! ([`check_cycle`]): two mounts that read from each other would wait for each other for ever.
 
 use std::ffi::OsString;
 use std::fs;
@@ -35,11 +34,11 @@ use crate::mountinfo::{self, MountEntry};
 /// crashes.
 const DEAD_MOUNTS_MAX: usize = 16;
 
-/// How often, and how long after, a mount that answers EIO is asked again whether it is dying,
-/// though no process is seen to be: it may be one of another name space.
+/// How often, and after which pause, to ask a mount again that answers EIO, although no exiting
+/// process is visible: it may be in another name space.
 const DYING_ASKED: u32 = 10;
 const DYING_PAUSE: Duration = Duration::from_millis(20);
-/// How often besides, at most, while one is seen to be: for ten seconds.
+/// How often, in addition, while an exiting process is visible: for ten seconds.
 const DYING_SEEN: u32 = 500;
 
 /// Links followed when a path is resolved by hand; the kernel's own limit (path_resolution(7)).
@@ -68,7 +67,7 @@ pub(crate) fn settle_alone(mount_point: &Path) -> Result<PathBuf, Refusal> {
 
 fn warn_of_contents(mount_point: &Path) {
     if let Ok(Some(_)) = fs::read_dir(mount_point).map(|mut entries| entries.next()) {
-        warn!("{} is not empty; what it contains is hidden while mounted", mount_point.display());
+        warn!("{} is not empty; its contents are hidden while mounted", mount_point.display());
     }
 }
 
@@ -80,7 +79,7 @@ fn settle_source(source: &Path) -> Result<PathBuf, Refusal> {
         )
     };
     fs::canonicalize(source)
-        // Opening for reading tells "not a directory" and "permission denied" alike.
+        // An open for reading reports both "not a directory" and "permission denied".
         .and_then(|path| fs::read_dir(&path).map(|_| path))
         .map_err(|error| match is_dead(&error) {
             true => refuse(&"it lies on a dead FUSE mount")
@@ -226,10 +225,10 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
             );
         };
         fuse::unmount(&path, Unmount::Detach).map_err(|e| {
-            refuse(format!("its dead {} mount cannot be taken away: {}", dead.fstype, reason(&e)))
+            refuse(format!("its dead {} mount cannot be removed: {}", dead.fstype, reason(&e)))
                 .hint(format!("run \"umount --lazy {}\" as root", word(&path)))
         })?;
-        warn!("{}: took away a dead {} mount whose process had gone", path.display(), dead.fstype);
+        warn!("{}: removed a dead {} mount whose process had ended", path.display(), dead.fstype);
     }
     Err(Refusal::new(
         exit::MOUNT_POINT,
@@ -240,8 +239,9 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
     ))
 }
 
-/// Asks the process of a mount of ogive for a sign of life. What asks the source would wait for it,
-/// as statistics of the file system do; the control directory is answered without it.
+/// Asks the process of an ogive mount for a sign of life. A request that reaches the source, such
+/// as statistics of the file system, would wait for it. The control directory answers without the
+/// source.
 pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Unresponsive> {
     let control = mount_point.join(".ogive/mount");
     unresponsive::ask(mount_point, move || {
@@ -272,7 +272,7 @@ pub(crate) fn resolve(mounts: &[MountEntry], path: &Path) -> io::Result<PathBuf>
                 links += 1;
                 left.extend(reversed(&target));
             }
-            // What is no link.
+            // A path that is no link.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => at = next,
             Err(error) => return Err(error),
         }
@@ -318,7 +318,7 @@ pub(crate) fn check_propagation(source: &Path, device: (u32, u32)) -> Result<(),
     }
 }
 
-/// A path in a command that the user is told to type.
+/// A path in a command for the user to type.
 pub(crate) fn word(path: &Path) -> ShellWord<'_> {
     ShellWord(path.as_os_str())
 }
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_directory_is_named() {
+    fn missing_paths_and_files_are_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "x").unwrap();
@@ -445,7 +445,7 @@ mod tests {
         for path in ["real/mnt", "way/mnt/", "real/short", "way/../real/./mnt"] {
             assert_eq!(resolve(path).unwrap(), point, "{path}");
         }
-        // A link in it would be followed by whoever touches it, and nobody looks what is there.
+        // Later users would follow a link in it without a check.
         assert_eq!(resolve("way/mnt/link").unwrap(), point.join("link"));
         assert_eq!(resolve("real/short/missing/x").unwrap(), point.join("missing/x"));
         assert_eq!(resolve("way").unwrap(), base.join("real"));

@@ -1,5 +1,4 @@
-//! What the arguments of `ogive mount` mean: options of the file system, and how the process shall
-//! behave.
+//! The meaning of the arguments of `ogive mount`: options of the file system and of the process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,7 +28,7 @@ pub(crate) struct Memory {
 /// A mount as it shall be done.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What the file system is told.
+    /// Options of the file system.
     pub(crate) options: MountOptions,
     /// The bucket to mount, if the source is none of directories.
     pub(crate) bucket: Option<BucketSource>,
@@ -42,9 +41,9 @@ pub(crate) struct Plan {
     pub(crate) ready_on_stdout: bool,
     /// Where messages go once the mount answers.
     pub(crate) log_file: Option<PathBuf>,
-    /// What a line of them is.
+    /// The format of log lines.
     pub(crate) log_format: Style,
-    /// Where counters are told to Prometheus.
+    /// The address for Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
     /// Where counters are sent.
     pub(crate) otlp: Option<Receiver>,
@@ -55,8 +54,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Works out what was meant. `memory` is asked only if a size of the cache is given, or a bucket
-    /// is to be written to.
+    /// Translates the arguments. `memory` is read only if a size of the cache is given, or if
+    /// the bucket is writable.
     pub(crate) fn new(args: &MountArgs, memory: impl Fn() -> Result<Memory>) -> Result<Self> {
         let bytes = |flag: &str, size: Option<MemorySize>| {
             let Some(size) = size else { return Ok(None) };
@@ -147,7 +146,7 @@ fn more_than_memory(flag: &str, bytes: u64, total_bytes: u64) -> Refusal {
     Refusal::new(exit::USAGE, message).hint("give a smaller size, or a share such as 50%")
 }
 
-/// What is said, by how often -v was given.
+/// The level of messages, by the number of -v.
 fn verbosity(times: u8) -> LevelFilter {
     match times {
         0 => LevelFilter::Warn,
@@ -225,8 +224,7 @@ fn check_cache_sizes(
     }
 }
 
-/// What cannot go with files that the kernel reads itself is refused, rather than being without
-/// effect.
+/// Refuses options that would have no effect on files that the kernel reads itself.
 fn check_passthrough(options: &MountOptions, is_bucket: bool) -> Result<(), Refusal> {
     if !options.passthrough {
         return Ok(());
@@ -243,7 +241,7 @@ fn check_passthrough(options: &MountOptions, is_bucket: bool) -> Result<(), Refu
     }
     if !rustix::process::geteuid().is_root() {
         return Err(refused(
-            "--passthrough is for root: the kernel allows it to nobody else".into(),
+            "--passthrough is for root only: the kernel refuses it to other users".into(),
         )
         .hint("mount as root, or leave it out"));
     }
@@ -261,10 +259,7 @@ fn check_control_name(name: &std::ffi::OsStr) -> Result<(), Refusal> {
     if bad {
         return Err(Refusal::new(
             exit::USAGE,
-            format!(
-                "cannot mount: --control-name {} is no name of a directory entry",
-                name.display()
-            ),
+            format!("cannot mount: --control-name {} is not a valid file name", name.display()),
         )
         .hint("give one name without a slash, or an empty one for no control directory"));
     }
@@ -309,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_level_is_what_was_typed() {
+    fn a_second_level_has_the_typed_options() {
         let plan = plan(
             "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher gcm --compress zstd:3 --l2-dwpd 0.5 \
              --l2-write-max 40M --l2-padding 4K --l2-admit all --l2-engine pread --passphrase-fd 3",
@@ -373,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_reads_itself_goes_with_no_other_cache() {
+    fn passthrough_excludes_every_other_cache() {
         for (options, reason) in [
             ("--direct-io", "--passthrough cannot go with --direct-io"),
             ("--l2 /ssd", "--passthrough cannot go with --l2"),

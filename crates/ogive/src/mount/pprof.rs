@@ -1,9 +1,9 @@
-//! `--pprof`: where the CPU of a mount's process goes, for `go tool pprof`, Parca and Pyroscope.
+//! `--pprof`: CPU profiles of the mount's process, for `go tool pprof`, Parca and Pyroscope.
 //!
 //! `/debug/pprof/profile?seconds=N` is the path that Go's programs made common. The process samples
-//! itself for as long as is asked, at 99 hertz, so whoever may ask can make it do a little work: it
-//! has to be wished for with a flag, one profile is taken at a time, and none longer than
-//! [`SECONDS_MAX`]. It tells which functions ran, and no file, path or program of a user.
+//! itself at 99 hertz for as long as the request asks. So any client that may ask can cause a
+//! little work: the route needs an option, one profile runs at a time, and none takes longer than
+//! [`SECONDS_MAX`]. A profile contains names of functions, but no file, path or program of a user.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

@@ -1,9 +1,9 @@
-//! `mount -o remount`: changing the flags of a mount that is there.
+//! `mount -o remount`: changing the flags of an existing mount.
 //!
-//! The kernel can change what it enforces itself: whether the file system may be written to, and
-//! whether devices, set-user-ID programs and programs at all work in it. What the process behind
-//! the mount was told stays as it was: an option of its own is named in a warning, because mount(8)
-//! hands over the whole line of /etc/fstab, where it may stand with the value it has.
+//! The kernel can change the flags that it enforces itself: read-only, no devices, no set-user-ID
+//! programs, no programs at all. The process behind the mount keeps its own options. An option of
+//! ogive only causes a warning, because mount(8) passes the whole line of /etc/fstab, which may
+//! contain the option with its present value.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,7 +28,7 @@ const FLAGS: &[(&str, &str, MountFlags)] = &[
     ("nodiratime", "diratime", MountFlags::NODIRATIME),
 ];
 
-/// What mount(8) finds in the table of mounts and hands back, although nobody can change it.
+/// Options that mount(8) copies from the table of mounts, and that cannot change.
 const STANDING: &[&str] = &["allow_other", "default_permissions", "relatime", "norelatime"];
 const STANDING_PREFIXES: &[&str] = &["user_id=", "group_id=", "max_read=", "blksize="];
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_those_there_are_with_what_is_asked_for() {
+    fn a_remount_combines_present_and_requested_flags() {
         let standing = MountFlags::NOSUID | MountFlags::NODEV;
         let (flags, others) = remounted("remount,ro").unwrap();
         assert_eq!((flags, others.len()), (standing | MountFlags::RDONLY, 0));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_remount_cannot_change_is_named_or_refused() {
+    fn options_that_a_remount_cannot_change_are_named_or_refused() {
         let (_, others) = remounted("remount,arc_max=4G,ro").unwrap();
         assert_eq!(others, ["arc_max=4G"]);
         assert!(remounted("remount,sync").unwrap_err().contains("\"sync\""));

@@ -1,8 +1,7 @@
-//! The process that serves a mount, from its first check to its last word.
+//! The process that serves a mount, from its first check to its end.
 //!
-//! Order matters: everything that can be refused is refused before the kernel mounts anything;
-//! signals are caught before; and whatever fails afterwards unmounts again, so no error leaves a
-//! mount behind.
+//! Order matters. All checks that can refuse the mount, and the signal handlers, come before the
+//! kernel mounts anything. Any later failure unmounts again, so no error leaves a mount behind.
 
 use std::fs::File;
 use std::path::Path;
@@ -47,7 +46,8 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     check_root_only(&plan, fuse::is_root())?;
     if let Some(path) = &mut plan.log_file {
         // It is opened again by its name, from wherever this process is then.
-        *path = std::path::absolute(&*path).context("cannot tell where the log file is")?;
+        *path =
+            std::path::absolute(&*path).context("cannot find the absolute path of the log file")?;
     }
     let log_file = plan.log_file.as_deref().map(background::open_log_file).transpose()?;
     plan.options.source.clone_from(&source);
@@ -111,7 +111,7 @@ fn fetch_keys(
     Ok(if has_stage { fetched } else { KeySource::None })
 }
 
-/// Who tells the counters of a mount.
+/// The exporters of the counters of a mount.
 struct Metrics {
     endpoint: Option<Endpoint>,
     otlp: Option<Sender>,
@@ -140,7 +140,7 @@ fn attend<O: Origin>(
     };
     let target = Target { unmounter: unmounter.clone(), mount_point, device };
     unmount_on_error(&unmounter, finish_start(plan, source, &target, log_file))?;
-    // What it says is for the log, which is the one that was asked for from here on.
+    // From here on, messages go to the log file.
     if let Some(otlp) = metrics.otlp {
         let started =
             otlp.start(mount.kstats()).context("cannot start the thread that sends counters");
@@ -157,17 +157,17 @@ fn attend<O: Origin>(
     Ok(())
 }
 
-/// What remains between the kernel's mount and telling everybody that it is there.
+/// The last steps between the kernel's mount and the report that it is there.
 fn finish_start(plan: &Plan, source: &Path, target: &Target, log_file: Option<File>) -> Result<()> {
     if let Some(device) = target.device
         && plan.bucket.is_none()
     {
         paths::check_propagation(source, device)?;
     }
-    // Once the kernel has the name, nobody waits for it behind whoever makes others in the root.
+    // Once the kernel has the name, no other program can create it in the root first.
     let _ = plan.options.mount_point.join(&plan.options.control_name).symlink_metadata();
     if plan.ready_on_stdout {
-        background::announce().context("the command that asked for the mount has gone")?;
+        background::announce().context("the command that started the mount has ended")?;
     }
     if plan.ready_on_stdout || log_file.is_some() {
         background::redirect_messages(log_file).context("cannot redirect messages")?;
@@ -184,21 +184,21 @@ fn unmount_on_error(unmounter: &Unmounter, result: Result<()>) -> Result<()> {
     })
 }
 
-/// Whether somebody reads the messages as they come.
+/// Whether a terminal shows the messages as they come.
 fn is_at_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stderr())
 }
 
-/// Tells systemd, where it asked to be told. Not being able to is no reason to stop serving.
+/// Notifies systemd, if it asked for that. A failure is no reason to stop serving.
 fn notify(state: NotifyState<'_>) {
     if let Err(reason) = sd_notify::notify(&[state]) {
-        warn!("cannot tell systemd through NOTIFY_SOCKET: {reason}");
+        warn!("cannot notify systemd through NOTIFY_SOCKET: {reason}");
     }
 }
 
-/// Makes the process one that may live for months: it pins no directory, masks no mode bits (the
-/// kernel has applied the caller's mask already) and may have as many files open as it is allowed
-/// to. Its memory is mostly records, so it grows by huge pages.
+/// Prepares the process for a life of months. It pins no directory, masks no mode bits (the kernel
+/// has applied the caller's mask already), and may open as many files as its limit allows. Its
+/// memory is mostly records, so it grows by huge pages.
 fn settle_process() -> Result<()> {
     crate::allocator::use_huge_pages();
     rustix::process::chdir("/").context("cannot change to the root directory")?;
@@ -218,7 +218,7 @@ fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
         .map(|mount| mount.device)
 }
 
-/// Flags that fusermount3 sets for nobody but root.
+/// Flags that fusermount3 sets only for root.
 fn check_root_only(plan: &Plan, root: bool) -> Result<(), Refusal> {
     let asked = [(plan.options.dev, "--dev"), (plan.options.suid, "--suid")];
     match asked.iter().find(|(is_asked, _)| *is_asked && !root) {
@@ -226,7 +226,7 @@ fn check_root_only(plan: &Plan, root: bool) -> Result<(), Refusal> {
             exit::USAGE,
             format!("cannot mount with {flag}: only root can set it"),
         )
-        .hint("run as root or leave it out")),
+        .hint("run as root, or leave the option out")),
         None => Ok(()),
     }
 }
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_root_can_set_is_refused_by_its_name() {
+    fn options_for_root_are_refused_by_name() {
         let mut plan = plan();
         assert!(check_root_only(&plan, false).is_ok());
         plan.options.suid = true;

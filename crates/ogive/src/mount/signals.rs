@@ -1,15 +1,17 @@
-//! Ending on a signal: the first one unmounts, a second one ends at once. SIGHUP ends a mount only
-//! in the foreground of a terminal, which sends it when it is closed; any other mount begins its log
-//! file anew, as daemons do for those that rotate logs, and reads credentials anew.
+//! Signals: the first one unmounts, a second one ends the process at once.
 //!
-//! One thread sleeps in read(2) on the pipe the signal handlers write to; without a signal it never
-//! wakes. The unmount itself runs on a thread of its own, so that a second signal is heard while it
+//! SIGHUP ends only a mount in the foreground of a terminal, which sends it when the terminal
+//! closes. Any other mount reopens its log file, as daemons do for log rotation, and reloads
+//! credentials.
+//!
+//! One thread sleeps in read(2) on the pipe of the signal handlers; it never wakes without a
+//! signal. The unmount runs on another thread, so that a second signal works while the unmount
 //! hangs.
 //!
-//! If programs still use the mount, it is taken out of the tree (nobody new gets in) and served
-//! until the last of them lets go. Ending at once leaves no dead mount point, but what is still
-//! open fails from then on. Nothing written is lost either way: a write that returned has reached
-//! the source.
+//! If programs still use the mount, it is detached, so that no new program can enter. The process
+//! serves it until the last program has closed its files. Ending at once leaves no dead mount
+//! point, but open files fail from then on. No write is lost either way: a write that returned has
+//! reached the source.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,14 +29,14 @@ use super::background;
 use crate::exit;
 use crate::fuse::{self, Unmount};
 use crate::mountinfo;
-use crate::unmount::busy;
+use crate::unmount::users;
 
 /// The signals that end a mount, caught from the moment this is made.
 pub(crate) struct Ending {
     signals: Signals,
 }
 
-/// What SIGHUP means.
+/// The meaning of SIGHUP.
 pub(crate) enum Hangup {
     /// The terminal has gone.
     Ends,
@@ -100,19 +102,19 @@ fn reopen(log_file: Option<&Path>) {
         redirected.map_err(|error| format!("cannot write to {}: {error}", path.display()))
     });
     match done {
-        Ok(()) => info!("SIGHUP: this is the log from here on"),
-        Err(reason) => error!("{reason}; messages go on to the file that was open"),
+        Ok(()) => info!("SIGHUP: reopened the log file"),
+        Err(reason) => error!("{reason}; the old log file stays in use"),
     }
 }
 
-/// Looks for the credentials of a bucket anew, on a thread of its own: where they come from may take
-/// its time, and a mount is to be ended meanwhile.
+/// Reloads the credentials of a bucket on a thread of its own. That may take time, and the mount
+/// must react to signals meanwhile.
 fn renew(renewal: Option<&Arc<Renewal>>) {
     let Some(renewal) = renewal.cloned() else { return };
     let look = move || match renewal.look() {
-        Ok(()) => info!("SIGHUP: requests are signed with the credentials that there are now"),
+        Ok(()) => info!("SIGHUP: reloaded the credentials"),
         Err(reason) => {
-            warn!("SIGHUP: there are no credentials, and those from before go on: {reason}");
+            warn!("SIGHUP: found no credentials, the old ones stay in use: {reason}");
         }
     };
     if let Err(reason) = thread::Builder::new().name("ogive-renewal".into()).spawn(look) {
@@ -126,9 +128,9 @@ fn unmount(target: &Target) {
         match fuse::unmount(&target.mount_point, Unmount::Plain) {
             Ok(()) => return,
             Err(reason) if Errno::from_io_error(&reason) == Some(Errno::BUSY) => {
-                let users = busy::find(Path::new("/proc"), &target.mount_point);
+                let users = users::find(Path::new("/proc"), &target.mount_point);
                 warn!(
-                    "{path} is in use{users}; it is served until they let go, a second signal \
+                    "{path} is in use{users}; it is served until they close it; a second signal \
                      ends it at once"
                 );
             }

@@ -1,8 +1,8 @@
-//! Asking a mount whose process may stand still: a question that gets no answer is left behind, on
-//! a thread of its own, and the process is looked at instead.
+//! Questions to a mount whose process may not answer.
 //!
-//! One that is stopped (SIGSTOP, a debugger, a frozen group) is given a second, for nothing will
-//! come. One that runs may be slow, and is given more.
+//! Each question runs on a thread of its own. If no answer comes, that thread is left behind, and
+//! the process is examined instead. A stopped process (SIGSTOP, a debugger, a frozen group) gets
+//! one second, because it cannot answer. A running process may only be slow, and gets longer.
 
 use std::fmt;
 use std::fs;
@@ -62,7 +62,7 @@ pub(crate) fn ask<T: Send + 'static>(
 ) -> Result<T, Unresponsive> {
     let (send, receive) = mpsc::sync_channel(1);
     let asked = thread::Builder::new().name("ogive-asks".into()).spawn(move || {
-        // What comes too late is not waited for.
+        // A late answer is dropped.
         let _ = send.send(question());
     });
     let nobody = Unresponsive { pid: None, is_stopped: false };
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_which_process_it_is_and_what_to_do() {
+    fn a_refusal_names_the_process_and_the_next_step() {
         let said =
             |pid, is_stopped| Unresponsive { pid, is_stopped }.refusal("cannot x /m").to_string();
         assert_eq!(

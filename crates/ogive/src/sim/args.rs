@@ -1,4 +1,4 @@
-//! What can be typed after `ogive sim`.
+//! The options of `ogive sim`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use ogive_sim::{Format, PolicyName, ReadOptions, SizeSpec};
 use crate::help::{self, Section};
 use crate::value::{Count, Size, Span};
 
-/// Replay traces through caches: which hit ratio would which policy and size give?
+/// Replay traces through caches: the hit ratio of each policy at each size
 ///
-/// Every policy is run at every size, in one pass over the traces. A size is a number of bytes
-/// (1GiB), or a percent of the weight of all different keys (10%). Where a trace knows no sizes
-/// every key weighs 1, and sizes are in entries, unless --block-size says what a key weighs.
+/// One pass over the traces runs every policy at every size. A size is a number of bytes (1GiB), or
+/// a percentage of the weight of all different keys (10%). If a trace has no sizes, every key
+/// weighs 1 and sizes are in entries, unless --block-size gives the weight of a key.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "ogive sim [OPTIONS] TRACE...\n       ogive sim --paper [--traces DIR]\n       \
@@ -97,7 +97,7 @@ pub(crate) struct SimArgs {
 
     /// Print the tables of the ARC paper beside our own numbers
     ///
-    /// For the traces that are at hand. Ends with 1 if a cell differs by more than 0.02
+    /// Uses the traces that it finds. The exit code is 1 if a cell differs by more than 0.02
     /// percentage points.
     #[arg(long, conflicts_with_all = ["traces", "record"], help_heading = "Other things to do")]
     pub(crate) paper: bool,
@@ -125,7 +125,7 @@ pub(crate) struct SimArgs {
     )]
     pub(crate) record: Option<PathBuf>,
 
-    /// Where to write what is recorded; - for standard output
+    /// Where to write the recording; - for standard output
     #[arg(
         short,
         long,
@@ -150,12 +150,12 @@ pub(crate) struct SimArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace options")]
 pub(crate) struct ReadingArgs {
-    /// Format of the traces, if it cannot be told
+    /// Format of the traces, if ogive cannot recognize it
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
 
-    /// Bytes in a block: what ranges are cut into (4K if not given), and what a key without a
-    /// size weighs (1 if not given)
+    /// Bytes in a block: the unit of ranges (default 4K), and the weight of a key without a size
+    /// (default 1)
     #[arg(short, long, value_name = "SIZE")]
     pub(crate) block_size: Option<Size>,
 
@@ -163,7 +163,7 @@ pub(crate) struct ReadingArgs {
     #[arg(short, long)]
     pub(crate) entries: bool,
 
-    /// Pass over writes
+    /// Skip writes
     #[arg(long)]
     pub(crate) reads_only: bool,
 
@@ -171,7 +171,7 @@ pub(crate) struct ReadingArgs {
     #[arg(long)]
     pub(crate) with_prefetch: bool,
 
-    /// Count bad records and go on, instead of stopping at the first
+    /// Count bad records and continue, instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
 
@@ -195,7 +195,7 @@ impl ReadingArgs {
     }
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     let policies: Vec<(&str, &'static str)> =
         PolicyName::all().map(|(_, name, meaning)| (name, meaning)).collect();
@@ -225,7 +225,7 @@ pub(crate) fn sections() -> Vec<Section> {
         help::exit_codes(),
         help::terms(
             "Environment",
-            &[("TMPDIR", "Where requests are put aside for MIN and for standard input.")],
+            &[("TMPDIR", "Where ogive stores requests for MIN and from standard input.")],
         ),
     ]
 }

@@ -1,7 +1,6 @@
-//! `ogive sim`: traces through caches, the paper's tables, and recording a mount.
+//! `ogive sim`: replays traces through caches, prints the paper's tables, and records a mount.
 //!
-//! What a trace is and what a policy does is `ogive-sim`'s; here is what was asked for and how
-//! the answer looks.
+//! `ogive-sim` reads traces and runs policies; this module has the options and the output.
 
 pub(crate) mod args;
 mod output;

@@ -1,4 +1,4 @@
-//! The answer of a replay as a table, JSON, CSV or a picture.
+//! The result of a replay as a table, JSON, CSV or a picture.
 
 use std::fmt::Write as _;
 
@@ -176,7 +176,7 @@ impl Answer {
         cells
     }
 
-    /// What stands above the table.
+    /// The heading of the table.
     pub(super) fn heading(&self) -> String {
         let facts: Vec<String> = self
             .summary

@@ -1,4 +1,4 @@
-//! The answer as one HTML page that needs nothing else.
+//! The result as one self-contained HTML page.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `ogive sim --paper`: the tables of the ARC paper beside our own numbers.
+//! `ogive sim --paper`: the tables of the ARC paper next to our own numbers.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

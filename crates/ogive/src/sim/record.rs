@@ -1,8 +1,8 @@
-//! `ogive sim --record`: takes what a mount hands out in `.ogive/trace` and writes it down.
+//! `ogive sim --record`: writes the trace of a mount, `.ogive/trace`, to a file.
 //!
-//! Opening the control file starts the recording and closing it stops it; a read gives what
-//! there is, and nothing if there is nothing, so this looks again a few times a second. The
-//! mount keeps a bounded number of records meanwhile and says how many it had to drop.
+//! Opening the control file starts the recording, and closing it stops the recording. A read
+//! returns the records that are there, perhaps none, so this module polls a few times a second.
+//! Between reads the mount keeps a bounded number of records, and reports how many it dropped.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -68,9 +68,9 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
     out.flush().with_context(|| format!("cannot write {}", output.display()))?;
     let dropped = match counts.dropped {
         0 => String::new(),
-        dropped => format!("; {dropped} more came too fast and are missing"),
+        dropped => format!("; {dropped} more came too fast and were dropped"),
     };
-    // A closed standard error leaves nobody to tell.
+    // Without standard error there is nowhere to report to.
     let _ = writeln!(io::stderr(), "ogive: recorded {} reads{dropped}", counts.reads);
     Ok(())
 }
@@ -78,14 +78,14 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
 fn refusal(mount_point: &Path, error: &io::Error) -> Refusal {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => "it is no mount of ogive, or one without a control directory",
-        io::ErrorKind::ResourceBusy => "somebody is recording it already",
+        io::ErrorKind::ResourceBusy => "another recording of it is running",
         _ => "its control file cannot be opened",
     };
     let text = format!("cannot record {}: {reason} ({error})", mount_point.display());
     Refusal::new(exit::MOUNT_POINT, text).hint("\"findmnt --types fuse.ogive\" lists mounts")
 }
 
-/// What went by.
+/// The requests so far.
 #[derive(Default)]
 struct Counts {
     seen_bytes: u64,

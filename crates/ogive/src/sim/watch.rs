@@ -1,5 +1,6 @@
-//! The progress bar of a replay: on a terminal only, by compressed bytes where files say how many
-//! there are.
+//! The progress bar of a replay.
+//!
+//! It appears only on a terminal, and counts compressed bytes if the files have a known size.
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! `ogive size`: how large should the cache be, and would a second level help, in a sentence.
+//! `ogive size`: how large the cache should be, and whether a second level would help.
 //!
-//! The answer is worked out by `ogive-sim`; here is what kind of thing was named: a trace,
-//! arcstats (one reading or two), or a mount.
+//! `ogive-sim` computes the answer. This module finds out what the argument is: a trace, one or two
+//! readings of arcstats, or a mount.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -22,15 +22,16 @@ use crate::value::{Size, Span};
 
 /// Say how large a cache should be, and whether a second level would help
 ///
-/// From a trace the engine is replayed at some sizes, and once with an SSD below it. From arcstats
-/// alone, of a mount or of OpenZFS, it says what the ghosts know, and what cannot be known.
+/// With a trace, ogive replays its engine at several sizes, and once with an SSD below it. With
+/// arcstats alone, of a mount or of OpenZFS, it reports what the ghost hits show and what they
+/// cannot show.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct SizeArgs {
     /// A trace, a mount point, or a file with arcstats; two files for two readings, the older
     /// first
     ///
-    /// Without any, OpenZFS's own counters of this host.
+    /// Without an argument, the OpenZFS counters of this host.
     #[arg(value_name = "TRACE|MNT|ARCSTATS", num_args = 0..=2, value_hint = ValueHint::AnyPath)]
     pub(crate) sources: Vec<PathBuf>,
 
@@ -58,14 +59,17 @@ pub(crate) struct SizeArgs {
     pub(crate) reading: ReadingArgs,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             ("ogive size reads.ogt --memory 8GiB,16GiB --l2 100GiB", "From a recorded trace."),
-            ("ogive size /mnt/fast --during 10m", "What a mount's counters say of ten minutes."),
-            ("ogive size /proc/spl/kstat/zfs/arcstats", "What OpenZFS's counters say since boot."),
-            ("ogive size monday.txt friday.txt", "Two copies of arcstats, and the time between."),
+            ("ogive size /mnt/fast --during 10m", "From a mount's counters over ten minutes."),
+            ("ogive size /proc/spl/kstat/zfs/arcstats", "From OpenZFS's counters since boot."),
+            (
+                "ogive size monday.txt friday.txt",
+                "From two copies of arcstats and the time between them.",
+            ),
         ]),
         help::exit_codes(),
     ]

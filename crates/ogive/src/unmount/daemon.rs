@@ -1,10 +1,10 @@
 //! The process behind a mount, and waiting for its end.
 //!
-//! It is found by the number of its FUSE connection, which newer kernels print for every open
-//! /dev/fuse (`fuse_connection:` in /proc/PID/fdinfo); that asks nothing of a mount that may not
-//! answer. On older kernels its number is read from the control directory of the mount. It is held
-//! by a descriptor (pidfd_open(2)) taken before the unmount, so that a new process with the same
-//! number is not mistaken for it; waiting is one poll(2) on it.
+//! The process is found by the number of its FUSE connection, which newer kernels print for every
+//! open /dev/fuse (`fuse_connection:` in /proc/PID/fdinfo). This asks nothing of the mount, which
+//! may not answer. On older kernels the control directory of the mount has the process number. A
+//! descriptor (pidfd_open(2)), taken before the unmount, holds the process, so a new process with
+//! the same number is never mistaken for it. Waiting is one poll(2) on it.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ impl Daemon {
         let handle =
             rustix::process::pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty())
                 .ok()?;
-        // In another process namespace the number may be somebody else's.
+        // In another process namespace the number may belong to another process.
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         (name.trim_end() == "ogive").then_some(Self { pid, handle })
     }

@@ -1,8 +1,8 @@
-//! `ogive unmount`: takes a mount away, or says who keeps it.
+//! `ogive unmount`: unmounts, or names the programs that use the mount.
 
-pub(crate) mod busy;
 pub(crate) mod daemon;
-mod stage;
+mod pending_uploads;
+pub(crate) mod users;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use crate::mount::paths;
 use crate::mountinfo::{self, MountEntry};
 use crate::value::Span;
 
-/// How often, and after which pause, a mount is tried again that nobody is seen to use.
+/// How often, and after which pause, to try again if no program is found on the mount.
 const CLOSING_TRIES: u32 = 10;
 const CLOSING_PAUSE: Duration = Duration::from_millis(50);
-/// How long to wait for the process to end, unless told otherwise.
+/// How long to wait for the process to end without `--wait`.
 const WAIT: Duration = Duration::from_secs(30);
 /// How often to look how many files are still to be uploaded.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Unmount, and wait until the process behind the mount has gone
+/// Unmount, and wait until the process behind the mount has ended
 ///
 /// Works for root and for the user who mounted (through fusermount3). If programs still use the
-/// mount, they are named and nothing is changed. umount(8) works as well; it does not wait.
+/// mount, the command names them and changes nothing. umount(8) works as well; it does not wait.
 #[derive(Debug, Args)]
 #[command(visible_alias = "umount", after_long_help = help::render(&sections()))]
 pub(crate) struct UnmountArgs {
@@ -39,27 +39,27 @@ pub(crate) struct UnmountArgs {
     #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
     pub(crate) mount_point: PathBuf,
 
-    /// Take the mount out of the tree even if it is in use; it ends when the last program lets go
+    /// Detach the mount even if it is in use; it ends when the last program closes its files
     ///
-    /// Does not wait for that. Also takes away a mount whose process no longer answers.
+    /// The command does not wait for that. It also detaches a mount whose process does not answer.
     #[arg(short, long)]
     pub(crate) lazy: bool,
 
-    /// How long to wait for the process to end after the unmount; 0 does not wait (default: 30s,
-    /// and as long as a bucket's files are being uploaded)
+    /// How long to wait for the process to end after the unmount; 0 does not wait (default: 30s, or
+    /// until the files of a bucket are uploaded)
     #[arg(long, value_name = "TIME", conflicts_with = "lazy")]
     pub(crate) wait: Option<Span>,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             (
                 "ogive unmount /mnt/fast",
-                "Unmount; with exit code 6 and their names if programs use it.",
+                "Unmount; if programs use it, name them and exit with code 6.",
             ),
-            ("ogive unmount --lazy /mnt/fast", "Unmount now, whoever uses it."),
+            ("ogive unmount --lazy /mnt/fast", "Unmount now, even if programs use it."),
         ]),
         help::exit_codes(),
     ]
@@ -76,12 +76,12 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
             .map_err(|error| refuse(&mounts, path, &error).into());
     }
     let daemon = Daemon::find(path, mount.device.1);
-    let stage = daemon.as_ref().and_then(|daemon| stage::of(daemon.pid()));
-    let result = again_while_nobody_uses_it(
+    let stage = daemon.as_ref().and_then(|daemon| pending_uploads::stage_of(daemon.pid()));
+    let result = retry_while_unused(
         || fuse::unmount(path, Unmount::Plain),
         || {
             mountinfo::below(&mounts, path).next().is_none()
-                && busy::find(Path::new("/proc"), path).let_go_soon(&path.join(".ogive"))
+                && users::find(Path::new("/proc"), path).let_go_soon(&path.join(".ogive"))
         },
     );
     result.map_err(|error| refuse(&mounts, path, &error))?;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
         None => daemon.wait(wait.0)?,
     };
     if let Some(stage) = stage
-        && stage::pending(&stage) > 0
+        && pending_uploads::count(&stage) > 0
     {
         return Err(left_in(path, &stage, has_ended).into());
     }
@@ -127,7 +127,7 @@ fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) ->
         if daemon.wait(left.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN))? {
             return Ok(true);
         }
-        let pending = stage::pending(stage);
+        let pending = pending_uploads::count(stage);
         if pending != said && pending > 0 {
             eprintln!("{pending} files are still to be uploaded");
         }
@@ -138,9 +138,9 @@ fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) ->
     }
 }
 
-/// What is to be said of files that did not go up.
+/// The error for files that were not uploaded.
 fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
-    let (pending, word) = (stage::pending(stage), paths::word(stage));
+    let (pending, word) = (pending_uploads::count(stage), paths::word(stage));
     let (stage, path) = (stage.display(), path.display());
     match has_ended {
         true => Refusal::new(
@@ -155,14 +155,14 @@ fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
             exit::FAILURE,
             format!("{path} is unmounted, and {pending} files are still being uploaded"),
         )
-        .hint(format!("\"--wait TIME\" waits longer; whatever does not go up stays in {stage}")),
+        .hint(format!("\"--wait TIME\" waits longer; files that are not uploaded stay in {stage}")),
     }
 }
 
-/// Tries again for a while as long as the mount is in use by nobody who can be named, for the
-/// kernel closes the files of a program a moment after the program has gone; or by those alone who
-/// look at its counters, each of which is read and closed at once.
-fn again_while_nobody_uses_it(
+/// Tries again for a while if no program is found on a busy mount, because the kernel closes the
+/// files of an ended program a moment later. It also tries again if programs only read counters,
+/// because they close each file at once.
+fn retry_while_unused(
     unmount: impl Fn() -> io::Result<()>,
     is_used_by_nobody: impl Fn() -> bool,
 ) -> io::Result<()> {
@@ -192,10 +192,11 @@ fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEnt
         paths::resolve(mounts, mount_point).map_err(|error| refuse(&paths::reason(&error)))?;
     match mountinfo::topmost_at(mounts, &real) {
         Some(mount) if mount.is_ogive() => Ok(mount),
-        Some(mount) => {
-            Err(refuse(&format!("what is mounted there is {}, not ogive", mount.fstype))
-                .hint(format!("unmount it with \"umount {}\"", paths::word(mount_point))))
-        }
+        Some(mount) => Err(refuse(&format!(
+            "a file system of type {} is mounted there, not ogive",
+            mount.fstype
+        ))
+        .hint(format!("unmount it with \"umount {}\"", paths::word(mount_point)))),
         None => Err(refuse("nothing is mounted there")
             .hint("\"findmnt --types fuse.ogive\" lists ogive's mounts")),
     }
@@ -214,9 +215,9 @@ fn refuse(mounts: &[MountEntry], path: &Path, error: &io::Error) -> Refusal {
         )
         .hint("unmount that first");
     }
-    let users = busy::find(Path::new("/proc"), path);
+    let users = users::find(Path::new("/proc"), path);
     Refusal::new(exit::BUSY, format!("cannot unmount {}: in use{users}", path.display()))
-        .hint("end these programs or let them leave it, or use \"--lazy\" to unmount when they do")
+        .hint("end these programs, or use \"--lazy\" to unmount when they end")
 }
 
 #[cfg(test)]
@@ -240,13 +241,15 @@ mod tests {
         assert_eq!(find(&ogive, &link).unwrap().mount_point, path);
 
         let tmpfs = mountinfo::parse(line("tmpfs").as_bytes());
-        assert!(find(&tmpfs, &path).unwrap_err().to_string().contains("is tmpfs, not ogive"));
+        assert!(
+            find(&tmpfs, &path).unwrap_err().to_string().contains("a file system of type tmpfs")
+        );
         assert!(find(&[], &path).unwrap_err().to_string().contains("nothing is mounted there"));
         assert!(find(&[], &path.join("no")).unwrap_err().to_string().contains("no such file"));
     }
 
     #[test]
-    fn what_a_program_that_has_gone_left_open_is_waited_for() {
+    fn files_of_an_ended_program_are_waited_for() {
         let busy = || Err(Errno::BUSY.into());
         let tries = Cell::new(0);
         let ends_at = |last| {
@@ -255,14 +258,14 @@ mod tests {
                 tries.set(tries.get() + 1);
                 if tries.get() < last { busy() } else { Ok(()) }
             };
-            again_while_nobody_uses_it(unmount, || true)
+            retry_while_unused(unmount, || true)
         };
         ends_at(3).unwrap();
         assert_eq!(tries.get(), 3);
         ends_at(u32::MAX).unwrap_err();
         assert_eq!(tries.get(), CLOSING_TRIES + 1, "not for ever");
-        again_while_nobody_uses_it(busy, || false).unwrap_err();
-        let denied = again_while_nobody_uses_it(|| Err(Errno::PERM.into()), || true);
+        retry_while_unused(busy, || false).unwrap_err();
+        let denied = retry_while_unused(|| Err(Errno::PERM.into()), || true);
         assert_eq!(Errno::from_io_error(&denied.unwrap_err()), Some(Errno::PERM));
     }
 

@@ -1,7 +1,7 @@
-//! What a mount of a bucket has not uploaded yet, found without asking the mount anything.
+//! Files of a bucket mount that are not uploaded yet, found without asking the mount.
 //!
-//! The process holds the lock of its stage open; the stage has a log for each file that is to be
-//! uploaded, and deletes it when the store has it.
+//! The process holds the lock of its stage open. The stage has a log for each file to be uploaded,
+//! and deletes it when the store has the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ogive_bucket::journal::count_staged;
 
 /// The stage of a process, if it has one.
-pub(super) fn of(pid: u32) -> Option<PathBuf> {
+pub(super) fn stage_of(pid: u32) -> Option<PathBuf> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
     let mut targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
     let lock = targets.find(|path| path.ends_with("lock") && is_stage(path.parent()))?;
@@ -21,6 +21,6 @@ fn is_stage(path: Option<&Path>) -> bool {
 }
 
 /// How many files are to be uploaded.
-pub(super) fn pending(stage: &Path) -> usize {
+pub(super) fn count(stage: &Path) -> usize {
     count_staged(stage).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! Who keeps a mount busy, read from /proc.
+//! The programs that keep a mount busy, from /proc.
 //!
-//! Only links and maps of processes are read, never a file on the mount itself, so a mount that
-//! does not answer cannot hold the search up. The search is bounded everywhere: it is there to
-//! help, not to be complete.
+//! The search reads only links and maps of processes, and never a file on the mount, so an
+//! unresponsive mount cannot block it. Every part of the search is bounded: it is a help for the
+//! user and need not be complete.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ const MAPS_BYTES_MAX: u64 = 4 << 20;
 /// Processes that are named.
 const NAMED_MAX: usize = 8;
 
-/// What it is called that a process has a file open.
+/// The text for a process with an open file.
 const OPEN_FILE: &str = "open file";
 
 /// A process that uses the mount.
@@ -30,7 +30,7 @@ pub(crate) struct Holder {
     pub(crate) pid: u32,
     /// Its name, as ps(1) prints it.
     pub(crate) name: String,
-    /// What it has there, as "working directory".
+    /// Its use of the mount, such as "working directory".
     pub(crate) what: &'static str,
     /// The file or directory.
     pub(crate) path: PathBuf,
@@ -48,8 +48,8 @@ pub(crate) struct Holders {
 }
 
 impl Holders {
-    /// Whether all that could be found may be over in a moment: nobody can be named, or all that is
-    /// in use are files of the control directory.
+    /// Whether every use found may end in a moment: no program was found, or only files of the
+    /// control directory are open.
     pub(crate) fn let_go_soon(&self, control: &Path) -> bool {
         let looks = |holder: &Holder| holder.what == OPEN_FILE && holder.path.starts_with(control);
         self.unnamed == 0 && self.named.iter().all(looks)
@@ -86,7 +86,7 @@ fn processes(proc: &Path) -> BTreeMap<u32, PathBuf> {
         .collect()
 }
 
-/// What one process has on the mount.
+/// The use of the mount by one process.
 enum Use {
     None,
     Unknown,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_at_counters_lets_go_soon_and_nobody_else() {
+    fn readers_of_counters_count_as_short_users_and_no_others() {
         let soon = |directory: &str, files: &[&str]| {
             let proc = tempfile::tempdir().unwrap();
             process(proc.path(), 4_000_000_007, "looks", "/", &["/m/.ogive/arcstats"], "");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_said_as_nothing() {
+    fn without_users_the_text_is_empty() {
         let proc = tempfile::tempdir().unwrap();
         assert_eq!(find(proc.path(), Path::new("/m")).to_string(), "");
         assert_eq!(find(&proc.path().join("none"), Path::new("/m")), Holders::default());

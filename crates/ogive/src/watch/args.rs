@@ -1,4 +1,4 @@
-//! What can be typed after `ogive watch`.
+//! The options of `ogive watch`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,81 +7,82 @@ use clap::{Args, ValueHint};
 
 use crate::help::{self, Section};
 
-/// Show live what this host and its caches do, on a page in a browser
+/// Show this host and its caches live, on a page in a browser
 ///
-/// Serves a page with charts of the CPUs, the memory and each mount of ogive, and of OpenZFS where
-/// it is. Prints the page's address and serves until interrupted (SIGINT) or told to end (SIGTERM;
-/// a shell's script starts what ends in "&" deaf to SIGINT). The address ends in a token, which the
-/// browser keeps to itself; whoever has it may do what the page can do, others of this host may
-/// only look at counters. Nothing is measured while no page is open, unless --history keeps the
-/// last week. /metrics has the counters of all mounts for Prometheus.
+/// Serves a page with charts of the CPUs, the memory, each ogive mount, and OpenZFS if this host
+/// has it. Prints the address of the page and serves until SIGINT or SIGTERM. (In a script, a
+/// command that ends in "&" ignores SIGINT.) The address ends in a token, which gives access to
+/// everything the page can do; without it, users of this host can only read counters. The host is
+/// measured only while a page is open, unless --history keeps the last week. /metrics serves the
+/// counters of all mounts to Prometheus.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct WatchArgs {
-    /// Mounts to show; without any, all of this host, those that come later too
+    /// Mounts to show; without any, all of this host, including later ones
     #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
     pub(crate) mount_points: Vec<PathBuf>,
 
     /// Where to listen
     ///
-    /// Only the loopback addresses need no --token. Port 0 takes any that is free.
+    /// Any address but loopback needs --token. With port 0 the system chooses a free port.
     #[arg(short, long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7380")]
     pub(crate) listen: SocketAddr,
 
-    /// Want the token in this file of everybody, also of those who only look
+    /// Require the token in this file for every request, even to read counters
     ///
-    /// A line of 16 or more letters and digits, in a file that only its owner can read. Needed
-    /// for an address that other hosts reach.
+    /// The file has one line of 16 or more letters and digits, and only its owner can read it.
+    /// Required for an address that other hosts can reach.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token: Option<PathBuf>,
 
-    /// Another name that browsers may ask for, such as that of a proxy; may be given several times
+    /// Another host name that browsers may use, such as that of a proxy; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
 
-    /// Keep the last week in a file, and measure while no page is open, too
+    /// Keep the last week in a file, and measure even while no page is open
     ///
-    /// Every ten seconds while no page is open; a minute is kept as mean, least and greatest of
-    /// each figure. The page can then show six hours, a day and the week. The file has at most some
-    /// 100 MiB, mostly a tenth of that. Without FILE it is watch.history in /var/lib/ogive for
-    /// root, in $XDG_STATE_HOME/ogive or ~/.local/state/ogive for others.
+    /// While no page is open, ogive measures every ten seconds. The file keeps the mean, minimum
+    /// and maximum of each figure for every minute. The page can then show six hours, a day and the
+    /// week. The file takes at most 100 MiB, usually a tenth of that. Without FILE it is
+    /// watch.history in /var/lib/ogive for root, in $XDG_STATE_HOME/ogive or ~/.local/state/ogive
+    /// for others.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, num_args = 0..=1,
           require_equals = true)]
     pub(crate) history: Option<Option<PathBuf>>,
 
-    /// Open the page in a browser, too
+    /// Also open the page in a browser
     ///
-    /// The first command of $BROWSER that can be started, or xdg-open, as the user who started
-    /// ogive. The token is not on its command line, which others can read: it is in a file that
-    /// only this user can, removed a minute later.
+    /// Runs the first command of $BROWSER that starts, or xdg-open, as the user who started ogive.
+    /// The token is not on the command line, which other users can read. It is in a file that only
+    /// this user can read, and that is removed a minute later.
     #[arg(long)]
     pub(crate) open: bool,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("sudo ogive watch", "Watch this host; open the address that is printed."),
-            ("ogive watch /mnt/fast --listen 127.0.0.1:0", "One mount, at any free port."),
-            ("sudo ogive watch --history", "With the last week, from now on."),
-            ("ogive watch --open", "Without root: what this user may see, in a browser."),
+            ("sudo ogive watch", "Watch this host; open the printed address."),
+            ("ogive watch /mnt/fast --listen 127.0.0.1:0", "One mount, at a free port."),
+            ("sudo ogive watch --history", "Keep the last week from now on."),
+            ("ogive watch --open", "Without root: everything this user may see, in a browser."),
             (
                 "ogive watch > link & watch=$!; ...; kill $watch",
-                "In a script: the address is in a file, and kill(1) sends SIGTERM.",
+                "In a script: write the address to a file, and end with SIGTERM.",
             ),
             (
                 "ogive watch --listen 192.0.2.1:7380 --token /etc/ogive/token",
-                "For other hosts, with a token of your own.",
+                "For other hosts, with your own token.",
             ),
         ]),
         help::exit_codes(),
         help::terms(
             "Files",
             &[
-                ("/proc/stat, /proc/meminfo, /proc/pressure", "Where the host's figures are read."),
-                ("MNT/.ogive/arcstats, ogivestats", "Where a mount's figures are read."),
-                ("MNT/.ogive/objects, reads", "Where it tells what is in its cache and is read."),
+                ("/proc/stat, /proc/meminfo, /proc/pressure", "The host's figures."),
+                ("MNT/.ogive/arcstats, ogivestats", "A mount's figures."),
+                ("MNT/.ogive/objects, reads", "A mount's cached files and recent reads."),
                 ("/var/lib/ogive/watch.history", "The last week, with --history, as root."),
             ],
         ),

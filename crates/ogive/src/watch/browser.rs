@@ -1,8 +1,9 @@
-//! Opens the page in a browser, as `xdg-open` and `$BROWSER` name one, without a shell.
+//! Opens the page in a browser, as `xdg-open` or `$BROWSER` name one, without a shell.
 //!
-//! Everybody on a host can read the arguments of a process, so the link with its token is not among
-//! them: the browser is shown a file that only its owner can read and that leads there. The file is
-//! removed a minute after the command has ended; many browsers answer at once and read later.
+//! Every user on a host can read the arguments of a process, so the link with its token is not
+//! among them. The browser opens a file that only its owner can read, and that leads to the link.
+//! The file is removed a minute after the command has ended, because many browsers return at once
+//! and read later.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// What is started if `$BROWSER` names nothing.
+/// The command if `$BROWSER` names none.
 const USUAL: &str = "xdg-open";
 /// Where the address goes in a command of `$BROWSER`; without it, behind the last argument.
 const PLACE: &[u8] = b"%s";
@@ -67,7 +68,7 @@ fn page(link: &str) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// What may be tried, in this order: commands with arguments, separated by colons.
+/// The commands to try, in this order: with arguments, separated by colons.
 fn commands(browser: Option<&OsStr>, file: &OsStr) -> Vec<Vec<OsString>> {
     let named = browser.filter(|text| !text.is_empty()).unwrap_or(OsStr::new(USUAL));
     let words = |command: &[u8]| {
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shell_reads_what_is_started_and_no_argument_has_the_token() {
+    fn no_shell_reads_the_command_and_no_argument_has_the_token() {
         let file = OsStr::new("/tmp/a.html");
         let commands_of = |browser: &str| commands(Some(OsStr::new(browser)), file);
         assert_eq!(
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_browser_it_says_what_was_tried() {
+    fn without_a_browser_it_names_the_commands_it_tried() {
         let error = start(Some(OsStr::new("/nonexistent/a:/nonexistent/b")), LINK).unwrap_err();
         assert!(error.contains("/nonexistent/a: No such file"), "{error}");
         assert!(error.contains("/nonexistent/b"), "{error}");

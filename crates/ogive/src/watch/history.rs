@@ -1,4 +1,4 @@
-//! `--history`: where the last week is kept, and what is said if it cannot be.
+//! `--history`: the place of the history file, and the warnings if it cannot be used.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn refusal(path: &Path, unusable: &Unusable) -> Refusal {
             "another \"ogive watch\" keeps it already: open its page, or give --history=FILE",
         ),
         Unusable::Foreign => Refusal::new(exit::USAGE, text)
-            .hint("it is left as it is; --history=FILE names another"),
+            .hint("the file stays as it is; --history=FILE names another"),
         Unusable::Failed(_) => Refusal::new(exit::FAILURE, text)
             .hint("--history=FILE names a file that can be written to"),
     }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said_with_its_path_and_what_to_do() {
+    fn an_unusable_file_is_refused_with_its_path_and_the_next_step() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("history");
         std::fs::write(&path, "something else").unwrap();

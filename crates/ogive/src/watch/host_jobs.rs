@@ -1,4 +1,4 @@
-//! How the live view diagnoses and captures: as `ogive doctor` and `ogive capture` do.
+//! Diagnoses and captures for the live view, as `ogive doctor` and `ogive capture` make them.
 
 use std::time::Duration;
 

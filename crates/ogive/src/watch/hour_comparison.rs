@@ -1,8 +1,9 @@
-//! Now beside an hour ago, by the doctor's comparison: means of series as the evidence they are.
+//! The last minute compared with the minute an hour ago, by the doctor's comparison.
 //!
-//! A series that is a rate of a counter becomes two readings of that counter a minute apart, and a
-//! level a gauge. CPU by what threads do is told beside the comparison and is no evidence in it: a
-//! role is not the name of a thread or program, which is what the rules know.
+//! Means of series become evidence. A series that is a rate of a counter becomes two readings of
+//! that counter a minute apart, and a level becomes a gauge. CPU by roles of threads is part of the
+//! answer, but not of the evidence: a role is not the name of a thread or program, which the rules
+//! need.
 
 use std::sync::Arc;
 
@@ -19,13 +20,13 @@ use serde_json::{Value, json};
 
 const THEN: &str = "the minute an hour ago";
 const NOW: &str = "the last minute";
-/// Roles that are told at most.
+/// Most roles in the answer.
 const ROLES_MAX: usize = 8;
-/// Percent of a CPU by which a role has to differ to be told.
+/// The least difference of a role in the answer, in percent of a CPU.
 const ROLE_DIFFERENCE_MIN: f64 = 1.0;
 
-/// The comparison of `ogive doctor --compare --json`, with `roles` beside it: what threads do, in
-/// percent of one CPU then and now, what differs most first.
+/// The comparison of `ogive doctor --compare --json`, with an additional member `roles`: CPU by
+/// roles of threads in percent of one CPU, then and now, largest difference first.
 pub(super) fn compare(
     rules: &RuleSet,
     source: &str,
@@ -111,7 +112,7 @@ fn tables(prefix: &str, means: &Means, source: &Source) -> Vec<Table> {
     tables
 }
 
-/// What threads did, then and now.
+/// CPU by roles of threads, then and now.
 fn roles(source: &str, subject: &Subject, earlier: &Earlier) -> Vec<(String, f64, f64)> {
     let prefix = match subject {
         Subject::Host => "host.role.".to_owned(),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_an_hour_is_told_in_rates_and_roles() {
+    fn changes_of_an_hour_are_reported_in_rates_and_roles() {
         let answer = compared(minute(10.0, 20.0, 1.0), minute(60.0, 400.0, 41.0));
         assert_eq!(answer["healthy"]["name"], THEN);
         assert_eq!(answer["sick"]["busy_cpus"], json!(1.2), "{answer}");
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn two_minutes_alike_are_told_as_alike() {
+    fn equal_minutes_are_reported_as_equal() {
         let answer = compared(minute(10.0, 20.0, 1.0), minute(10.0, 20.0, 1.0));
         assert_eq!(answer["outcome"], "nothing explains it", "{answer}");
         assert_eq!(answer["roles"], json!([]));

@@ -1,14 +1,14 @@
 //! `ogive watch`: the live view, on a page in a browser.
 //!
-//! The page, its server and its gate are `ogive-watch`'s. Here is what was typed, who may ask, and
-//! what this process gives up before anybody can.
+//! `ogive-watch` has the page, its server and its gate. This module has the options, the access
+//! tokens, and the privileges that the process gives up before it answers requests.
 
 pub(crate) mod args;
 mod browser;
 mod history;
 mod host_jobs;
 mod hour_comparison;
-mod rights;
+mod privileges;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     let token = gate.1;
     let week = args.history.as_ref().map(|file| history::open(file.as_deref())).transpose()?;
     // Before there is a thread: rights are a thread's, and new ones have their parent's.
-    rights::give_up().context("cannot give up rights that are not needed")?;
+    privileges::drop_unneeded().context("cannot drop unneeded privileges")?;
     let sampler =
         Sampler::start(wanted.clone(), week).context("cannot start the thread that measures")?;
     let rules = RuleSet::bundled().context("cannot use the built-in rules")?;
@@ -71,7 +71,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
     Refusal::new(exit::FAILURE, format!("cannot listen on {address}: {error}")).hint(hint)
 }
 
-/// Who may ask, and with which token.
+/// The gate, with its token.
 fn gate(args: &WatchArgs) -> Result<(Gate, Token)> {
     let address = args.listen.ip();
     let token = match &args.token {
@@ -103,7 +103,7 @@ fn chosen_token(path: &Path) -> Result<Token> {
     let file = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
     let mode = file.metadata().map_err(|error| refuse(error.to_string()))?.mode();
     if mode & 0o077 != 0 {
-        return Err(refuse("others than its owner may read or write it".to_owned())
+        return Err(refuse("users other than its owner may read or write it".to_owned())
             .hint(format!("chmod 600 {}", ogive_text::ShellWord(path.as_os_str())))
             .into());
     }
@@ -117,7 +117,7 @@ fn chosen_token(path: &Path) -> Result<Token> {
 
 /// The mounts that were named, by the paths that the kernel lists.
 ///
-/// They are not looked at: a mount that hangs would hold up whoever does.
+/// The mounts themselves are not accessed, because one may hang.
 pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
     if named.is_empty() {
         return Ok(Wanted::All);
@@ -138,9 +138,9 @@ pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
     Ok(Wanted::These(found))
 }
 
-/// Where the page is. What follows "#" stays in the browser.
+/// The address of the page. The part after "#" stays in the browser.
 fn link(mut address: SocketAddr, token: &Token) -> String {
-    // Who listens on every address is asked at one that a browser on this host can reach.
+    // A server on every address is reached at one that a browser on this host can use.
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),

@@ -1,8 +1,8 @@
-//! What a process that looks at a host does not need, given up before anybody can ask it anything.
+//! Privileges that the live view does not need, dropped before it answers any request.
 //!
-//! As root it keeps what sampling and naming stacks takes, and nothing else: it cannot change files
-//! of others, users, networks, modules or mounts any more, and neither can a command that it runs
-//! (capabilities(7); `no_new_privs` of prctl(2)). A user who is not root has nothing to give up.
+//! As root it keeps only the privileges for sampling stacks and naming their functions. After that,
+//! neither the process nor its commands can change other users' files, users, networks, modules or
+//! mounts (capabilities(7); `no_new_privs` of prctl(2)). Without root there is nothing to drop.
 
 use std::io;
 
@@ -15,8 +15,8 @@ const KEPT: CapabilitySet = CapabilitySet::PERFMON
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::DAC_READ_SEARCH);
 
-/// Gives up the rest. To be called while there is one thread.
-pub(super) fn give_up() -> io::Result<()> {
+/// Drops the other privileges. To be called while there is one thread.
+pub(super) fn drop_unneeded() -> io::Result<()> {
     let own = capabilities(None)?;
     let mut capabilities = own.permitted & KEPT;
     if !capabilities.contains(CapabilitySet::PERFMON) {

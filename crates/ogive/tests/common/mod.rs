@@ -1,5 +1,5 @@
-//! What the tests of the program share: running it, and a mount that is taken away whatever
-//! happens.
+//! Shared by the tests of the program: how to run it, and a mount that is always removed at the
+//! end.
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part")]
 
@@ -72,9 +72,9 @@ pub(crate) fn can_mount() -> bool {
     false
 }
 
-/// A process that another test starts has, until it becomes its program, a copy of every
-/// descriptor, which keeps a mount busy and a program from being run; and a mount name space made
-/// meanwhile keeps the mounts of all. So one place is in use at a time.
+/// Until a process started by another test becomes its program, it has a copy of every descriptor.
+/// A copy keeps a mount busy and prevents the execution of a program. A mount name space made
+/// meanwhile also keeps all mounts. So only one place is in use at a time.
 static ONE_PLACE: ReentrantMutex<()> = ReentrantMutex::new(());
 
 /// A source with a file in it and a mount point, both in a directory of their own. One test at a
@@ -166,14 +166,14 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never came: {what}");
 }
 
-/// What a call returns that waits for somebody else. Fails after a minute, as [`eventually`].
+/// The result of a call that waits for another process. Fails after a minute, as [`eventually`].
 #[track_caller]
 pub(crate) fn within_a_minute<T: Send + 'static>(
     what: &str,
     call: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     let (tell, told) = mpsc::channel();
-    // Nobody listens any more when it has taken too long.
+    // The receiver has ended if it took too long.
     std::thread::spawn(move || drop(tell.send(call())));
     told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("never came: {what}"))
 }

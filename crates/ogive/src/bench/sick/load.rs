@@ -1,4 +1,4 @@
-//! The load of a sickness: threads that read the mount until they are told to stop.
+//! The load of a sickness: threads that read the mount until they are stopped.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -47,7 +47,7 @@ impl Load {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits for the threads, which have been told to stop; how many operations were done.
+    /// Waits for the threads, which were stopped before; returns the number of operations.
     pub(super) fn end(self) -> Result<u64> {
         for thread in self.threads {
             match thread.join() {

@@ -1,10 +1,9 @@
-//! `ogive bench sick`: a mount that is made ill on purpose.
+//! `ogive bench sick`: a mount with a known problem.
 //!
-//! Each sickness is a source, options of a mount and a load (`sickness`), made in a directory of
-//! its own. While the load runs (`load`), the mount can be looked at by `ogive doctor`, which must
-//! name what was done to it. Everything is gone afterwards, also after Ctrl-C and after kill -9:
-//! the mount is served by a process of its own (`served`), which takes all away when this one has
-//! gone.
+//! Each sickness is a source, options of a mount and a load (`sickness`), in a directory of its
+//! own. While the load runs (`load`), `ogive doctor` must name the problem. Nothing stays
+//! afterwards, even after Ctrl-C or kill -9: a process of its own serves the mount (`served`), and
+//! removes everything once this process has ended.
 
 mod load;
 mod served;
@@ -29,30 +28,35 @@ use crate::fuse::{self, Unmount};
 use crate::mount::paths;
 use crate::value::Span;
 
-/// Make a mount that is ill in a known way, for "ogive doctor" to find out
+/// Make a mount with a known problem, for "ogive doctor" to diagnose
 ///
-/// Makes a source and a mount in a directory of its own, runs the load that shows the sickness,
-/// and says where the mount is and what the doctor should find. Everything is removed at the end
-/// and after Ctrl-C. Needs FUSE and up to 600 MB of disk space.
+/// Creates a source and a mount in a directory of its own, runs a load that shows the problem, and
+/// prints the mount point and the expected diagnosis. Everything is removed at the end and after
+/// Ctrl-C. Needs FUSE and up to 600 MB of disk space.
 ///
-/// The sicknesses: large-records (4 KiB reads of 1 MiB records), pinned (inodes that cannot be let
-/// go of), small-arc (a cache smaller than what is read again), prefetch (streams that end when
-/// prefetch has begun), slow-source, slow-l2; and healthy, for which nothing may be accused.
+/// The problems: large-records (4 KiB reads of 1 MiB records), pinned (inodes that cannot be
+/// pruned), small-arc (a cache smaller than the working set), prefetch (streams that end once
+/// prefetch has begun), slow-source, slow-l2; and healthy, which has none.
 #[derive(Debug, Args)]
 pub(crate) struct SickArgs {
-    /// The sickness
+    /// The problem
     #[arg(value_name = "NAME", value_enum)]
     sickness: Sickness,
 
     /// How long the load runs
-    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = Span::observation())]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        default_value = "60s",
+        value_parser = Span::observation()
+    )]
     duration: Duration,
 
-    /// Go on until Ctrl-C
+    /// Continue until Ctrl-C
     #[arg(long, conflicts_with = "duration")]
     keep: bool,
 
-    /// Where to work; a directory is made there and removed at the end
+    /// Where to create the working directory, which is removed at the end
     #[arg(long, value_name = "DIR", default_value = "/var/tmp", value_hint = ValueHint::DirPath)]
     dir: PathBuf,
 
@@ -66,7 +70,7 @@ pub(crate) struct SickArgs {
     part: Option<Part>,
 }
 
-/// What is shown, and where.
+/// Directories of the source and of the mount.
 const SOURCE: &str = "source";
 const MOUNT: &str = "mount";
 
@@ -108,7 +112,7 @@ fn in_directory(args: &SickArgs, work: &Path, stop: &Stop) -> Result<()> {
     std::thread::sleep(Duration::from_millis(100));
     let mut served = Served::start(Part::Ill, sickness, work)?;
     let ran = under_load(args, work, &mount_point, &mut served, stop);
-    // What the load says of a mount that has gone follows from what the mount says.
+    // An error of the load may only follow from an error of the mount.
     served.end().and(ran)
 }
 
@@ -167,9 +171,9 @@ fn announce(args: &SickArgs, mount_point: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells what is being done, on standard error.
+/// Reports progress on standard error.
 fn say(text: &str) {
-    // A closed standard error leaves nobody to tell.
+    // Without standard error there is nowhere to report to.
     let _ = writeln!(std::io::stderr().lock(), "ogive: {text}");
 }
 

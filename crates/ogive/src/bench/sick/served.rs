@@ -1,16 +1,16 @@
-//! Mounts that processes of their own serve, for as long as whoever started them lives.
+//! Mounts served by processes of their own, which end with the process that started them.
 //!
-//! A program that reads a mount which it serves itself cannot be killed: its readers wait for
-//! answers, and nobody is left to give them. So the load runs in one process and the mount in
-//! another, this program again, told by hidden options which part it has. Its standard input is a
-//! pipe: a byte there is an order, and its end says that the starter has gone, however it went. The
-//! mount answers to the last, and is then taken away as it always is.
+//! A program that reads its own mount cannot be killed: its readers wait for answers that no thread
+//! is left to give. So the load runs in one process and the mount in another. Both are this
+//! program; hidden options choose the part. Standard input of the mount's process is a pipe: a byte
+//! there is an order, and its end means that the starter has ended. The mount answers until then,
+//! and is unmounted as usual.
 //!
-//! What lies below a slow mount is the third process, and stopped most of the time. It is killed
-//! when the one that stops it dies, because a stopped process sees no pipe.
+//! The source of a slow mount is a third process, which is stopped most of the time. It is killed
+//! when the process that stops it ends, because a stopped process cannot see the end of a pipe.
 //!
-//! Nobody waits for one of them without a bound: one that does not end when it is told is killed,
-//! and with it goes its mount, whose readers get an error.
+//! Every wait for such a process has a bound. A process that does not end in time is killed; its
+//! mount ends with it, and readers get an error.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -28,29 +28,29 @@ use super::slow::{self, SlowMount};
 use super::{MOUNT, SOURCE, say, unmount_below};
 use crate::fuse::{self, Unmount};
 
-/// So long may what lies below take to end, and whoever reads a mount that is to end.
+/// The limit for the end of a source process, and of the readers of a mount that is to end.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// So long may the mount that is ill take, which waits for what lies below it.
 const PATIENCE_ABOVE: Duration = Duration::from_secs(25);
 /// How often it is looked whether it has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What it says on standard output when the mount answers.
+/// Its report on standard output when the mount answers.
 const READY: &str = "ready";
 
-/// What a process serves.
+/// The part that a process serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Part {
     /// The mount that is ill.
     Ill,
-    /// What takes its time below it.
+    /// The slow source below it.
     Below,
 }
 
-/// What the starter wants.
+/// An order of the starter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// What lies below takes its time from now on.
+    /// The source is slow from now on.
     Slow,
     /// It does not any more.
     Fast,
@@ -108,7 +108,9 @@ impl Served {
         let orders = child.stdin.take();
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut line).context("cannot hear from the mount")?;
+            BufReader::new(out)
+                .read_line(&mut line)
+                .context("cannot read from the mount's process")?;
         }
         let patience = if part == Part::Ill { PATIENCE_ABOVE } else { PATIENCE };
         let served = Self { child, orders, patience };
@@ -132,7 +134,7 @@ impl Served {
         Ok(())
     }
 
-    /// Ends the process at once. Whoever waits for an answer of its mount gets an error.
+    /// Kills the process. Readers that wait for its mount get an error.
     pub(super) fn kill(&mut self) {
         // One that has ended by itself cannot be killed, and need not be.
         let _ = self.child.kill();
@@ -180,7 +182,7 @@ pub(super) fn comes_true(mut is_true: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// What such a process does.
+/// The body of such a process.
 pub(super) fn serve(part: Part, sickness: Sickness, work: &Path) -> Result<()> {
     raise_descriptor_limit();
     match part {
@@ -224,10 +226,10 @@ fn serve_sickness(sickness: Sickness, work: &Path) -> Result<()> {
     obeyed.map(drop).and(taken).and(ended)
 }
 
-/// Says that the mount answers, and does what it is told until it is to end.
+/// Reports that the mount answers, and follows orders until it is to end.
 fn follow_order(mut act: impl FnMut(Order) -> Result<()>) -> Result<Order> {
     let mut orders = io::stdin().lock();
-    // A starter that has gone is heard of by the pipe of orders.
+    // The pipe of orders shows that the starter has ended.
     let _ = writeln!(io::stdout(), "{READY}");
     loop {
         match Order::next(&mut orders.by_ref()) {
@@ -239,7 +241,7 @@ fn follow_order(mut act: impl FnMut(Order) -> Result<()>) -> Result<Order> {
 
 fn take_away(mount: Mount, mount_point: &Path) -> Result<()> {
     if mount.unmounter().unmount().is_err() {
-        // Somebody is inside; the mount goes when they do, its place in the tree goes now.
+        // A program uses the mount: it ends when that program leaves, and is detached now.
         fuse::unmount(mount_point, Unmount::Detach)
             .with_context(|| format!("cannot unmount {}", mount_point.display()))?;
         say("somebody still uses the mount; it was taken out of the tree");
@@ -260,7 +262,7 @@ pub(super) fn raise_descriptor_limit() {
 mod tests {
     use super::*;
 
-    /// A process that hears no order, as one that is stopped.
+    /// A process that gets no order, because it is stopped.
     fn deaf(patience: Duration) -> Served {
         let mut child = Command::new("sleep")
             .arg("100000")

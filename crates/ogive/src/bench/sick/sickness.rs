@@ -1,4 +1,4 @@
-//! What makes a mount ill: its source, its options, and the rule that must be found.
+//! The sicknesses: the source, the options and the expected rule of each.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -55,7 +55,7 @@ impl Sickness {
         }
     }
 
-    /// What was done, in a sentence.
+    /// The problem, in one sentence.
     pub(super) fn story(self) -> &'static str {
         match self {
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",

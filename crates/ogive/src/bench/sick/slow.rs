@@ -1,5 +1,6 @@
-//! A file system that takes its time: a second mount of ogive whose process is stopped most of the
-//! time. Requests wait for as long as it is stopped, as they would for a network that hangs.
+//! A slow file system: a second mount of ogive whose process is stopped most of the time.
+//!
+//! Requests wait while it is stopped, as they would wait for a network that hangs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub(super) struct Slowing {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What it shows: the source, or an empty directory for the second level. It keeps next to nothing.
+/// Its source, or an empty directory for the second level. It caches next to nothing.
 pub(super) fn options(sickness: Sickness, work: &Path) -> MountOptions {
     let below = if sickness == Sickness::SlowL2 { DEVICE } else { SOURCE };
     MountOptions {
