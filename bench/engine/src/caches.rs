@@ -1,8 +1,8 @@
-//! The candidates behind one trait. Each has its own default settings, and all have room for the
-//! same number of entries, `u64` keys, and values behind a count.
+//! The candidates behind one trait.
 //!
-//! All hash keys with foldhash, which ours has within: the hash function that a cache comes with is
-//! not what is compared. HyperClockCache alone is given hashes by its users.
+//! Each has its own default settings, room for the same number of entries, `u64` keys, and values
+//! behind a count. All hash keys with foldhash, as ours does internally, because the hash function
+//! of a cache is not compared. Only HyperClockCache gets hashes from its users.
 
 use crate::locked::LockedArc;
 use foldhash::quality::RandomState;
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-/// The cached values: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
-/// behind one pointer, with a count beside it where the cache has none of its own.
+/// The cached value: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
+/// behind one pointer, with a separate count if the cache has none of its own.
 pub type Page<const BYTES: usize> = [u8; BYTES];
 
 /// A new one.

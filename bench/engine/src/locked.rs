@@ -8,7 +8,7 @@ use ogive_arc::policy::{Balance, Sublist, transition};
 use ogive_arc::{Access, Kind, List};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What one lock guards.
+/// The data behind one lock.
 struct Part<const BYTES: usize> {
     sublist: Sublist<u64, Arc<Page<BYTES>>>,
     balance: Balance,

@@ -1,14 +1,17 @@
-//! The engine beside other caches, in one run: interleaved repeats, and medians with their spread.
-//! It measures CPU time of the threads, because the machine may be busy.
+//! The engine next to other caches, in one run.
 //!
-//! `ogive-bench-engine names quick|full` prints the workloads of a plan; `ogive-bench-engine table
-//! quick|full WORKLOAD FILE` measures one, prints its table and appends its rows to the file, as
-//! JSON, one a line. Each runs in a process of its own, so that none begins with the memory of
-//! another. So a long plan comes in pieces. Ratios are to the first candidate, which is ours.
-//! `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one thing once, for callgrind;
-//! `ogive-bench-engine rss CANDIDATE` puts a million 1-byte entries in and prints what that took;
-//! `ogive-bench-engine some WORKLOADS CANDIDATES THREADS`, names apart by `;`, prints a part of the
-//! quick tables.
+//! Repeats are interleaved, and results are medians with their spread. CPU time of the threads
+//! counts, not wall-clock time, because the machine may be busy.
+//!
+//! `ogive-bench-engine names quick|full` prints the workloads of a plan. `ogive-bench-engine table
+//! quick|full WORKLOAD FILE` measures one, prints its table, and appends its rows to the file as
+//! JSON, one a line. Each workload runs in a process of its own, so none starts with the memory of
+//! another, and a long plan can run in pieces. Ratios are to the first candidate, which is ours.
+//!
+//! `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one candidate once, for callgrind.
+//! `ogive-bench-engine rss CANDIDATE` inserts a million 1-byte entries and prints their memory.
+//! `ogive-bench-engine some WORKLOADS CANDIDATES THREADS` prints a part of the quick tables; `;`
+//! separates names.
 
 #![deny(unsafe_code)]
 
