@@ -1,9 +1,9 @@
 //! One side of the comparison: a root directory and the files held open below it.
 //!
-//! A side makes an [`Operation`] with the plain system calls and says what came of it. It keeps
-//! no opinion of what should come of it; that is the other side's part.
+//! A side performs an [`Operation`] with plain system calls and reports the result. It does not
+//! judge the result; the comparison does.
 //!
-//! Opens are non-blocking, so that a pipe without a partner answers instead of waiting.
+//! Opens are non-blocking, so a pipe without a partner answers instead of waiting.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::operation::{Answer, OpenMode, Operation, Outcome};
-use crate::{attributes, contents, locks, names};
+use crate::{attributes, contents, directory_entries, locks};
 
 /// How many files a side holds open at most.
 pub const SLOTS: usize = 8;
@@ -109,7 +109,7 @@ impl Side {
         if let Some(outcome) = contents::by_path(self, operation) {
             return outcome;
         }
-        if let Some(outcome) = names::by_path(self, operation) {
+        if let Some(outcome) = directory_entries::by_path(self, operation) {
             return outcome;
         }
         attributes::by_path(self, operation).unwrap_or(Err(Errno::NOSYS))
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_bytes_are_read() {
         let (_directory, mut side) = side();
         assert_eq!(side.apply(&create(0, "a")), Ok(Answer::Done));
         let write = Operation::Write { slot: 0, offset: 10, length: 5, seed: 3 };

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::access::Side;
 use crate::bytes::filled;
-use crate::names::kind_of;
+use crate::directory_entries::kind_of;
 use crate::operation::{
     Answer, AttributeRule, Attributes, CLOCK_STARTS_SECONDS, FileKind, Moment, Operation, Outcome,
 };
@@ -79,7 +79,7 @@ fn status(path: &Path, follow: bool) -> Outcome {
     Ok(Answer::Status(Box::new(comparable(&rustix::fs::statat(CWD, path, flags)?))))
 }
 
-/// Sets both times and gives back both as they are then told.
+/// Sets both times, and returns both as the file then shows them.
 fn set_times(path: &Path, accessed: Moment, modified_at: Moment, follow: bool) -> Outcome {
     let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
     let timespec = |moment: Moment| Timespec { tv_sec: moment.0, tv_nsec: moment.1.into() };

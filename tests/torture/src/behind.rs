@@ -1,8 +1,8 @@
-//! Changes made behind the mount, directly in its source, where the mount cannot see them happen.
+//! Changes behind the mount, directly in its source, where the mount cannot see them.
 //!
-//! Each change is made to a file of the source and equally to its copy in the mirror. Those that
-//! a cache is tempted to miss are all here: the size stays, the time is set back, two changes
-//! fall into one tick of the clock, the name gets another file.
+//! Each change is made to a file of the source and equally to its copy in the mirror. The list has
+//! the changes that a cache easily misses: the size stays, the time is set back, two changes fall
+//! into one clock tick, the name gets another file.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub enum Change {
     Twice,
     /// The file is emptied and gets its old size back: all zeros.
     EmptiedAndExtended,
-    /// The file is written anew with other bytes of the same length.
+    /// The file is overwritten with other bytes of the same length.
     Rewritten,
     /// Bytes are appended.
     Grown,
@@ -87,9 +87,9 @@ pub fn make(path: &Path, change: Change, seed: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives the name to a new file of the same size, time, permissions and owner. The directory's
-/// own time is set back too: what is tested is the file, and a directory changed behind the
-/// mount may be told late.
+/// Gives the name to a new file of the same size, time, permissions and owner. The directory's own
+/// time is set back too. The subject of the test is the file, and a change of a directory behind
+/// the mount may show late.
 fn replace(path: &Path, seed: u64) -> Result<(), Errno> {
     let status = rustix::fs::lstat(path)?;
     let parent = path.parent().ok_or(Errno::INVAL)?;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_changes_the_bytes_and_keeps_what_it_says() {
+    fn every_change_changes_the_bytes_and_keeps_the_named_attributes() {
         for change in CHANGES {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("file");

@@ -1,4 +1,4 @@
-//! Bytes that can be made again from a seed, so that logs hold numbers instead of contents.
+//! Bytes that a seed reproduces, so logs contain numbers instead of contents.
 
 /// `length` bytes that depend on `seed` alone: the same seed gives the same bytes everywhere.
 #[must_use]

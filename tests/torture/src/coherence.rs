@@ -34,7 +34,7 @@ pub mod times;
 pub struct Promise {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What is promised, in one sentence.
+    /// The promise, in one sentence.
     pub says: &'static str,
     /// One round; an error says how it was broken.
     pub round: fn(&mut Round) -> Result<()>,
@@ -42,7 +42,7 @@ pub struct Promise {
     pub rounds_percent: u32,
 }
 
-/// What a round works with.
+/// The environment of a round.
 #[derive(Debug)]
 pub struct Round {
     /// The round's directory as the mount shows it.
@@ -55,7 +55,7 @@ pub struct Round {
     pub names_time: Duration,
 }
 
-/// What a run is asked to do.
+/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// A directory as the mount shows it.
@@ -196,8 +196,8 @@ fn one_round(plan: &Plan, promise: &Promise, number: u32) -> Result<Result<()>> 
     Ok(result)
 }
 
-/// Removes a directory. What somebody closed a moment ago stays in it a moment longer on some
-/// network file systems.
+/// Removes a directory. On some network file systems, a file closed a moment ago stays in it a
+/// little longer.
 fn remove(directory: &Path) -> std::io::Result<()> {
     const TRIES: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(200);

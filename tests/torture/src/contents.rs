@@ -1,7 +1,7 @@
 //! Operations on the bytes of files: read, write, truncate, allocate, holes, copies and maps.
 //!
-//! Short reads and writes are continued until the end of the file or of the request, because a
-//! short count is the kernel's right; what is compared is what can be reached by asking on.
+//! The kernel may return a short count, so short reads and writes are continued to the end of the
+//! file or of the request. The comparison uses the final result.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(crate) fn write_fully(file: &OwnedFd, offset: u64, bytes: &[u8]) -> Result<u
 pub fn read_whole(path: &Path) -> Result<Vec<u8>, Errno> {
     let file = open_for_reading(path)?;
     let size = rustix::fs::fstat(&file)?.st_size;
-    // One byte more than the size: a file that tells a size too small is found out.
+    // One byte more than the size, to detect a file that reports too small a size.
     let mut bytes = Vec::new();
     let chunk = usize::try_from(size).unwrap_or(0) + 1;
     loop {
@@ -221,14 +221,14 @@ fn direct_read(path: &Path, block: u64, blocks: usize) -> Outcome {
     Ok(Answer::Bytes(buffer.slice()[..count].to_vec()))
 }
 
-/// Walks the file by `SEEK_DATA` and `SEEK_HOLE` and gives its size. Where the holes lie is the
-/// file system's choice, so what is checked is what must hold anywhere: extents go forward, end
-/// with the file, and every byte outside the data reads as zero.
+/// Walks the file by `SEEK_DATA` and `SEEK_HOLE` and returns its size. The file system decides
+/// where the holes are. So this checks only the general rules: extents go forward, end with the
+/// file, and every byte outside the data reads as zero.
 fn seek_holes(path: &Path) -> Outcome {
     let file = open_for_reading(path)?;
     let status = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        // What a directory answers is its file system's own affair.
+        // The answer for a directory is its file system's own choice.
         return Ok(Answer::Done);
     }
     let size = status.st_size.unsigned_abs();

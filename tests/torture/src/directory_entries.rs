@@ -1,4 +1,4 @@
-//! Operations on names: directories, links, renames, special files.
+//! Operations on directory entries: directories, links, renames, special files.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -74,8 +74,8 @@ fn read_link(path: &Path) -> Outcome {
     Ok(Answer::Texts(vec![target.to_string_lossy().into_owned()]))
 }
 
-/// All names of a directory but `.` and `..`, sorted, with their kinds as `readdir` tells them
-/// (asked by `lstat` where it does not tell). A name that is listed twice is listed twice here.
+/// All names of a directory except `.` and `..`, sorted, with the kinds from `readdir` (or from
+/// `lstat` if it has none). A name that is listed twice is here twice.
 ///
 /// # Errors
 /// The errno of `open` or `getdents`.
@@ -100,9 +100,9 @@ pub fn read_directory(path: &Path) -> Result<Vec<(Vec<u8>, FileKind)>, Errno> {
     Ok(names)
 }
 
-/// Makes a directory with many files, lists it whole, removes every second file, lists again,
-/// and removes all. The answer is how many names the first listing had; a wrong second listing
-/// is told by its count.
+/// Makes a directory with many files, lists it completely, removes every second file, lists again,
+/// and removes all. The answer is the number of names in the first listing; a wrong second listing
+/// changes it.
 fn crowd(path: &Path, files: usize) -> Outcome {
     rustix::fs::mkdir(path, Mode::from_raw_mode(0o755))?;
     let name = |number: usize| path.join(format!("a-name-of-the-crowd-{number:06}"));

@@ -1,23 +1,23 @@
-//! Kill the daemon with SIGKILL in the middle of writes; every acknowledged block must be in the
-//! source, and the dead mount point must mount again.
+//! Kill the daemon with SIGKILL during writes: the source must have every acknowledged block.
 //!
-//! A writer process writes numbered, checksummed blocks through the mount and acknowledges each
-//! one to the suite over a pipe, after the promise it relies on was given:
+//! Afterwards the dead mount point must mount again.
+//!
+//! A writer process writes numbered, checksummed blocks through the mount. It acknowledges each
+//! block to the suite over a pipe, once the promise for it holds:
 //!
 //! - [`Method::Written`]: `write` returned (write-through: the bytes are in the source);
 //! - [`Method::Synchronized`]: `fsync` returned;
 //! - [`Method::Mapped`]: `msync` of a shared map returned.
 //!
-//! A place is written over and over with rising numbers, so a block in the source may be newer
-//! than the last acknowledged one, never older, and always whole: a block is one page, and the
-//! daemon hands a page to the source in one piece.
+//! A place is overwritten with rising numbers. So a block in the source may be newer than the last
+//! acknowledged one, but never older, and always complete: a block is one page, and the daemon
+//! writes a page to the source in one piece.
 //!
-//! The daemon is killed when so many blocks were acknowledged as the seed says, however long that
-//! takes: a machine that stands still changes nothing of what a run shows, and a seed can be tried
-//! again.
+//! The daemon is killed after a number of acknowledged blocks that the seed gives, however long
+//! that takes. So a stalled machine does not change the run, and a seed can be repeated.
 //!
-//! What this cannot show is a power failure: the source's own page cache survives the daemon.
-//! That `fsync` reaches the source is watched from outside, by counting system calls.
+//! This suite cannot show a power failure: the source's own page cache survives the daemon. Another
+//! test observes from outside that `fsync` reaches the source, by counting system calls.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -51,7 +51,7 @@ const BLOCKS_MAX: u64 = 600;
 /// be noticed; no working program needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a writer waits for before it acknowledges. A file keeps one method.
+/// The promise that a writer waits for before it acknowledges. A file keeps one method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// `write` returned.
@@ -106,7 +106,7 @@ pub fn number_of(bytes: &[u8], file: u32, place: u32) -> Result<u64> {
 /// It ends without an error when the mount died under it, which is what it waits for.
 ///
 /// # Errors
-/// When the files cannot be made, or nobody takes the acknowledgements.
+/// When the files cannot be created, or the reader of acknowledgements has ended.
 pub fn write_until_dead(
     directory: &Path,
     first_number: u64,
@@ -160,8 +160,8 @@ fn write_block(opened: &File, file: u32, place: u32, number: u64) -> Result<()> 
 /// The highest acknowledged number of each place.
 pub type Acknowledged = BTreeMap<(u32, u32), u64>;
 
-/// Reads acknowledgements until the writer closes its end; after each one `noted` is told how many
-/// there are.
+/// Reads acknowledgements until the writer closes its end, and calls `noted` with their number
+/// after each one.
 ///
 /// # Errors
 /// When the pipe cannot be read or ends in the middle of an acknowledgement.
@@ -224,7 +224,7 @@ pub fn missing(root: &Path, acknowledged: &Acknowledged) -> Vec<String> {
     found
 }
 
-/// What the rounds need.
+/// The environment of the rounds.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The mount point.
@@ -274,7 +274,7 @@ fn one_round(
     random: &mut fastrand::Rng,
     acknowledged: &mut Acknowledged,
 ) -> Result<u64> {
-    // What earlier rounds acknowledged is also there through the new mount.
+    // The blocks of earlier rounds are also there through the new mount.
     let lost = missing(&plan.mount, acknowledged);
     ensure!(lost.is_empty(), "not seen through the new mount:\n{}", lost.join("\n"));
     let mut writer = Command::new(&plan.writer)
@@ -292,7 +292,7 @@ fn one_round(
         let mut seen = Acknowledged::new();
         let noted = |count| {
             if count == enough {
-                // Nobody listens any more when this took too long.
+                // The receiver has ended if this took too long.
                 let _ = tell.send(());
             }
         };
@@ -332,8 +332,8 @@ fn ended(process: &mut Child, what: &str) -> Result<ExitStatus> {
     bail!("did not end in {PATIENCE:?}: {what}")
 }
 
-/// Starts the daemon and waits until its mount answers: until a name that was never asked for is
-/// seen through it. (The attributes of a dead mount's root may still be answered by the kernel.)
+/// Starts the daemon and waits until its mount answers: until a new name is visible through it.
+/// (The kernel may still answer the attributes of a dead mount's root.)
 fn mount(plan: &Plan, round: u32) -> Result<Child> {
     let (program, arguments) = plan.command.split_first().context("no mount command")?;
     let marker = format!("mounted-{round}");

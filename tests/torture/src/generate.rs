@@ -1,7 +1,7 @@
 //! Random operations that mostly make sense.
 //!
-//! The generator looks at the mirror (never at the mount) to know which names exist, so that most
-//! operations succeed and the rest fails in as many ways as the calls have. The same seed over
+//! The generator looks at the mirror (never at the mount) to find existing names. So most
+//! operations succeed, and the others fail in as many ways as the calls have. The same seed over
 //! the same mirror gives the same operations.
 
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const NAMES: [&str; 14] = [
 const ATTRIBUTES: [&str; 5] =
     ["user.one", "user.two", "user.a.longer.name.of.an.attribute", "trusted.ogive", "user.never"];
 
-/// What is known of the mirror: every path below the root with its kind, sorted.
+/// The known state of the mirror: every path below the root with its kind, sorted.
 pub type Known = Vec<(PathBuf, FileKind)>;
 
 /// Makes operations from a seed.
@@ -310,8 +310,8 @@ impl Generator {
         of_kind.nth(chosen).map_or_else(PathBuf::new, |(path, _)| path.clone())
     }
 
-    /// Any name but the root's: the root belongs to whoever made it, is not to be removed or
-    /// renamed, and may be shared with other threads.
+    /// Any name except the root's. The root must not be removed or renamed, and other threads may
+    /// share it.
     fn any(&mut self, known: &Known) -> PathBuf {
         if known.is_empty() || self.random.u32(0..20) == 0 {
             return self.fresh(known);
@@ -366,7 +366,7 @@ pub fn look(root: &Path, prefix: &str) -> Known {
     let mut known = vec![(PathBuf::new(), FileKind::Directory)];
     let mut waiting = vec![PathBuf::new()];
     while let Some(directory) = waiting.pop() {
-        let Ok(names) = crate::names::read_directory(&root.join(&directory)) else {
+        let Ok(names) = crate::directory_entries::read_directory(&root.join(&directory)) else {
             continue;
         };
         for (name, kind) in names {

@@ -1,20 +1,20 @@
 //! Torture for a mounted view of a directory: three suites that can prove a mount wrong.
 //!
-//! - [`mirror`]: seeded random operations made twice, once through the mount and once in a mirror
+//! - [`mirror`]: each seeded random operation runs twice, through the mount and in a mirror
 //!   directory on the bare file system. Every answer and every errno must agree, and so must the
 //!   whole trees at intervals.
-//! - [`coherence`]: each promise of close-to-open and read-your-writes as a test of its own, run
-//!   many times with many timings, with changes made through the mount and behind it.
-//! - [`durability`]: the daemon is killed with SIGKILL in the middle of writes; every block that
-//!   was acknowledged must be in the source directory, and the dead mount point must mount again.
+//! - [`coherence`]: each promise of close-to-open and read-your-writes is a test of its own. It
+//!   runs many times with many timings, with changes through the mount and behind it.
+//! - [`durability`]: the daemon is killed with SIGKILL during writes. The source must have every
+//!   acknowledged block, and the dead mount point must mount again.
 //!
-//! Nothing in this crate knows how the mount works: it needs a mounted directory, the directory
-//! the mount shows, and an empty directory on the same file system. So the same suites run on
-//! any other passthrough file system, which is how they are themselves tested: a suite that has
-//! never failed proves nothing (see the unit tests, which run against lying directories).
+//! This crate does not know how the mount works. It needs a mounted directory, the directory that
+//! the mount shows, and an empty directory on the same file system. So the suites run on any other
+//! passthrough file system, and that is how they are tested themselves: a suite that has never
+//! failed proves nothing (see the unit tests, which run against lying directories).
 //!
-//! Exit codes of the binary: 0 everything agreed; 1 a difference or a broken promise was found;
-//! 2 wrong use; 3 the environment failed (a directory missing, no space, the mount not there).
+//! Exit codes of the binary: 0 everything agreed; 1 a difference or a broken promise was found; 2
+//! wrong use; 3 the environment failed (a directory missing, no space, no mount).
 
 pub mod access;
 pub mod attributes;
@@ -22,12 +22,12 @@ pub mod behind;
 pub mod bytes;
 pub mod coherence;
 pub mod contents;
+pub mod directory_entries;
 pub mod durability;
 pub mod generate;
 pub mod locks;
 pub mod mapping;
 pub mod mirror;
-pub mod names;
 pub mod operation;
 pub mod progress;
 pub mod tree;

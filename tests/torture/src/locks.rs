@@ -1,12 +1,12 @@
-//! Advisory locks, tried from a second process, and the calls that no safe wrapper offers.
+//! Advisory locks, tried from a second process, and the calls without a safe wrapper.
 //!
-//! Whether a lock conflicts can only be seen by somebody else: a process never conflicts with its
-//! own `fcntl` locks. So the suite holds a lock, starts its own binary as `lock-probe`, and the
+//! Only another process can see whether a lock conflicts, because a process never conflicts with
+//! its own `fcntl` locks. So the suite holds a lock and starts its own binary as `lock-probe`. The
 //! exit code of that process is the answer: [`PROBE_FREE`], [`PROBE_TAKEN`], or an errno.
 //!
-//! One process-wide lock (`PROBING`) is held from taking a lock to giving it up. A process that
-//! is being started has copies of all descriptors until it runs its program, and a copy keeps a
-//! `flock` alive: without it a probe started by one thread would hold another thread's lock.
+//! One process-wide lock (`PROBING`) is held from taking a lock to releasing it. A starting process
+//! has copies of all descriptors until it runs its program, and a copy keeps a `flock` alive.
+//! Without `PROBING`, a probe of one thread would hold another thread's lock.
 #![allow(unsafe_code, reason = "byte-range locks and truncate(2) have no safe wrapper")]
 
 use std::ffi::CString;
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::operation::{Answer, LockKind, Outcome};
 
-/// Exit code of the probe when it got the lock.
+/// Exit code of the probe when another process holds the lock.
 pub const PROBE_FREE: i32 = 100;
 /// Exit code of the probe when somebody else holds the lock.
 pub const PROBE_TAKEN: i32 = 101;
@@ -52,7 +52,7 @@ fn last_errno() -> Errno {
 /// Takes a lock without waiting.
 ///
 /// # Errors
-/// `EAGAIN` or `EACCES` when somebody else holds it, otherwise the errno of the call.
+/// `EAGAIN` or `EACCES` when another process holds it, otherwise the errno of the call.
 pub fn take(file: &OwnedFd, kind: LockKind, exclusive: bool) -> Result<(), Errno> {
     let command = match kind {
         LockKind::Flock => {
@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// What the probing process does: tries the lock and gives its exit code.
+/// The probing process: it tries the lock and returns its exit code.
 #[must_use]
 pub fn probe(path: &Path, kind: LockKind, exclusive: bool) -> i32 {
     match open(path).and_then(|file| take(&file, kind, exclusive)) {

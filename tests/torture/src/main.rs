@@ -45,7 +45,7 @@ enum Suite {
         #[arg(long)]
         seed: u64,
     },
-    /// Tries a lock and tells by its exit code (started by `mirror`).
+    /// Tries a lock; the exit code is the result (started by `mirror`).
     #[command(hide = true)]
     LockProbe {
         path: PathBuf,
@@ -173,8 +173,8 @@ fn run(suite: Suite) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The seed that was given, the environment's, or always the same: a run that went wrong can be
-/// made again by whoever did not look at what it printed.
+/// The seed of the option, of the environment, or a fixed one. So a failed run can be repeated
+/// even if its output is lost.
 fn seed_of(given: Option<u64>) -> Result<u64> {
     match (given, std::env::var_os("OGIVE_SEED")) {
         (Some(seed), _) => Ok(seed),

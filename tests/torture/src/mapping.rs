@@ -1,8 +1,8 @@
-//! Memory maps of files: the one place where this crate maps anything.
+//! Memory maps of files: the only place where this crate maps anything.
 //!
-//! A map is bounded by the file's size when it is made, and nobody else changes the file while it
-//! lives, so no access runs past the end (which would be SIGBUS). A mount that tells a wrong size
-//! can therefore kill the suite with SIGBUS; that is a failure of the mount and is seen as one.
+//! A map is never longer than its file, and no other program changes the file during its life, so
+//! no access runs past the end (which would be SIGBUS). A mount that reports a wrong size can
+//! therefore kill the suite with SIGBUS; that counts as a failure of the mount.
 #![allow(unsafe_code, reason = "mapping a file is unsafe by nature")]
 
 use std::os::fd::{AsFd, AsRawFd};
@@ -38,8 +38,9 @@ pub fn read(file: &(impl AsFd + AsRawFd), offset: u64, length: usize) -> Result<
     Ok(map.to_vec())
 }
 
-/// Writes through a shared map and flushes it (`msync(MS_SYNC)`). Gives the bytes written, which
-/// are fewer than `bytes` when the file ends earlier: a map cannot make a file longer.
+/// Writes through a shared map and flushes it (`msync(MS_SYNC)`). Returns the number of bytes
+/// written. It is less than that of `bytes` if the file ends earlier: a map cannot make a file
+/// longer.
 ///
 /// # Errors
 /// The errno of `fstat`, `mmap` or `msync`.
@@ -57,8 +58,8 @@ pub fn write_shared(
     Ok(room)
 }
 
-/// Writes through a private map and gives back what the map then shows of the whole range; the
-/// file must stay as it was.
+/// Writes through a private map and returns the whole range of the map. The file must stay as it
+/// was.
 ///
 /// # Errors
 /// The errno of `fstat` or `mmap`.

@@ -1,14 +1,13 @@
 //! The same random operations on the mount and on a mirror directory, compared step by step.
 //!
-//! Every thread has a subtree of its own, or, with `shared`, names of its own in one directory.
-//! After each operation the two outcomes must be equal, errno included. At intervals, and at the
-//! end, the trees are compared: mount with mirror, source with mirror, and mount with source.
+//! Every thread has its own subtree, or, with `shared`, its own names in one directory. After each
+//! operation the two results must be equal, including the errno. At intervals, and at the end, the
+//! trees are compared: mount with mirror, source with mirror, and mount with source.
 //!
-//! Some changes are made behind the mount, in the source. All files are closed first and the
-//! changed file is opened and read through the mount right after: what close-to-open promises,
-//! and no more.
+//! Some changes are made behind the mount, in the source. All files are closed first. The changed
+//! file is opened and read through the mount right after, as close-to-open promises.
 //!
-//! No locks: threads share nothing but a count of steps.
+//! No locks: threads share only a step counter.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -26,7 +25,7 @@ use crate::operation::{Answer, FileKind, Operation, describe};
 use crate::progress::Progress;
 use crate::tree::{self, Times};
 
-/// What a run is asked to do.
+/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// A directory as the mount shows it.
@@ -57,7 +56,7 @@ pub struct Plan {
     pub log: Option<PathBuf>,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Operations made on both sides.
@@ -233,7 +232,7 @@ impl Run {
 
     fn next_operation(&mut self) -> Operation {
         let operation = self.generator.next(&self.known);
-        // What opens a path must not open a device: a mount may be `nodev` and the mirror not.
+        // An open by path must not open a device: a mount may be `nodev` and the mirror not.
         match opened_path(&operation) {
             Some(path) if self.leads_to_special(path) => {
                 Operation::Status { path: path.to_path_buf(), follow: true }
@@ -245,7 +244,7 @@ impl Run {
     fn leads_to_special(&self, path: &Path) -> bool {
         rustix::fs::stat(self.mirror.path(path)).is_ok_and(|status| {
             let file_type = rustix::fs::FileType::from_raw_mode(status.st_mode);
-            crate::names::kind_of(file_type) == FileKind::Special
+            crate::directory_entries::kind_of(file_type) == FileKind::Special
         })
     }
 
@@ -316,7 +315,7 @@ impl Run {
     }
 
     fn compare(&mut self) -> Result<()> {
-        // A shared root is compared once, at the end, when nobody works in it.
+        // A shared root is compared once, at the end, when no thread works in it.
         if self.prefix.is_empty() {
             compare_trees(self.mount.root(), &self.source, self.mirror.root())?;
             self.report.comparisons += 1;

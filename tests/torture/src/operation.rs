@@ -1,7 +1,7 @@
-//! One operation on a file system, as plain data: it is generated once, made on both sides, and
-//! written to the log as one line of JSON, from which it can be made again.
+//! One operation on a file system, as plain data.
 //!
-//! Paths are relative to the root of a side. Contents are given as a seed and a length.
+//! It is generated once, performed on both sides, and written to the log as one line of JSON, which
+//! can be replayed. Paths are relative to the root of a side. Contents are a seed and a length.
 
 use std::path::PathBuf;
 
@@ -84,9 +84,9 @@ pub enum LockKind {
 /// A time as seconds and nanoseconds since 1970.
 pub type Moment = (i64, u32);
 
-/// Every modification time set by an operation lies before this second (2001-09-09), and every
-/// time a clock gives lies after it. So a time below it must be equal on both sides, and one
-/// above it tells that the file was modified since, which must be true on both sides as well.
+/// Every modification time set by an operation is before this second (2001-09-09), and every time
+/// from a clock is after it. So an earlier time must be equal on both sides. A later time means
+/// that the file was modified since, which must hold on both sides as well.
 pub const CLOCK_STARTS_SECONDS: i64 = 1_000_000_000;
 
 /// One operation.
@@ -270,7 +270,7 @@ pub enum Operation {
     },
 }
 
-/// What kind of file a name stands for.
+/// The kind of file of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileKind {
     /// A regular file.
@@ -283,7 +283,7 @@ pub enum FileKind {
     Special,
 }
 
-/// What `stat` says, without what must differ between two copies of one file.
+/// The result of `stat`, without the parts that differ between two copies of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attributes {
     /// Kind of file.
@@ -304,7 +304,7 @@ pub struct Attributes {
     pub set_modified: Option<Moment>,
 }
 
-/// What an operation gave back; equal on both sides or the mount is wrong.
+/// The result of an operation; equal on both sides, or the mount is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It worked and there is nothing to compare.
@@ -313,7 +313,7 @@ pub enum Answer {
     Count(u64),
     /// Contents.
     Bytes(Vec<u8>),
-    /// Sorted names with the kind that `readdir` tells.
+    /// Sorted names with the kind from `readdir`.
     Names(Vec<(Vec<u8>, FileKind)>),
     /// Attributes.
     Status(Box<Attributes>),

@@ -1,9 +1,9 @@
-//! One line on a terminal that says how far a run is; nothing when the output is not a terminal.
+//! One line of progress on a terminal; nothing if the output is not a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often the line is written anew.
+/// How often the line is updated.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The line.

@@ -1,12 +1,11 @@
-//! A whole tree as one value, and what differs between two of them.
+//! A whole tree as one value, and the differences of two trees.
 //!
-//! Two comparisons are made. A mount and its source show the same files, so everything must be
-//! equal, modification times to the nanosecond ([`Times::Exact`]). A mount and a mirror hold two
-//! copies made at different moments, so a time that a clock gave differs, and only a time that
-//! an operation set can be compared ([`Times::SetByHand`]).
+//! There are two comparisons. A mount and its source show the same files, so everything must be
+//! equal, modification times to the nanosecond ([`Times::Exact`]). A mount and a mirror hold copies
+//! made at different moments, so times from the clock differ. Only times set by an operation can be
+//! compared ([`Times::SetByHand`]).
 //!
-//! Which names are hard links of one file is compared by the first name of each file, never by
-//! inode numbers.
+//! Hard links are compared by the first name of each file, never by inode numbers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +17,7 @@ use rustix::io::Errno;
 use crate::attributes::{comparable, get_attribute, list_attributes, modified};
 use crate::bytes::digest;
 use crate::contents::read_whole;
-use crate::names::read_directory;
+use crate::directory_entries::read_directory;
 use crate::operation::{Attributes, FileKind, Moment};
 
 /// Which modification times are compared.
@@ -33,7 +32,7 @@ pub enum Times {
 /// One file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What `lstat` says.
+    /// The result of `lstat`.
     pub attributes: Attributes,
     /// The modification time.
     pub modified: Moment,
@@ -79,7 +78,7 @@ pub fn read(root: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-/// What may not be read is left out: an ordinary user meets it on both sides alike.
+/// Unreadable parts are left out: an ordinary user meets them on both sides alike.
 fn permitted<T>(result: Result<T, Errno>, instead: T) -> Result<T, Errno> {
     match result {
         Err(Errno::ACCESS) => Ok(instead),

@@ -1,4 +1,4 @@
-//! Appends: each goes where the flags of that moment say, and what others append meanwhile stays.
+//! Appends: each goes where the flags of that moment say, and appends of other processes stay.
 
 use std::fs::{File, OpenOptions};
 use std::io::{IoSlice, Write};
@@ -42,7 +42,7 @@ pub const PROMISES: &[Promise] = &[
 ];
 
 const PAGE: usize = 4096;
-/// What each of several appends.
+/// The bytes that each of several writers appends.
 const RECORDS: u8 = 60;
 
 fn set_flag(file: &File, on: bool) -> Result<()> {

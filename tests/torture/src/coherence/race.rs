@@ -1,11 +1,11 @@
-//! Writers and readers at once: no reader goes back in time, and in the end the mount shows what
-//! the source holds.
+//! Concurrent writers and readers: no reader goes back in time, and in the end mount and source
+//! agree.
 //!
-//! The files are made of 8-byte counters. A writer raises every counter of a block to the same
-//! new value and publishes the value after its write has returned. A reader that starts after
-//! the publication must see at least that value in every counter, and no counter ever falls.
-//! A block may be seen half old, half new while a write is under way: file systems promise no
-//! more, and neither does a mount.
+//! The files consist of 8-byte counters. A writer raises every counter of a block to the same new
+//! value, and publishes the value after its write has returned. A reader that starts after the
+//! publication must see at least that value in every counter, and no counter ever falls. During a
+//! write a block may be half old and half new: file systems promise no more, and neither does a
+//! mount.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -23,19 +23,19 @@ pub const PROMISES: &[Promise] = &[
     Promise {
         name: "reader-beside-writer",
         says: "a reader with an open file never sees an older value than was published or seen",
-        round: reader_beside_writer,
+        round: reader_with_writer,
         rounds_percent: 20,
     },
     Promise {
         name: "opener-beside-writer",
         says: "readers that open anew see at least what was published before the open",
-        round: opener_beside_writer,
+        round: opener_with_writer,
         rounds_percent: 20,
     },
     Promise {
         name: "opener-beside-writer-behind",
         says: "readers that open anew see what was written behind the mount before the open",
-        round: opener_beside_writer_behind,
+        round: opener_with_writer_behind,
         rounds_percent: 20,
     },
     Promise {
@@ -47,19 +47,19 @@ pub const PROMISES: &[Promise] = &[
     Promise {
         name: "truncate-beside-readers",
         says: "after truncations raced with readers and writers, a fresh open equals the source",
-        round: truncate_beside_readers,
+        round: truncate_with_readers,
         rounds_percent: 20,
     },
     Promise {
         name: "replace-beside-openers",
         says: "readers see one of the whole files that a name stood for, never a mixture",
-        round: replace_beside_openers,
+        round: replace_with_openers,
         rounds_percent: 20,
     },
 ];
 
-/// How often each part of a round has its turn at least. They are counted and not timed, so that a
-/// machine that stands still for a while lets nobody go without having looked.
+/// How often each part of a round runs at least. Turns are counted and not timed, so on a stalled
+/// machine every reader still gets its turns.
 pub(super) const TURNS: u32 = 100;
 /// How long that may take; no working mount needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -138,7 +138,7 @@ fn raise(file: &File, next: &mut u64, block: u64, published: &AtomicU64) -> Resu
     Ok(())
 }
 
-fn reader_beside_writer(round: &mut Round) -> Result<()> {
+fn reader_with_writer(round: &mut Round) -> Result<()> {
     let (mount, source) = round.paths("file");
     std::fs::write(&source, vec![0; 64 * BLOCK_BYTES])?;
     let published = AtomicU64::new(0);
@@ -165,28 +165,28 @@ fn reader_beside_writer(round: &mut Round) -> Result<()> {
     expect_bytes(&source, &now, "source after the race")
 }
 
-fn opener_beside_writer(round: &mut Round) -> Result<()> {
+fn opener_with_writer(round: &mut Round) -> Result<()> {
     let (mount, source) = round.paths("file");
     openers(&mount, &source, &mount.clone(), Order::Published)
 }
 
-fn opener_beside_writer_behind(round: &mut Round) -> Result<()> {
+fn opener_with_writer_behind(round: &mut Round) -> Result<()> {
     let (mount, source) = round.paths("file");
     openers(&mount, &source, &source.clone(), Order::Seen)
 }
 
-/// What a reader may count on.
+/// The promise to a reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Only on what was published before it opened. The kernel shows the bytes of a write through
-    /// a mount while the write is still on its way, and drops them again when another open finds
-    /// the file changed; a write that has not returned may be seen, then not, then seen again.
+    /// Only values published before its open. During a write through a mount, the kernel shows its
+    /// bytes, and drops them again when another open finds the file changed. So the bytes of an
+    /// unfinished write may appear, disappear, and appear again.
     Published,
     /// Also on what it has seen before.
     Seen,
 }
 
-/// One writer at `written`, two readers that open `mount` anew for every read.
+/// One writer at `written`, and two readers that open `mount` for every read.
 fn openers(mount: &Path, source: &Path, written: &Path, order: Order) -> Result<()> {
     std::fs::write(source, vec![0; BLOCK_BYTES])?;
     let published = AtomicU64::new(0);
@@ -245,7 +245,7 @@ fn behind_and_through(round: &mut Round) -> Result<()> {
     expect_bytes(&mount, &std::fs::read(&source)?, "fresh open after the race")
 }
 
-fn truncate_beside_readers(round: &mut Round) -> Result<()> {
+fn truncate_with_readers(round: &mut Round) -> Result<()> {
     const SIZE_MAX: u64 = 400_000;
     let (mount, source) = round.paths("file");
     std::fs::write(&source, vec![1; SIZE_MAX as usize])?;
@@ -270,7 +270,7 @@ fn truncate_beside_readers(round: &mut Round) -> Result<()> {
     expect_bytes(&mount, &std::fs::read(&source)?, "fresh open after the truncations")
 }
 
-fn replace_beside_openers(round: &mut Round) -> Result<()> {
+fn replace_with_openers(round: &mut Round) -> Result<()> {
     const BYTES: usize = 3 * 131_072;
     let (mount, source) = round.paths("file");
     std::fs::write(&source, block_of(0, BYTES))?;

@@ -1,5 +1,4 @@
-//! Read your writes: what was written through the mount is read back at once, every way there is,
-//! and is in the source when the write returned.
+//! Read your writes: every way of reading returns a completed write at once, and the source has it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,10 +1,10 @@
 //! Close-to-open: after a change behind the mount, a fresh open and read shows the new bytes.
 //!
-//! Every promise reads the old bytes through the mount first, often more than once, so that every
-//! cache on the way holds them, and then changes the source. What is opened is a name that the
-//! kernel has seen before, so the open comes to the mount, which must notice that the name means
-//! another file now. Two things never come to the mount: walking *through* a name, and a name that
-//! is remembered as missing. They are promised only after the time for which names may be used.
+//! Every promise first reads the old bytes through the mount, often more than once, so that every
+//! cache holds them. Then it changes the source. The kernel has seen the opened name before, so the
+//! open reaches the mount, which must notice that the name means another file now. Two things never
+//! reach the mount: a walk *through* a name, and a name that the kernel remembers as missing. They
+//! are promised only after the time for which names stay valid.
 
 use std::path::Path;
 
@@ -146,8 +146,8 @@ fn same_size(round: &mut Round) -> Result<()> {
     Ok(())
 }
 
-/// Change, read, change, read without any wait: many of these pairs share one tick, so size,
-/// modification time and change time are all equal before and after the second change.
+/// Change, read, change, read without a pause. Many of these pairs share one tick, so size,
+/// modification time and change time are equal before and after the second change.
 fn same_tick(round: &mut Round) -> Result<()> {
     let (mount, source) = round.paths("file");
     let mut bytes = warm(round, "file", 4096)?;

@@ -1,5 +1,4 @@
-//! Each promise is kept by a faithful directory, and the ones about changes behind the mount are
-//! broken by a view that does not follow.
+//! A faithful directory keeps each promise, and a view that does not follow its source breaks them.
 
 use super::*;
 
@@ -46,7 +45,7 @@ fn a_view_of_something_else_breaks_every_promise() {
     assert_eq!(broken.len(), promises().len());
 }
 
-/// Whoever is put off for long has its turns all the same, beside others that go on.
+/// A writer that is delayed for long still gets its turns, next to faster ones.
 #[test]
 fn every_part_of_a_race_has_its_turns() {
     let (mut turns_of_one, mut turns_of_another) = (0, 0);

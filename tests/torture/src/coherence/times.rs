@@ -1,5 +1,4 @@
-//! Times: what is set through the mount is what the source's file system makes of it, and what is
-//! set behind the mount is what the mount shows.
+//! Times set through the mount arrive in the source, and times set behind the mount are shown.
 
 use std::path::Path;
 
@@ -19,8 +18,8 @@ pub const PROMISES: &[Promise] = &[Promise {
     rounds_percent: 30,
 }];
 
-/// Seconds at which something changes: the ends of 32 bits, signed and not, and of what ext4 holds
-/// (2446), with what lies beyond; the landing on the moon, 1900, and the ends of 64 bits.
+/// Seconds at the limits: the ends of 32 bits, signed and unsigned, and of ext4 (2446), and
+/// beyond. Also the landing on the moon, 1900, and the ends of 64 bits.
 const SECONDS: [i64; 19] = [
     i64::MIN,
     -62_135_596_801,

@@ -1,4 +1,4 @@
-//! The mirror run against directories that tell the truth, and against some that lie.
+//! The mirror suite against correct directories, and against some that lie.
 
 use super::*;
 

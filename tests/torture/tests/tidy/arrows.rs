@@ -1,4 +1,4 @@
-//! Which crate may use which: every crate stands on a floor and uses crates of lower floors only.
+//! Arrows between crates: every crate has a floor and uses only crates of lower floors.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What grows, and its bound: the table of that name in ARCHITECTURE.md, held to the code.
+//! Growth and its bounds: the table in ARCHITECTURE.md, checked against the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const DAEMON: [&str; 10] = [
     "threads/src",
     "watch/src/http",
 ];
-/// What may grow.
+/// The structures that may grow.
 const GROWING: [&str; 8] = [
     "BTreeMap<",
     "BTreeSet<",
@@ -60,7 +60,7 @@ fn code(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
@@ -116,7 +116,7 @@ fn row(cells: &[&str], sources: &Sources) -> Vec<String> {
     faults
 }
 
-/// What of a table is not so, and which structures it has not.
+/// The false rows of a table, and the structures that it lacks.
 pub(crate) fn faults(table: &str, sources: &Sources) -> Vec<String> {
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
     let rows: Vec<Vec<&str>> =

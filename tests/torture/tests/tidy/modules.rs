@@ -1,10 +1,9 @@
-//! Which module may import which inside a crate: no arrow up, and no circle of more than two files.
+//! Arrows between modules of a crate: none goes up, and no circle has more than two files.
 //!
-//! A module is a file. It stands on its own parts: a file may import from its children, and what a
-//! child takes from its own parent (the type that it implements a part of) is no arrow. An import
-//! from a module further up is one, but for the crate's root, which has what all use, its `Result`
-//! for one. What a module only re-exports counts as imported from where it is. Tests import what
-//! they like.
+//! A module is a file. A file may import from its children. An import from its own parent is no
+//! arrow, because a child often implements a part of a parent's type. An import from a module
+//! further up is an arrow, except from the crate's root, which has the shared items such as
+//! `Result`. A re-exported item counts as imported from its own module. Tests may import anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ struct Crate {
     modules: BTreeSet<Module>,
     /// `use` paths and paths in the text, as they stand there.
     paths: BTreeMap<Module, Vec<Vec<String>>>,
-    /// What is re-exported, by its name: the path, from the crate's root.
+    /// The re-exported items by name: the path, from the crate's root.
     exports: BTreeMap<Module, BTreeMap<String, Vec<String>>>,
 }
 
@@ -118,7 +117,7 @@ fn uses(code: &str) -> (Vec<Vec<String>>, Vec<Vec<String>>, String) {
 fn inline(code: &str) -> Vec<Vec<String>> {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let split = |part| str::split(part, move |letter: char| !is_word(letter) && letter != ':');
-    // Who may see something is no import.
+    // A visibility is no import.
     let mut parts = code.split("pub(in ");
     let first = parts.next().unwrap_or_default();
     let rest = parts.map(|part| part.split_once(')').map_or(part, |(_, after)| after));
@@ -187,7 +186,7 @@ impl Crate {
         at
     }
 
-    /// Who imports from whom; not from the own parent.
+    /// The imports of each module, except from its own parent.
     fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let mut arrows = BTreeMap::<Module, BTreeSet<Module>>::new();
         for (module, paths) in &self.paths {
@@ -205,7 +204,7 @@ impl Crate {
     }
 }
 
-/// Whoever can be reached from a module.
+/// The modules that can be reached from a module.
 fn reached(arrows: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSet<Module> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from.clone()]);
     while let Some(module) = open.pop() {
@@ -282,7 +281,7 @@ mod rules {
     }
 
     #[test]
-    fn what_is_re_exported_is_imported_from_where_it_is() {
+    fn a_re_exported_item_counts_for_its_own_module() {
         let files = [
             ("lib", "mod a;\nmod b;\nmod c;\npub use a::A;\npub use c::C;"),
             ("a", "use crate::b::B;"),
@@ -296,7 +295,7 @@ mod rules {
     }
 
     #[test]
-    fn a_child_may_take_from_its_parent_and_from_nobody_further_up() {
+    fn a_child_may_import_from_its_parent_and_no_further_up() {
         let files = [
             ("lib", "mod a;\npub struct Root;"),
             ("a/mod", "mod b;\nuse b::B;\npub struct A;"),

@@ -1,8 +1,12 @@
-//! The rules, each a function from text to faults. They read rustfmt's layout, not Rust: a body
-//! ends at the first closing brace that stands as far left as the line that opened it.
+//! The rules, each a function from text to faults.
+//!
+//! They read rustfmt's layout, not Rust: a body ends at the first closing brace with the
+//! indentation of the line that opened it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+use crate::words;
 
 /// Lines of a source file at most.
 pub(crate) const FILE_LINES_MAX: usize = 600;
@@ -11,7 +15,7 @@ pub(crate) const FUNCTION_LINES_MAX: usize = 80;
 /// How far above unsafe code its argument may begin.
 const SAFETY_LINES_ABOVE: usize = 15;
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) line: usize,
@@ -232,27 +236,13 @@ pub(crate) fn without_opening(lines: &Lines<'_>) -> Vec<Fault> {
     }
 }
 
-/// Words that the field has others for. Names of types begin with a capital letter.
-const WORDS: [(&str, &str); 10] = [
-    ("eldest", "oldest"),
-    ("Told", "the name of what it holds"),
-    ("Believed", "attributes"),
-    ("Panel", "the name of what it shows"),
-    ("Desk", "the name of what it does"),
-    ("Leave", "permit"),
-    ("forgive", "recover"),
-    ("Owed", "pending"),
-    ("owe", "pending"),
-    ("loom", "shuttle"),
-];
-
 /// Names in code that a newcomer would have to have explained.
 pub(crate) fn own_words(lines: &Lines<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (at, line) in lines.iter() {
         let code = line.split("//").next().unwrap_or_default();
         let code: String = code.split('"').step_by(2).collect();
-        for (word, better) in WORDS {
+        for (word, better) in words::of("code") {
             if names_with(&code, word) {
                 faults.push(fault(at, word, format!("{word} is not the field's word: {better}")));
             }
@@ -262,7 +252,7 @@ pub(crate) fn own_words(lines: &Lines<'_>) -> Vec<Fault> {
 }
 
 /// Tests that say by a macro that they cannot run: the test runner keeps that to itself.
-pub(crate) fn unheard_skips(lines: &Lines<'_>) -> Vec<Fault> {
+pub(crate) fn unreported_skips(lines: &Lines<'_>) -> Vec<Fault> {
     let is_unheard = |line: &str| {
         let (_, said) = line.split_once("print")?;
         let text = said.strip_prefix("ln").unwrap_or(said).strip_prefix("!(\"")?;
@@ -278,8 +268,7 @@ pub(crate) fn unheard_skips(lines: &Lines<'_>) -> Vec<Fault> {
 /// Columns that a line of prose in a page has at most.
 pub(crate) const PROSE_COLUMNS_MAX: usize = 100;
 
-/// Lines of a page that nobody reads to their end. Tables, code, pictures and headings may be
-/// wider.
+/// Lines of a page that are too wide to read. Tables, code, pictures and headings may be wider.
 pub(crate) fn wide_prose(lines: &Lines<'_>) -> Vec<Fault> {
     let (mut faults, mut is_code) = (Vec::new(), false);
     for (at, line) in lines.iter() {
@@ -356,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_undone_is_found() {
+    fn unfinished_work_is_found() {
         assert_eq!(count(left_undone, "// TODO: more\n    dbg!(x);\n#[ignore = \"slow\"]"), 3);
         assert_eq!(count(left_undone, "mktemp XXXXXX\nTODOS\n"), 0);
     }
@@ -397,11 +386,14 @@ mod tests {
     }
 
     #[test]
-    fn skips_that_nobody_hears_are_found() {
+    fn unreported_skips_are_found() {
         let said = "eprintln!(\"skipped: no fuse\");\nprint!(\"no cases; nothing checked\");\n\
                     eprintln!(\"not tested: no ring\");\n";
-        assert_eq!(count(unheard_skips, said), 3);
-        assert_eq!(count(unheard_skips, "println!(\"{n} skipped\");\nskipped(\"no fuse\");\n"), 0);
+        assert_eq!(count(unreported_skips, said), 3);
+        assert_eq!(
+            count(unreported_skips, "println!(\"{n} skipped\");\nskipped(\"no fuse\");\n"),
+            0
+        );
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! Prose: sentences of pages and comments, and what is wrong with them.
+//!
+//! A page is Markdown. A comment is a block of lines with one marker, read as Markdown too. Code,
+//! tables, headings and pictures are no prose. A sentence ends with its stop before the next
+//! capital letter, or with its paragraph or list item.
+
+use std::path::Path;
+
+/// Words of a sentence at most.
+pub(crate) const SENTENCE_WORDS_MAX: usize = 25;
+
+/// The words of a sentence; what stands in backquotes is one word, "`".
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Sentence(Vec<String>);
+
+impl Sentence {
+    pub(crate) fn is_long(&self) -> bool {
+        let is_word = |word: &&String| word.contains(|c: char| c.is_alphanumeric() || c == '`');
+        self.0.iter().filter(is_word).count() > SENTENCE_WORDS_MAX
+    }
+
+    /// Its words in lower case, without the punctuation around them.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().map(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
+            word.strip_suffix("'s").unwrap_or(word).to_lowercase()
+        })
+    }
+
+    /// Its first words, to find it by.
+    pub(crate) fn beginning(&self) -> String {
+        self.0[..self.0.len().min(8)].join(" ")
+    }
+}
+
+/// What a file says.
+#[derive(Default)]
+pub(crate) struct Prose {
+    /// Of a page, or of the module's opening comment.
+    pub(crate) head: Vec<Sentence>,
+    /// Of all other comments.
+    pub(crate) comments: Vec<Sentence>,
+}
+
+impl Prose {
+    /// Of a page or a source file; `None` for files of other kinds.
+    pub(crate) fn of(file: &Path, text: &str) -> Option<Self> {
+        match file.extension()?.to_str()? {
+            "md" => Some(Self { head: sentences(text.lines()), comments: Vec::new() }),
+            "rs" => Some(of_comments(text)),
+            _ => None,
+        }
+    }
+}
+
+fn of_comments(text: &str) -> Prose {
+    let marked = |marker: &'static str| {
+        // Code between two comments ends a paragraph, as an empty line does.
+        text.lines().map(move |line| {
+            let line = line.trim_start();
+            let said = line.strip_prefix(marker).filter(|said| !said.starts_with(['/', '!']));
+            said.map_or("", |said| said.strip_prefix(' ').unwrap_or(said))
+        })
+    };
+    let mut comments = sentences(marked("///"));
+    comments.extend(sentences(marked("//")));
+    Prose { head: sentences(marked("//!")), comments }
+}
+
+fn sentences<'text>(lines: impl Iterator<Item = &'text str>) -> Vec<Sentence> {
+    let (mut found, mut paragraph, mut is_code) = (Vec::new(), String::new(), false);
+    for line in lines.chain([""]) {
+        let text = line.trim();
+        if text.starts_with("```") {
+            is_code = !is_code;
+        }
+        let is_prose =
+            !is_code && !text.starts_with(['|', '#', '<', '!']) && !text.starts_with("```");
+        let item = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).or_else(|| {
+            let number = text.find(". ").filter(|&end| end < 3)?;
+            text[..number].bytes().all(|byte| byte.is_ascii_digit()).then(|| &text[number + 2..])
+        });
+        if text.is_empty() || !is_prose || item.is_some() {
+            split(&paragraph, &mut found);
+            paragraph.clear();
+        }
+        if is_prose {
+            paragraph += item.unwrap_or(text);
+            paragraph.push(' ');
+        }
+    }
+    found
+}
+
+/// Cuts a paragraph into its sentences.
+fn split(paragraph: &str, found: &mut Vec<Sentence>) {
+    let text = without_code(paragraph);
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = text.split_whitespace().peekable();
+    while let Some(word) = rest.next() {
+        words.push(word.to_owned());
+        let bare = word.trim_end_matches(['"', ')', '*', '_', '\'']);
+        let begins = |next: &&str| {
+            next.trim_start_matches(['"', '(', '*', '_', '[']).starts_with(|c: char| {
+                c.is_uppercase() || c.is_ascii_digit() || c == '`' || c == '-'
+            })
+        };
+        let is_end = bare.ends_with(['.', '!', '?']) && rest.peek().is_none_or(begins);
+        if is_end || rest.peek().is_none() {
+            found.push(Sentence(std::mem::take(&mut words)));
+        }
+    }
+}
+
+/// A paragraph with each piece of code as one word, and links by their text.
+fn without_code(paragraph: &str) -> String {
+    let mut text = String::with_capacity(paragraph.len());
+    for (at, part) in paragraph.split('`').enumerate() {
+        text.push_str(if at % 2 == 0 { part } else { "`" });
+    }
+    while let Some(start) = text.find("](") {
+        let end = text[start..].find(')').map_or(text.len(), |end| start + end + 1);
+        text.replace_range(start..end, "");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> Vec<String> {
+        sentences(text.lines()).iter().map(|sentence| sentence.0.join(" ")).collect()
+    }
+
+    #[test]
+    fn sentences_end_with_stops_items_and_paragraphs() {
+        assert_eq!(
+            page("One thing. Two\nlines of 1.5 MiB, e.g. this."),
+            ["One thing.", "Two lines of 1.5 MiB, e.g. this."]
+        );
+        assert_eq!(
+            page("- an item\n- another\n\n1. a step\n\nend"),
+            ["an item", "another", "a step", "end"]
+        );
+        assert_eq!(page("# Head\n| a | b |\n```\nlet x. Y\n```\ntext"), ["text"]);
+        assert_eq!(page("`fn a()`: see [the page](docs/x.md) there."), ["`: see [the page there."]);
+    }
+
+    #[test]
+    fn comments_are_read_by_their_marker() {
+        let text =
+            "//! The idea. Its locks.\nuse x;\n/// One\n/// thing.\nfn f() {\n    // Why.\n}\n";
+        let prose = of_comments(text);
+        assert_eq!(prose.head.len(), 2);
+        let comments: Vec<_> = prose.comments.iter().map(Sentence::beginning).collect();
+        assert_eq!(comments, ["One thing.", "Why."]);
+    }
+
+    #[test]
+    fn long_sentences_are_counted_by_words() {
+        let of = |words| sentences(["word ".repeat(words).as_str()].into_iter());
+        assert!(!of(25)[0].is_long());
+        assert!(of(26)[0].is_long());
+    }
+}
