@@ -17,7 +17,7 @@ mod unwind;
 pub mod write;
 
 #[doc(hidden)]
-pub use unwind::hostile::unwind as unwind_hostile;
+pub use unwind::any_bytes::unwind as unwind_hostile;
 
 pub use model::{
     CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,

@@ -8,8 +8,8 @@
 mod counts;
 mod events;
 mod maps;
-mod recent;
 mod sample;
+mod stack_cache;
 mod tasks;
 mod unwinding;
 
@@ -29,8 +29,8 @@ use counts::LastCounts;
 use events::{Choice, Events};
 use maps::KernelMaps;
 pub(crate) use maps::kernel_module_name;
-use recent::Recent;
 use sample::SampleFields;
+use stack_cache::Recent;
 use tasks::{Mapping, Tasks};
 use unwinding::{Process, Unwinding, is_file};
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::names;
+use super::lock_functions;
 use super::{LockRow, LockTable, Source};
 use crate::model::Map;
 use crate::symbols::Kallsyms;
@@ -213,7 +213,7 @@ impl Contention {
             }
             let symbols = &self.symbols;
             let is_caller = *self.callers.entry(address).or_insert_with(|| {
-                symbols.find(address).is_some_and(|(name, _)| !names::is_locking(name))
+                symbols.find(address).is_some_and(|(name, _)| !lock_functions::is_locking(name))
             });
             if is_caller {
                 return Some(address);
@@ -256,7 +256,7 @@ impl Contention {
         let found = open.caller.and_then(|address| self.symbols.find(address));
         let (caller, module) = found.unwrap_or_default();
         let module = module.trim_matches(['[', ']']);
-        let named = names::zfs_lock(caller, module);
+        let named = lock_functions::zfs_lock(caller, module);
         let key = (Kind::of(open.flags), caller.to_owned(), module.to_owned(), named);
         if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&key) {
             return;
@@ -274,7 +274,7 @@ impl Contention {
     /// are variables of the kernel's own.
     pub fn end(mut self, seconds: f64, kallsyms: &[u8]) -> LockTable {
         self.settle(u64::MAX);
-        let variables = names::Variables::parse(kallsyms);
+        let variables = lock_functions::Variables::parse(kallsyms);
         let mut table = LockTable::new(Source::Tracepoints);
         table.seconds = Some(seconds);
         for ((kind, caller, module, named), count) in self.rows {

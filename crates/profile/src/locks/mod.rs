@@ -1,4 +1,4 @@
-//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `lockstat`, illumos'
+//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `illumos_lockstat`, illumos'
 //! `plockstat`, `perf lock contention`, `/proc/lock_stat`, ogive's own counters, and the kernel's
 //! tracepoints, live.
 //!
@@ -6,11 +6,11 @@
 //! times for 50 ms each is worse than one that is waited for a million times for 20 ns.
 
 pub mod contention;
-mod counters;
-mod lock_stat;
-mod lockstat;
-mod names;
+mod illumos_lockstat;
+mod lock_functions;
+mod ogive_counters;
 mod perf_lock;
+mod proc_lock_stat;
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ const STACK_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// `lockstat` of illumos or FreeBSD, or `plockstat`.
+    /// `illumos_lockstat` of illumos or FreeBSD, or `plockstat`.
     Lockstat,
     /// `/proc/lock_stat`.
     LockStat,
@@ -95,7 +95,8 @@ pub struct LockError;
 ///
 /// No row of any known table is in the text.
 pub fn read(text: &str) -> Result<LockTable, LockError> {
-    let readers = [lockstat::read, perf_lock::read, lock_stat::read, counters::read];
+    let readers =
+        [illumos_lockstat::read, perf_lock::read, proc_lock_stat::read, ogive_counters::read];
     readers.into_iter().find_map(|read| read(text)).ok_or(LockError)
 }
 

@@ -8,14 +8,14 @@ mod event;
 mod ids;
 mod merge;
 mod meta;
+mod query;
 mod stacks;
 pub(crate) mod strings;
-mod view;
 
 pub(crate) use event::{event_base, samples_of, samples_of_event};
 pub use ids::{FrameId, StackId, StringId, ThreadId};
 pub use meta::{Format, Meta, Rate, Reason, Unresolved, WeightUnit};
-pub use view::{Share, SymbolShare, View};
+pub use query::{Share, SymbolShare, View};
 
 use hashbrown::HashMap;
 use serde::Serialize;

@@ -8,7 +8,7 @@
 //! shortly share them. All of it has bounds: bytes of tables, rules, and the work for one stack,
 //! however hostile files and stacks are. One thread uses it; there is no lock.
 
-pub(crate) mod hostile;
+pub(crate) mod any_bytes;
 mod registers;
 mod rule;
 mod table;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::by_name::NamedStacks;
+use super::named_stacks::NamedStacks;
 use crate::model::{Rate, Sample, View, WeightUnit};
 
 /// Writes the lines. Where each sample stands for the same time, the figure is their number, as in

@@ -2,9 +2,9 @@
 
 pub mod html;
 
-mod by_name;
 mod firefox;
 mod folded;
+mod named_stacks;
 mod pprof;
 mod summary;
 mod svg;

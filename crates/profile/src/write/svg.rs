@@ -9,8 +9,8 @@ use std::io::{self, Write};
 
 use inferno::flamegraph::{self, Options};
 
-use super::by_name::{Line, NamedStacks};
 use super::html::{Page, unit_name};
+use super::named_stacks::{Line, NamedStacks};
 
 /// Percent of the whole below which nothing is drawn.
 const MIN_WIDTH_PERCENT: f64 = 0.05;

@@ -3,19 +3,19 @@
 //! Records of the kernel are decoded by `linux-perf-event-reader`. The container around them is
 //! read here, because a recording is hostile input: every section, count and length is bounded, a
 //! file that was cut off is used as far as it goes, and however long it is, what is held is one
-//! window of records ([`rounds`]) and the functions and stacks seen so far.
+//! window of records ([`time_order`]) and the functions and stacks seen so far.
 
 mod directory;
 mod hardware_trace;
 mod header;
 mod records;
-mod rounds;
+mod time_order;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 pub(crate) use directory::Directory;
 pub(crate) use header::{Attribute, Bytes, is_pipe};
-pub(crate) use rounds::{Record, Rounds};
+pub(crate) use time_order::{Record, Rounds};
 
 use crate::assemble::Assembler;
 use crate::model::{Format, Meta, Profile};

@@ -18,7 +18,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::hardware_trace::HardwareTrace;
 use super::header::{Attribute, Bytes, feature, name_attributes};
-use super::rounds::{Record, Rounds};
+use super::time_order::{Record, Rounds};
 use super::{apply_feature, build_id, settle_release};
 use crate::assemble::Assembler;
 

@@ -1,4 +1,4 @@
-//! `lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
+//! `illumos_lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
 //! columns, rows.
 //!
 //! Widths overflow and FreeBSD's names hold blanks, so that figures are read from the left and the
