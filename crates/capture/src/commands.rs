@@ -5,7 +5,7 @@
 //! runs beside the whole look; the others run behind it, two at a time. Where it does not end, the
 //! data sets with traffic are asked for by name.
 //!
-//! One that cannot be ended is left behind ([`Apart`]), as is its output where another program
+//! One that cannot be ended is left behind ([`Detached`]), as is its output where another program
 //! keeps that open. What it has said until then is taken.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
 
 use super::Bundle;
-use super::apart::{Apart, Gone, HERE};
+use super::detached::{Detached, Gone, HERE};
 
 /// A command that takes longer behind the look is ended.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -222,7 +222,7 @@ enum Heard {
 
 /// The output of a command as far as it came, and why there is no more; `None` where the command is
 /// not there.
-fn run(words: &[&str], limit: Duration, apart: &Apart) -> Option<(Vec<u8>, Option<Gone>)> {
+fn run(words: &[&str], limit: Duration, detached: &Detached) -> Option<(Vec<u8>, Option<Gone>)> {
     let mut command = Command::new(words[0]);
     command
         .args(&words[1..])
@@ -235,7 +235,7 @@ fn run(words: &[&str], limit: Duration, apart: &Apart) -> Option<(Vec<u8>, Optio
     let output = Arc::new(Mutex::new(Vec::new()));
     let ((tell, told), (hold, held)) = (mpsc::channel(), mpsc::channel());
     let own = Arc::clone(&output);
-    if let Err(gone) = apart.start(move || follow(command, &own, &tell, &held)) {
+    if let Err(gone) = detached.start(move || follow(command, &own, &tell, &held)) {
         return Some((Vec::new(), Some(gone)));
     }
     let mut group = None;
@@ -314,11 +314,11 @@ mod tests {
             pid.display()
         );
         let zpool = program(directory.path(), &lines);
-        let apart = Apart::default();
+        let detached = Detached::default();
         let mut waited = Duration::from_millis(200);
         // A busy machine may need longer to start it.
         let (output, gone) = loop {
-            let ended = run(&[&zpool, "status"], waited, &apart).unwrap();
+            let ended = run(&[&zpool, "status"], waited, &detached).unwrap();
             if pid.exists() {
                 break ended;
             }
@@ -356,8 +356,9 @@ mod tests {
     fn a_command_that_ends_gives_all_it_says_and_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let zpool = program(directory.path(), "echo one; echo two");
-        let (output, gone) = run(&[&zpool], Duration::from_secs(600), &Apart::default()).unwrap();
+        let (output, gone) =
+            run(&[&zpool], Duration::from_secs(600), &Detached::default()).unwrap();
         assert_eq!((output.as_slice(), gone), (&b"one\ntwo\n"[..], None));
-        assert!(run(&["/nowhere/zpool"], TIME_LIMIT, &Apart::default()).is_none());
+        assert!(run(&["/nowhere/zpool"], TIME_LIMIT, &Detached::default()).is_none());
     }
 }

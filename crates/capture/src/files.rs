@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::apart::{HERE, Part, content, read};
-use super::{Bundle, Subject, groups, waits};
+use super::detached::{HERE, Part, content, read};
+use super::{Bundle, Subject, cgroups, waits};
 
 /// What takes longer hangs: files of one kind, which are in memory.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ pub(super) fn snapshot(bundle: &mut Bundle, moment: &'static str, subject: &Subj
         });
     }
     HERE.take(bundle, TIME_LIMIT, move |part| {
-        groups::take(part, &format!("{moment}/cgroups.txt"));
+        cgroups::take(part, &format!("{moment}/cgroups.txt"));
     });
     HERE.take(bundle, TIME_LIMIT, move |part| waits::take(part, moment));
     // Last of the first reading and first of the second were best for the time between them; what

@@ -3,17 +3,17 @@
 //! A capture is two snapshots with a profile between them ([`take`]); paths inside mirror the paths
 //! outside (`start/proc/meminfo`). Reading is all that is done to the host. What cannot be read is
 //! noted and never an error: half a capture is better than none. Nor is anything waited for without
-//! an end: what hangs is left behind (`apart`).
+//! an end: what hangs is left behind (`detached`).
 //!
 //! The doctor reads evidence and never looks. A live diagnosis is a capture that is kept in memory
 //! and read like any other ([`look`]). One that is to be given away is packed ([`pack()`]), without
 //! the names of hosts, people, programs, paths and data sets if that is asked for.
 #![forbid(unsafe_code)]
 
-mod apart;
+mod cgroups;
 mod commands;
+mod detached;
 mod files;
-mod groups;
 mod pack;
 mod redact;
 mod samples;

@@ -9,7 +9,7 @@ use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
 use ogive_profile::{Profile, symbols};
 
-use super::apart::{Gone, HERE};
+use super::detached::{Gone, HERE};
 
 /// Finding the names of functions behind the samples may take as long.
 const NAMES_LIMIT: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use super::apart::{Part, read};
+use super::detached::{Part, read};
 
 /// As many stacks are taken.
 const MOST_STACKS: usize = 64;

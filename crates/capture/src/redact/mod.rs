@@ -5,20 +5,20 @@
 //! and stay. Free text (the kernel's log, its command line) is not searched for what may be secret:
 //! only lines and words that are evidence are left of it.
 
-mod names;
+mod host_names;
 mod profile;
-mod public;
-mod secrets;
-mod spelled;
+mod pseudonyms;
+mod public_names;
+mod spellings;
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use self::names::Names;
+use self::pseudonyms::Pseudonyms;
 use super::Bundle;
 
-pub(super) use self::secrets::Secrets;
+pub(super) use self::host_names::Secrets;
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
@@ -82,7 +82,7 @@ static UUID: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Replaces names in all files and in the profile, and in what could not be taken.
 pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
-    let mut names = Names::new(secrets);
+    let mut names = Pseudonyms::new(secrets);
     for (name, content) in &bundle.files {
         names.learn(name, &String::from_utf8_lossy(content));
     }
@@ -100,7 +100,7 @@ pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
 }
 
 /// One file without names. What a file may hold goes by where it is from.
-fn file(name: &str, text: &str, names: &mut Names) -> String {
+fn file(name: &str, text: &str, names: &mut Pseudonyms) -> String {
     if name.ends_with("-stats.txt") {
         return names.threads(text);
     }
@@ -150,7 +150,7 @@ fn file(name: &str, text: &str, names: &mut Names) -> String {
 }
 
 /// A line of the stacks of threads that wait: frames stay, the program's name goes.
-fn waiting(line: &str, names: &mut Names) -> String {
+fn waiting(line: &str, names: &mut Pseudonyms) -> String {
     let Some(rest) = line.strip_prefix("== ") else { return line.to_owned() };
     let mut words = rest.split(' ');
     let program = names.program(words.next().unwrap_or_default());
@@ -159,7 +159,7 @@ fn waiting(line: &str, names: &mut Names) -> String {
 }
 
 /// A line of a control group's file: the group is called by a number.
-fn group(line: &str, names: &mut Names) -> Option<String> {
+fn group(line: &str, names: &mut Pseudonyms) -> Option<String> {
     let (path, figure) =
         line.split_once(':').filter(|(path, _)| is_group_file(path)).or_else(|| {
             // A group's name may have a colon in it, and no figure has.
@@ -200,7 +200,7 @@ fn is_remark(row: &str) -> bool {
 }
 
 /// A line of the kernel's log.
-fn log_line(line: &str, names: &mut Names) -> String {
+fn log_line(line: &str, names: &mut Pseudonyms) -> String {
     let line = TASK.replace_all(line, |found: &Captures<'_>| {
         format!("{}{}{}", &found["before"], names.program(&found["name"]), &found["behind"])
     });
@@ -208,13 +208,13 @@ fn log_line(line: &str, names: &mut Names) -> String {
 }
 
 /// How a mount says that it was made: its switches stay, and its paths and addresses go.
-fn described(text: &str, names: &Names) -> String {
+fn described(text: &str, names: &Pseudonyms) -> String {
     let Ok(mut value) = serde_json::from_str(text) else { return "{}\n".to_owned() };
     without_names(&mut value, names);
     format!("{value:#}\n")
 }
 
-fn without_names(value: &mut serde_json::Value, names: &Names) {
+fn without_names(value: &mut serde_json::Value, names: &Pseudonyms) {
     match value {
         serde_json::Value::String(text) => {
             let is_switch = |c: char| c.is_ascii_alphanumeric() || "-._+".contains(c);
@@ -234,7 +234,7 @@ fn without_names(value: &mut serde_json::Value, names: &Names) {
 }
 
 /// Text without paths, addresses, serial numbers and known names.
-fn plain(text: &str, names: &Names) -> String {
+fn plain(text: &str, names: &Pseudonyms) -> String {
     let text = without_paths(&names.in_text(text));
     let text = URL.replace_all(&text, |found: &Captures<'_>| {
         let url = if COMMON_URL.is_match(&found[0]) { &found[0] } else { "address" };
@@ -270,6 +270,6 @@ fn mount(line: &str) -> String {
 }
 
 #[cfg(test)]
-mod planted;
+mod planted_names;
 #[cfg(test)]
 mod tests;

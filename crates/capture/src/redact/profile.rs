@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use ogive_profile::{Frame, Mode, Profile, Sample, StackId};
 
-use super::names::Names;
+use super::pseudonyms::Pseudonyms;
 
 /// Beginnings of the file names of libraries whose functions are evidence and no secret.
 const PUBLIC: [&str; 17] = [
@@ -32,7 +32,7 @@ const PUBLIC: [&str; 17] = [
 const PUBLIC_PROGRAMS: [&str; 4] = ["zdb", "zpool", "zfs", "ogive"];
 
 /// The same samples under other names.
-pub(super) fn redacted(profile: &Profile, names: &mut Names) -> Profile {
+pub(super) fn redacted(profile: &Profile, names: &mut Pseudonyms) -> Profile {
     let mut meta = profile.meta.clone();
     meta.host = None;
     meta.command = None;
@@ -58,7 +58,7 @@ pub(super) fn redacted(profile: &Profile, names: &mut Names) -> Profile {
     out
 }
 
-fn stack(profile: &Profile, stack: StackId, names: &mut Names, out: &mut Profile) -> StackId {
+fn stack(profile: &Profile, stack: StackId, names: &mut Pseudonyms, out: &mut Profile) -> StackId {
     let mut frames: Vec<Frame<'_>> = profile.stack(stack).map(|id| profile.frame(id)).collect();
     frames.reverse();
     let mut made = StackId::EMPTY;

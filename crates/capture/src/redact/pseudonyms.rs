@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use ogive_doctor::facts::is_zfs_thread;
 
 use super::ADDRESS;
-use super::public::is_public;
-use super::secrets::Secrets;
-use super::spelled::Spelled;
+use super::host_names::Secrets;
+use super::public_names::is_public;
+use super::spellings::Spellings;
 
 /// What ends a path or a data set in a text.
 const ENDS: [char; 12] = ['\n', '\t', ' ', '"', '\'', ';', ',', ')', ']', ':', '>', '='];
 
 /// Names and their numbers.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct Pseudonyms {
     words: BTreeMap<String, String>,
     programs: BTreeMap<String, String>,
     kernel_threads: BTreeSet<String>,
     /// The words, and the programs, in all their spellings.
-    spelled: Spelled,
-    spelled_programs: Spelled,
+    spelled: Spellings,
+    spelled_programs: Spellings,
     /// Control groups by path.
     groups: BTreeMap<String, String>,
     /// How many of each kind there are.
@@ -30,7 +30,7 @@ pub(super) struct Names {
     has_blanks: bool,
 }
 
-impl Names {
+impl Pseudonyms {
     pub(super) fn new(secrets: &Secrets) -> Self {
         let mut names = Self::default();
         for host in &secrets.hosts {

@@ -23,12 +23,12 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Counts threads that have not come back.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct Detached {
     running: Arc<AtomicUsize>,
 }
 
 /// Those of this process.
-pub(super) static HERE: std::sync::LazyLock<Apart> = std::sync::LazyLock::new(Apart::default);
+pub(super) static HERE: std::sync::LazyLock<Detached> = std::sync::LazyLock::new(Detached::default);
 
 /// Why something has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Drop for Running {
     }
 }
 
-impl Apart {
+impl Detached {
     /// Starts `work` on a thread of its own, unless there are too many.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Gone> {
         let more = |running| (running < MOST).then_some(running + 1);
@@ -180,13 +180,13 @@ mod tests {
 
     #[test]
     fn what_hangs_is_left_behind_with_what_it_took_and_there_is_a_bound() {
-        let apart = Apart::default();
+        let detached = Detached::default();
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));
         let mut bundle = Bundle::default();
         for _ in 0..MOST {
             let held = Arc::clone(&held);
-            apart.take(&mut bundle, LIMIT, move |part| {
+            detached.take(&mut bundle, LIMIT, move |part| {
                 part.add("a".to_owned(), vec![1]);
                 part.append("b", b"x");
                 part.append("b", b"y");
@@ -198,12 +198,12 @@ mod tests {
         assert_eq!(bundle.files[1], ("b".to_owned(), b"xy".to_vec()));
         assert_eq!(bundle.notes.len(), MOST);
         assert!(bundle.notes[0].starts_with("reading /proc/1/stack, and more"), "{bundle:?}");
-        assert_eq!(apart.done(LIMIT, || 7), Err(Gone::TooMany));
+        assert_eq!(detached.done(LIMIT, || 7), Err(Gone::TooMany));
         drop(release);
         // They come back when the host answers, and then there is room again.
-        while apart.running.load(Ordering::Acquire) > 0 {
+        while detached.running.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }
-        assert_eq!(apart.done(Duration::from_secs(600), || 7), Ok(7));
+        assert_eq!(detached.done(Duration::from_secs(600), || 7), Ok(7));
     }
 }

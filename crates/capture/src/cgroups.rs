@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use super::apart::{Part, read};
+use super::detached::{Part, read};
 
 /// As many directories are looked into.
 const MOST_DIRECTORIES: usize = 4000;

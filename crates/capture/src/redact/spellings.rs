@@ -8,14 +8,14 @@ use std::ops::Bound;
 
 /// Names with the words that stand for them.
 #[derive(Debug, Default)]
-pub(super) struct Spelled {
+pub(super) struct Spellings {
     /// Every spelling, and the word.
     spellings: BTreeMap<String, String>,
     /// Bytes of the longest spelling.
     longest: usize,
 }
 
-impl Spelled {
+impl Spellings {
     /// Adds a name in all its spellings. A name that is known keeps its word.
     pub(super) fn add(&mut self, name: &str, word: &str) {
         for spelling in spellings(name).into_iter().filter(|spelling| !spelling.is_empty()) {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn replaced(names: &[(&str, &str)], text: &str) -> String {
-        let mut spelled = Spelled::default();
+        let mut spelled = Spellings::default();
         for (name, word) in names {
             spelled.add(name, word);
         }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn no_number_of_names_is_too_many() {
-        let mut spelled = Spelled::default();
+        let mut spelled = Spellings::default();
         for number in 0..50_000 {
             spelled.add(&format!("/srv/a long name of a mount point {number}"), "/path");
         }
