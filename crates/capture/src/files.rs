@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ogive_proc::stat::Stat;
+
 use super::detached::{HERE, Part, content, read};
 use super::{Bundle, Subject, cgroups, waits};
 
@@ -108,11 +110,10 @@ fn control(part: &Part, moment: &str, mount_point: &Path) {
 
 /// CPU seconds that this process and the commands it waited for have used.
 pub(super) fn own_cpu_seconds() -> Option<f64> {
-    let stat = content(Path::new("/proc/self/stat"))?;
-    let stat = String::from_utf8_lossy(&stat).into_owned();
-    // After the name: state is the 1st, utime, stime, cutime and cstime are the 12th to 15th.
-    let ticks = stat.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
-    let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
+    let line = content(Path::new("/proc/self/stat"))?;
+    let stat = Stat::parse(&line)?;
+    let ticks = stat.user_ticks()?.saturating_add(stat.system_ticks()?);
+    let ticks = ticks.saturating_add(stat.children_ticks()?);
     #[expect(clippy::cast_precision_loss, reason = "CPU time in hundredths of a second")]
     Some(ticks as f64 / 100.0)
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use hashbrown::HashMap;
+use ogive_proc::stat::Stat;
 use ogive_profile::threads::{Reader, ThreadTimes};
 
 use crate::exposition::{Exposition, Kind};
@@ -118,23 +119,17 @@ fn role(name: &str) -> &'static str {
     ROLES.into_iter().find(|role| *role == numberless).unwrap_or("other")
 }
 
-/// Seconds of CPU and resident bytes of this process, from proc_pid_stat(5).
+/// Seconds of CPU and resident bytes of this process.
 fn process() -> io::Result<(f64, u64)> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    parse(&text, rustix::param::page_size() as u64, rustix::param::clock_ticks_per_second())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is cut off"))
-}
-
-/// After the name in parentheses, which may hold any: utime is the 12th word, stime the 13th, rss
-/// the 22nd.
-fn parse(stat: &str, page_bytes: u64, ticks_per_second: u64) -> Option<(f64, u64)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_ascii_whitespace();
-    let user: u64 = words.nth(11)?.parse().ok()?;
-    let system: u64 = words.next()?.parse().ok()?;
-    let pages: u64 = words.nth(8)?.parse().ok()?;
-    let seconds = user.checked_add(system)? as f64 / ticks_per_second.max(1) as f64;
-    Some((seconds, pages.saturating_mul(page_bytes)))
+    let line = std::fs::read("/proc/self/stat")?;
+    let used = || {
+        let stat = Stat::parse(&line)?;
+        let ticks = stat.user_ticks()?.checked_add(stat.system_ticks()?)?;
+        let seconds = ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64;
+        let page_bytes = rustix::param::page_size() as u64;
+        Some((seconds, stat.resident_pages()?.saturating_mul(page_bytes)))
+    };
+    used().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is cut off"))
 }
 
 #[cfg(test)]
@@ -142,15 +137,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
     use crate::Format;
-
-    #[test]
-    fn the_words_of_a_process_are_found_behind_any_name() {
-        let stat = "317 (a ) (b) S 2 0 0 0 -1 2129984 0 0 0 0 30 70 0 0 0 -20 1 0 4242 9999 25 0 0";
-        assert_eq!(parse(stat, 4096, 100), Some((1.0, 25 * 4096)));
-        for wrong in ["", "1 (x) S", &stat[..60]] {
-            assert_eq!(parse(wrong, 4096, 100), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn a_role_is_the_name_that_ogive_gave_and_no_other() {

@@ -8,6 +8,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use ogive_proc::mountinfo::{self, MountEntry};
+
 /// The two interfaces of the memory controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -25,13 +27,16 @@ pub(crate) struct Hierarchy {
 /// Finds the process's directories in the hierarchies that may have memory: v1's memory hierarchy
 /// and the unified one, in that order. `cgroup` and `mountinfo` are the texts of the two files;
 /// mount points are taken below `root`.
-pub(crate) fn hierarchies(root: &Path, cgroup: &str, mountinfo: &str) -> Vec<Hierarchy> {
+pub(crate) fn hierarchies(root: &Path, cgroup: &str, mountinfo: &[u8]) -> Vec<Hierarchy> {
+    let mounts = mountinfo::parse(mountinfo);
     [Version::V1, Version::V2]
         .into_iter()
         .filter_map(|version| {
             let path = path_within(cgroup, version)?;
-            let directories = mounts(mountinfo, version)
-                .filter_map(|mount| directories(root, &mount, &path))
+            let directories = mounts
+                .iter()
+                .filter(|mount| is_of(mount, version))
+                .filter_map(|mount| directories(root, mount, &path))
                 .max_by_key(Vec::len)?;
             Some(Hierarchy { version, directories })
         })
@@ -51,32 +56,19 @@ fn path_within(cgroup: &str, version: Version) -> Option<PathBuf> {
     })
 }
 
-struct Mount {
-    /// The part of the hierarchy that is mounted.
-    root: PathBuf,
-    /// Where.
-    point: PathBuf,
-}
-
-fn mounts(mountinfo: &str, version: Version) -> impl Iterator<Item = Mount> + '_ {
-    mountinfo.lines().filter_map(move |line| {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut file_system = file_system.split(' ');
-        let kind = file_system.next()?;
-        let options = file_system.nth(1)?;
-        let matches = match version {
-            Version::V1 => kind == "cgroup" && options.split(',').any(|name| name == "memory"),
-            Version::V2 => kind == "cgroup2",
-        };
-        let mut mount = mount.split(' ').skip(3);
-        let (root, point) = (mount.next()?, mount.next()?);
-        matches.then(|| Mount { root: unescape(root), point: unescape(point) })
-    })
+/// Whether a mount is of the hierarchy.
+fn is_of(mount: &MountEntry, version: Version) -> bool {
+    match version {
+        Version::V1 => {
+            mount.fstype == "cgroup" && mount.super_options.iter().any(|name| name == "memory")
+        }
+        Version::V2 => mount.fstype == "cgroup2",
+    }
 }
 
 /// The directories from the process's own up to the mount point, those that exist.
-fn directories(root: &Path, mount: &Mount, path: &Path) -> Option<Vec<PathBuf>> {
-    let point = root.join(mount.point.strip_prefix("/").ok()?);
+fn directories(root: &Path, mount: &MountEntry, path: &Path) -> Option<Vec<PathBuf>> {
+    let point = root.join(mount.mount_point.strip_prefix("/").ok()?);
     // A path outside the mounted part (another cgroup namespace) begins with `/..`; what can be
     // seen is the mount point.
     let inside = path.strip_prefix(&mount.root).unwrap_or(Path::new(""));
@@ -94,29 +86,11 @@ fn directories(root: &Path, mount: &Mount, path: &Path) -> Option<Vec<PathBuf>> 
     (!up.is_empty()).then_some(up)
 }
 
-/// mountinfo writes blank, tab, line feed and backslash as three octal digits.
-fn unescape(text: &str) -> PathBuf {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        plain.push_str(&rest[..at]);
-        let code = rest.get(at + 1..at + 4).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        let (character, length) = match code {
-            Some(byte) if byte.is_ascii() => (char::from(byte), 4),
-            _ => ('\\', 1),
-        };
-        plain.push(character);
-        rest = &rest[at + length..];
-    }
-    plain.push_str(rest);
-    PathBuf::from(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MIXED: &str = "23 1 0:21 / /proc rw - proc proc rw\n\
+    const MIXED: &[u8] = b"23 1 0:21 / /proc rw - proc proc rw\n\
         35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
         36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
@@ -146,7 +120,7 @@ mod tests {
     fn in_a_container_the_mounted_part_is_the_root() {
         let root = tree(&["sys/fs/cgroup/inner"]);
         let point = root.path().join("sys/fs/cgroup");
-        let mountinfo = "9 8 0:1 /docker/id /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n";
+        let mountinfo = b"9 8 0:1 /docker/id /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n";
         let found = hierarchies(root.path(), "0::/docker/id/inner\n", mountinfo);
         assert_eq!(found[0].directories, [point.join("inner"), point.clone()]);
         // Seen from another namespace, or a cgroup that is gone: what is mounted, no more.
@@ -158,15 +132,8 @@ mod tests {
     #[test]
     fn no_hierarchy_is_no_answer() {
         let root = tree(&[]);
-        assert!(hierarchies(root.path(), "", "").is_empty());
+        assert!(hierarchies(root.path(), "", b"").is_empty());
         assert!(hierarchies(root.path(), "0::/\n", MIXED).is_empty(), "mounted nowhere");
-        assert!(hierarchies(root.path(), "nonsense\n\n0:\n", "- - -\n1 2\n").is_empty());
-    }
-
-    #[test]
-    fn escapes_of_mountinfo() {
-        assert_eq!(unescape(r"/a\040b\134c"), Path::new(r"/a b\c"));
-        assert_eq!(unescape(r"/odd\9\"), Path::new(r"/odd\9\"));
-        assert_eq!(unescape(r"/é\303x"), Path::new(r"/é\303x"));
+        assert!(hierarchies(root.path(), "nonsense\n\n0:\n", b"- - -\n1 2\n").is_empty());
     }
 }

@@ -4,6 +4,8 @@
 //! swapping: free pages above the low watermarks, plus the page cache and reclaimable slab less
 //! what of them is needed to keep running (`si_mem_available()` in `mm/show_mem.c`).
 
+use ogive_proc::meminfo;
+
 /// The fields used, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meminfo {
@@ -20,10 +22,7 @@ impl Meminfo {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (mut total, mut free, mut available) = (None, None, None);
         let (mut swap_total, mut swap_free) = (None, None);
-        for line in text.lines() {
-            let Some((name, rest)) = line.split_once(':') else {
-                continue;
-            };
+        for (name, bytes) in meminfo::rows(text) {
             let field = match name {
                 "MemTotal" => &mut total,
                 "MemFree" => &mut free,
@@ -32,8 +31,7 @@ impl Meminfo {
                 "SwapFree" => &mut swap_free,
                 _ => continue,
             };
-            let kibibytes = rest.split_whitespace().next().and_then(|word| word.parse().ok());
-            *field = kibibytes.map(|kibibytes: u64| kibibytes.saturating_mul(1024));
+            *field = Some(bytes);
         }
         Some(Self {
             total_bytes: total?,

@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use ogive_proc::pressure::{Share, Stall, stalls};
+
 /// The triggers to try, best first: 7.5 % of a second, or of two.
 ///
 /// One second notices sooner, but only a task with `CAP_SYS_RESOURCE` may choose its window
@@ -39,38 +41,14 @@ pub(crate) fn arm(path: &Path) -> io::Result<(File, &'static str)> {
     Err(failure.unwrap_or_else(|| io::ErrorKind::Unsupported.into()))
 }
 
-/// The `some` line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Stall {
-    /// Percent of the last ten seconds.
-    pub(crate) average_10s_percent: f64,
-    /// Microseconds since boot.
-    pub(crate) total_us: u64,
-}
-
-impl Stall {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-        let value = |key: &str| some.split(' ').find_map(|word| word.strip_prefix(key));
-        let average_10s_percent = value("avg10=")?.parse().ok()?;
-        Some(Self { average_10s_percent, total_us: value("total=")?.trim().parse().ok()? })
-    }
+/// The line of stalls of at least one task.
+pub(crate) fn some(text: &str) -> Option<Stall> {
+    stalls(text).find(|stall| stall.share == Share::Some)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_some_line_is_read_and_nonsense_is_not() {
-        let text = "some avg10=1.53 avg60=0.87 avg300=0.20 total=58120\n\
-                    full avg10=9.00 avg60=0.00 avg300=0.00 total=7\n";
-        let stall = Stall::parse(text).unwrap();
-        assert_eq!(stall, Stall { average_10s_percent: 1.53, total_us: 58_120 });
-        for text in ["", "full avg10=1.0 total=1\n", "some avg10=x total=1\n", "some total=1\n"] {
-            assert_eq!(Stall::parse(text), None, "{text:?}");
-        }
-    }
 
     #[test]
     fn triggers_end_in_nul_and_the_fallback_is_a_multiple_of_two_seconds() {

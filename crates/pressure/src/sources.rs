@@ -9,7 +9,7 @@ use crate::cgroup::{self, Hierarchy, Version};
 use crate::level::Level;
 use crate::meminfo::Meminfo;
 use crate::note::Note;
-use crate::psi::Stall;
+use crate::psi;
 use crate::stat_file::StatFile;
 use crate::waiter::Waiter;
 
@@ -107,8 +107,9 @@ impl Sources {
         let meminfo_path = root.join("proc/meminfo");
         let meminfo = StatFile::open(&meminfo_path)
             .map_err(|error| PressureError::Meminfo { path: meminfo_path.clone(), error })?;
-        let text = |name| std::fs::read_to_string(root.join("proc").join(process).join(name));
-        let hierarchies = match (text("cgroup"), text("mountinfo")) {
+        let own = root.join("proc").join(process);
+        let cgroup = std::fs::read_to_string(own.join("cgroup"));
+        let hierarchies = match (cgroup, std::fs::read(own.join("mountinfo"))) {
             (Ok(cgroup), Ok(mountinfo)) => cgroup::hierarchies(root, &cgroup, &mountinfo),
             _ => Vec::new(),
         };
@@ -208,7 +209,7 @@ impl Sources {
             }
         }
         for (_, file) in &self.psi {
-            if let Ok(Some(stall)) = file.with_text(Stall::parse) {
+            if let Ok(Some(stall)) = file.with_text(psi::some) {
                 reading.stalled |= stall.average_10s_percent >= STALLED_PERCENT;
                 reading.stall_total_us = reading.stall_total_us.max(stall.total_us);
             }
@@ -238,7 +239,7 @@ impl Sources {
             notes.push(Note::used(level_name(level.version), &level.directory, how));
         }
         for (path, file) in &self.psi {
-            notes.push(match file.with_text(Stall::parse) {
+            notes.push(match file.with_text(psi::some) {
                 Ok(Some(stall)) => {
                     let how = format!("{:.2} % of the last 10 s", stall.average_10s_percent);
                     Note::used("stall time (PSI)", path, how)

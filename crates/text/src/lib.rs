@@ -1,4 +1,6 @@
-//! Text for people, written in one way by all crates.
+//! Text for people, written in one way by all crates: [`escape`] for pages and pictures,
+//! [`one_line`] for logs and terminals, [`ShellWord`] for commands to type, [`Bytes`] for sizes,
+//! [`Recurring`] for messages about what comes and goes.
 //!
 //! [`escape`] is for pages and pictures, [`one_line`] for logs and terminals, [`ShellWord`] for
 //! commands, [`Bytes`] for sizes. [`Recurring`] limits messages about things that come and go, and
@@ -10,13 +12,11 @@
 mod bytes;
 mod line;
 mod markup;
-mod octal;
 mod said;
 mod shell;
 
 pub use bytes::Bytes;
 pub use line::one_line;
 pub use markup::escape;
-pub use octal::unescaped;
 pub use said::{Change, Recurring};
 pub use shell::ShellWord;

@@ -49,7 +49,7 @@ fn mount_points(mounts: &str) -> Vec<String> {
     mounts
         .lines()
         .filter_map(|line| {
-            line.split(' ').nth(1).map(|name| lossy(&ogive_text::unescaped(name.as_bytes())))
+            line.split(' ').nth(1).map(|name| lossy(&ogive_proc::unescaped(name.as_bytes())))
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ogive_doctor::facts::is_zfs_thread;
+use ogive_proc::stat::Stat;
 
 use super::ADDRESS;
 use super::host_names::Secrets;
@@ -253,11 +254,9 @@ fn first_cell(line: &str, next: Option<usize>) -> &str {
 
 /// Name of a thread in a line of `thread-stats.txt`, and whether it is the kernel's.
 fn task(line: &str) -> Option<(&str, bool)> {
-    let (open, close) = (line.find('(')?, line.rfind(") ")?);
-    let name = line.get(open + 1..close)?;
-    let parent = line[close + 2..].split_whitespace().nth(1)?;
-    let number = line[..open].split_whitespace().last()?;
-    Some((name, parent == "2" || number == "2"))
+    let stat = Stat::parse(line.as_bytes())?;
+    let name = std::str::from_utf8(stat.name).ok()?;
+    Some((name, stat.parent()? == 2 || stat.number()? == 2))
 }
 
 fn is_kstat_name(name: &str) -> bool {

@@ -13,6 +13,8 @@
 
 use super::request::Request;
 use ogive_origin::Requester;
+use ogive_proc::stat::Stat;
+use ogive_proc::status::is_killed;
 use std::time::Duration;
 
 /// What `/proc` says of a thread.
@@ -25,11 +27,6 @@ pub(super) enum Fate {
     /// It cannot be seen: it is of another process namespace, or hidden.
     Unknown,
 }
-
-/// `SIGKILL` in a mask of pending signals.
-const SIGKILL_PENDING: u64 = 1 << 8;
-/// `PF_EXITING` of the kernel's `include/linux/sched.h`.
-const EXITING: u64 = 4;
 
 /// What a thread may do with files that it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,55 +132,17 @@ pub(super) fn fate(thread: u32) -> Fate {
     if thread == 0 {
         return Fate::Unknown;
     }
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/{file}")).ok();
-    let Some(is_killed) = read("status").as_deref().and_then(is_killed) else {
+    let read = |file: &str| std::fs::read(format!("/proc/{thread}/{file}")).ok();
+    let Some(is_killed) = read("status").and_then(|status| is_killed(&status)) else {
         return Fate::Unknown;
     };
-    if is_killed || read("stat").as_deref().and_then(is_exiting).unwrap_or(false) {
-        return Fate::Dying;
-    }
-    Fate::Living
-}
-
-/// Whether `SIGKILL` is pending, of the text of `/proc/N/status`.
-fn is_killed(status: &str) -> Option<bool> {
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        u64::from_str_radix(line.trim(), 16).ok()
-    };
-    Some((mask("SigPnd:")? | mask("ShdPnd:")?) & SIGKILL_PENDING != 0)
-}
-
-/// Whether a thread is on its way out, of the text of `/proc/N/stat`: the seventh field after the
-/// name, which stands in parentheses and may contain any.
-fn is_exiting(stat: &str) -> Option<bool> {
-    let flags: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(6)?.parse().ok()?;
-    Some(flags & EXITING != 0)
+    let is_exiting = || Stat::parse(&read("stat")?)?.is_exiting();
+    if is_killed || is_exiting().unwrap_or(false) { Fate::Dying } else { Fate::Living }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_killed_thread_is_distinguished_from_one_with_another_signal() {
-        let status = |own, shared| format!("Name:\tx\nSigPnd:\t{own}\nShdPnd:\t{shared}\n");
-        let none = "0000000000000000";
-        assert_eq!(is_killed(&status(none, none)), Some(false));
-        assert_eq!(is_killed(&status("0000000000000100", none)), Some(true));
-        assert_eq!(is_killed(&status(none, "0000000000000100")), Some(true));
-        // SIGALRM and SIGCHLD.
-        assert_eq!(is_killed(&status("0000000000002000", "0000000000010000")), Some(false));
-        assert_eq!(is_killed("Name:\tx\n"), None);
-        assert_eq!(is_killed(&status("x", none)), None);
-    }
-
-    #[test]
-    fn flags_are_found_behind_any_name() {
-        assert_eq!(is_exiting("7 (a) b) S 1 7 7 0 -1 4194308 0 0"), Some(true));
-        assert_eq!(is_exiting("7 (cat) S 1 7 7 0 -1 4194304 0 0"), Some(false));
-        assert_eq!(is_exiting("7 (cat S 1"), None);
-    }
 
     #[test]
     fn a_write_with_rwf_append_is_distinguished_from_the_others() {

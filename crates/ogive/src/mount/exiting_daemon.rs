@@ -7,10 +7,8 @@
 use std::fs;
 use std::path::Path;
 
-/// The bit of SIGKILL in a mask of signals.
-const SIGKILL_PENDING: u64 = 1 << 8;
-/// The kernel's PF_EXITING: the thread has begun to end.
-const EXITING: u64 = 4;
+use ogive_proc::stat::Stat;
+use ogive_proc::status::is_thread_killed;
 
 /// Whether a process called ogive has threads left that are to end.
 pub(super) fn any_exiting(proc: &Path) -> bool {
@@ -42,18 +40,13 @@ enum Thread {
 
 impl Thread {
     fn at(directory: &Path) -> Option<Self> {
-        let stat = fs::read_to_string(directory.join("stat")).ok()?;
-        // The name may have blanks and brackets of its own.
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let mut fields = fields.split(' ');
-        if matches!(fields.next()?, "Z" | "X") {
+        let line = fs::read(directory.join("stat")).ok()?;
+        let stat = Stat::parse(&line)?;
+        if matches!(stat.state()?, 'Z' | 'X') {
             return Some(Self::Ended);
         }
-        let flags: u64 = fields.nth(5)?.parse().ok()?;
-        let status = fs::read_to_string(directory.join("status")).ok()?;
-        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"))?;
-        let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
-        let is_ending = flags & EXITING != 0 || pending & SIGKILL_PENDING != 0;
+        let status = fs::read(directory.join("status")).ok()?;
+        let is_ending = stat.is_exiting()? || is_thread_killed(&status)?;
         Some(if is_ending { Self::Ending } else { Self::Running })
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::time::Duration;
 
+use ogive_proc::stat::Stat;
+
 use super::CpuUse;
 
 /// Ticks a second in /proc: USER_HZ, 100 on every architecture that runs ZFS.
@@ -159,20 +161,17 @@ impl ThreadTimes {
         Used { usr_seconds: all * share, sys_seconds: all * (1.0 - share), wait_seconds }
     }
 
-    /// Reads the text of /proc/PID/task/TID/stat. The name stands in parentheses and may hold any.
+    /// Reads the bytes of /proc/PID/task/TID/stat and the text of schedstat beside it.
     pub fn parse(stat: &str, schedstat: &str) -> Option<Self> {
-        let (head, rest) = stat.rsplit_once(')')?;
-        let (tid, name) = head.split_once('(')?;
-        let mut words = rest.split_ascii_whitespace();
-        // After the name: state is the 1st, utime the 12th, stime the 13th, starttime the 20th.
-        let usr_ticks = words.nth(11)?.parse().ok()?;
-        let sys_ticks = words.next()?.parse().ok()?;
-        let start_ticks = words.nth(6)?.parse().ok()?;
+        let stat = Stat::parse(stat.as_bytes())?;
+        let (usr_ticks, sys_ticks) = (stat.user_ticks()?, stat.system_ticks()?);
+        let start_ticks = stat.start_ticks()?;
         let mut numbers = schedstat.split_ascii_whitespace().map_while(|word| word.parse().ok());
         let times = (numbers.next(), numbers.next());
         let (cpu_ns, wait_ns): (u64, u64) = (times.0.unwrap_or(0), times.1.unwrap_or(0));
         let precise = times.1.is_some();
-        let (tid, name) = (tid.trim().parse().ok()?, name.to_owned());
+        let tid = stat.number()?;
+        let name = String::from_utf8_lossy(stat.name).into_owned();
         Some(Self { tid, name, start_ticks, usr_ticks, sys_ticks, cpu_ns, wait_ns, precise })
     }
 }

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use hashbrown::HashMap;
+use ogive_proc::meminfo;
+use ogive_proc::pressure::{Share, stalls};
 use ogive_profile::threads::Snapshot;
 use serde_json::{Value, json};
 
@@ -93,11 +95,12 @@ impl Host {
     /// The share of time in which something (`some`) or everything (`full`) waited, out of the
     /// kernel's total, which has microseconds: its own averages lag by ten seconds.
     fn tell_pressure(&mut self, what: &str, text: &str, now: Instant, step: &mut Step) {
-        for line in text.lines() {
-            let mut words = line.split_ascii_whitespace();
-            let Some(kind @ ("some" | "full")) = words.next() else { continue };
-            let total = words.find_map(|word| word.strip_prefix("total=")?.parse::<u64>().ok());
-            let Some(total) = total else { continue };
+        for stall in stalls(text) {
+            let kind = match stall.share {
+                Share::Some => "some",
+                Share::Full => "full",
+            };
+            let total = stall.total_us;
             let name = format!("pressure_{what}_{kind}");
             if let Some((before, at)) = self.stalls.insert(name.clone(), (total, now)) {
                 let seconds = now.saturating_duration_since(at).as_secs_f64();
@@ -123,13 +126,9 @@ impl Host {
 
 /// Memory by what it is used for; the parts add up to the whole.
 fn tell_memory(meminfo: &str, step: &mut Step) {
-    let mut values: HashMap<&str, f64> = HashMap::new();
-    for line in meminfo.lines() {
-        let Some((name, rest)) = line.split_once(':') else { continue };
-        if let Some(Ok(kib)) = rest.split_ascii_whitespace().next().map(str::parse::<f64>) {
-            values.insert(name, kib * 1024.0);
-        }
-    }
+    #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
+    let values: HashMap<&str, f64> =
+        meminfo::rows(meminfo).map(|(name, bytes)| (name, bytes as f64)).collect();
     let get = |name: &str| values.get(name).copied();
     let (Some(total), Some(free)) = (get("MemTotal"), get("MemFree")) else { return };
     let sum = |names: &[&str]| names.iter().filter_map(|name| get(name)).sum::<f64>();

@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("ogive-kstat", 1),
     ("ogive-pressure", 1),
     ("ogive-private", 0),
+    ("ogive-proc", 0),
     ("ogive-stats", 0),
     ("ogive-text", 0),
     ("ogive-threads", 0),

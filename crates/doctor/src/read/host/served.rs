@@ -40,7 +40,7 @@ pub(crate) static SERVED: Format = Format {
 
 /// A name without the kernel's escapes.
 fn plain(name: &str) -> String {
-    String::from_utf8_lossy(&ogive_text::unescaped(name.as_bytes())).into_owned()
+    String::from_utf8_lossy(&ogive_proc::unescaped(name.as_bytes())).into_owned()
 }
 
 /// Adds what two readings show.
