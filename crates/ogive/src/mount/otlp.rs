@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result};
 use ogive_fs::Kstats;
 use ogive_metrics::threads::Clock;
 use ogive_metrics::{Exposition, Format, families, otlp};
+use percent_encoding::percent_decode_str;
 use reqwest::blocking::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url, redirect};
@@ -156,34 +157,13 @@ fn headers(text: &str) -> Result<HeaderMap, String> {
             pair.split_once('=').ok_or("a part of it has no \"=\"; values are not shown here")?;
         let name = HeaderName::from_str(name.trim())
             .map_err(|_| format!("\"{}\" is no name of a header field", name.escape_debug()))?;
-        let bytes = decoded(value.trim());
+        let bytes: Vec<u8> = percent_decode_str(value.trim()).collect();
         let mut value = HeaderValue::from_bytes(&bytes)
             .map_err(|_| format!("the value of {name} cannot be sent"))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// Bytes of what is encoded as in URLs; what is not is taken as it is.
-fn decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let pair = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
-        let pair = pair.filter(|pair| pair.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
 }
 
 fn now_ns() -> u64 {

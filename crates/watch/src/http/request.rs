@@ -1,6 +1,9 @@
 //! A request, parsed from untrusted bytes.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
 
 /// Header fields of a request at most.
 const FIELDS_MAX: usize = 64;
@@ -172,24 +175,16 @@ fn pairs(query: &str) -> Result<Vec<(String, String)>, Malformed> {
     Ok(pairs)
 }
 
-/// Takes the percent signs out of a part of a query.
+/// A part of a query in plain text. A percent sign without two digits is a fault of the client.
 fn decoded(text: &str) -> Result<String, Malformed> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || {
-                    let digit = rest.next().and_then(|byte| char::from(byte).to_digit(16));
-                    digit.and_then(|digit| u8::try_from(digit).ok()).ok_or(Malformed(400))
-                };
-                digit()? << 4 | digit()?
-            }
-            other => other,
-        });
+    let is_escape = |behind: &str| {
+        behind.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !text.split('%').skip(1).all(is_escape) {
+        return Err(Malformed(400));
     }
-    String::from_utf8(bytes).map_err(|_| Malformed(400))
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8().map(Cow::into_owned).map_err(|_| Malformed(400))
 }
 
 #[cfg(test)]
