@@ -30,9 +30,9 @@ parentheses. A value with a peer is a ratio to that peer, taken within each roun
 other machines better than rates do.
 
 The *pass-through* is a minimal read-only FUSE daemon without a cache of its own.
-[bench/README.md](../bench/README.md) describes it and all measures. [bench/results](../bench/results)
-has all rows of all peers. The engine is compared [with other caches](../bench/engine/README.md), and
-its policies [with each other](policy.md).
+[bench/README.md](../bench/README.md) describes it and all measures; [results](../bench/results) has
+all rows. The engine is compared [with other caches](../bench/engine/README.md), and policies
+[with each other](policy.md).
 
 ```sh
 sudo bench/run.sh full    # measures again, in an hour and a half
