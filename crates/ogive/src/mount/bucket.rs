@@ -1,8 +1,8 @@
-//! Buckets as the source of a mount: how they are written, what can be typed about them, and what
-//! is said when one cannot be had.
+//! Buckets as the source of a mount: their addresses, their options, and the messages for a bucket
+//! that cannot be mounted.
 //!
-//! Options are named as those of the AWS command line and of mountpoint-s3 that mean the same.
-//! Credentials are never among them.
+//! Options have the names of the AWS command line and of mountpoint-s3 where those have the same
+//! meaning. Credentials are never options.
 
 use std::path::Path;
 use std::time::Duration;
@@ -163,16 +163,16 @@ fn mode(text: &str) -> Result<u16, String> {
 /// A bucket to mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BucketSource {
-    /// How messages call it.
+    /// Its name in messages.
     address: String,
     remote: RemoteOptions,
     origin: OriginOptions,
     offline: Offline,
-    /// What may be spent on it.
+    /// The budget of its requests.
     cost: CostArgs,
-    /// Whether it is a web server, whose address is the whole of it.
+    /// Whether it is a web server, which has only an address.
     is_web: bool,
-    /// What makes it writable.
+    /// The stage, which makes it writable.
     pub(crate) stage: Option<Stage>,
 }
 
@@ -183,7 +183,7 @@ pub(crate) enum OpenBucket {
 }
 
 impl BucketSource {
-    /// What a source and its options mean; `None` if it is no bucket.
+    /// The bucket of a source and its options; `None` if the source is no bucket.
     pub(crate) fn new(
         source: &Path,
         args: &BucketArgs,
@@ -227,8 +227,8 @@ impl BucketSource {
             no_sign_request: args.no_sign_request,
             force_path_style: args.force_path_style,
             requester_pays: args.requester_pays,
-            // Whoever finds out that the store does not answer has to be told what is known before
-            // the kernel is told that nobody answers.
+            // The request that finds the store offline still has to answer from what is known,
+            // before the kernel gives up.
             timeout: match args.offline {
                 Offline::Stale => timeout.map(|timeout| timeout * 3 / 4),
                 Offline::Error => timeout,
@@ -256,7 +256,7 @@ impl BucketSource {
         Ok(Some(Self { address, remote, origin, offline, cost, is_web, stage: None }))
     }
 
-    /// What may be spent on it, and whether what is old is shown.
+    /// Sets the budget, and whether stale answers are shown.
     fn bounded<B: Bucket>(&self, mut origin: BucketOrigin<B>) -> Result<BucketOrigin<B>, Refusal> {
         let prices = self.cost.prices(&origin.bucket().identity().endpoint)?;
         origin.set_budget(prices, self.cost.budget());
@@ -266,7 +266,7 @@ impl BucketSource {
         Ok(origin)
     }
 
-    /// Asks the store for it; the key is that of its stage.
+    /// Opens it at the store; the key is that of its stage.
     pub(crate) fn open(&self, key: &KeySource) -> Result<OpenBucket, Refusal> {
         let refusal = |error: BucketError| self.refusal(&error);
         if self.is_web {

@@ -1,4 +1,4 @@
-//! Options of buckets that do not go with what is mounted: refused before anything is asked.
+//! Refuses options of buckets that do not fit the source, before any request is made.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ogive_bucket::StoreKind;
 use super::bucket::{BucketArgs, DIRECTORY_MODE, FILE_MODE, Offline, Words};
 use crate::exit::{self, Refusal};
 
-/// Addresses that look like a bucket of another kind, and are no path.
+/// Refuses addresses of other kinds that are no paths.
 pub(super) fn refuse_other_schemes(source: &str) -> Result<(), Refusal> {
     match source.split_once("://") {
         Some((scheme, _)) if !Path::new(source).exists() => Err(Refusal::new(
@@ -22,7 +22,7 @@ pub(super) fn refuse_other_schemes(source: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Prefixes and buckets that would become others on the way to the store.
+/// Refuses prefixes and buckets that would change on the way to the store.
 pub(super) fn refuse_other_prefix(
     source: &str,
     kind: StoreKind,
@@ -42,7 +42,7 @@ pub(super) fn refuse_other_prefix(
     })
 }
 
-/// Addresses of web servers in which the standard of addresses replaces or drops characters.
+/// Refuses addresses of web servers with characters that an address replaces or drops.
 pub(super) fn refuse_other_address(source: &str) -> Result<(), Refusal> {
     let is_other = |letter: char| letter == '\\' || letter.is_control() || letter.is_whitespace();
     if !source.contains(is_other) {
@@ -52,7 +52,7 @@ pub(super) fn refuse_other_address(source: &str) -> Result<(), Refusal> {
     Err(Refusal::new(exit::USAGE, what).hint("write %20 for a blank, and %5C for a backslash"))
 }
 
-/// Options that only Amazon's protocol has, and words that Azure does not take.
+/// Refuses options that only Amazon's protocol has, and metadata names that Azure does not take.
 pub(super) fn refuse_of_amazon(
     scheme: &str,
     kind: StoreKind,
@@ -94,7 +94,7 @@ fn how_to_reach(args: &BucketArgs) -> Option<&'static str> {
     given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
 }
 
-/// Options that only stores have: a web server is read as anybody can read it.
+/// Refuses options of stores: a web server is read without credentials and is read-only.
 pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
     let found = how_to_reach(args).or((args.metadata != Words::Off).then_some("--metadata"));
     let refused = |text: String| Refusal::new(exit::USAGE, text).hint("leave the option out");
@@ -109,7 +109,7 @@ pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Re
     }
 }
 
-/// Options that a directory has no use for: whoever gives them means something else.
+/// Refuses options of buckets for a directory: the user means something else.
 pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
     let given = [
         (args.uid.is_some(), "--uid"),

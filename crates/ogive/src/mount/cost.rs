@@ -1,4 +1,4 @@
-//! What a bucket may cost: prices, and limits for what nobody waits for.
+//! The cost of a bucket: prices, and the limits of prefetch.
 
 use std::path::PathBuf;
 

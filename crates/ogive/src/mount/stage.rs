@@ -1,5 +1,5 @@
-//! The stage of a bucket: what makes one writable, and what is said of a store that cannot be
-//! written to safely.
+//! The stage, which makes a bucket writable, and the messages for a store that cannot be written to
+//! safely.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl StageArgs {
     }
 }
 
-/// A stage as it shall be used.
+/// A stage and how it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stage {
     path: PathBuf,
@@ -90,13 +90,13 @@ pub(crate) struct Stage {
     uploads_max_bytes: u64,
 }
 
-/// Uploads have so large a part of the cache's memory, beside it, and no less and no more.
+/// Uploads may use this fraction of the cache's size, in memory of their own, within these bounds.
 const UPLOADS_SHARE: u64 = 8;
 const UPLOADS_MIN_BYTES: u64 = 64 << 20;
 const UPLOADS_MAX_BYTES: u64 = 1 << 30;
 
 impl Stage {
-    /// What the options mean; `None` without a stage.
+    /// The stage of the options; `None` without one.
     ///
     /// # Errors
     /// Promises about the source that do not go with writing to a bucket.
@@ -149,9 +149,9 @@ impl Stage {
         self.uploads_max_bytes = share.clamp(UPLOADS_MIN_BYTES, UPLOADS_MAX_BYTES);
     }
 
-    /// Refuses a stage that would be written to through the mount itself.
+    /// Refuses a stage inside the mount.
     pub(crate) fn check_outside(&self, mount_point: &Path) -> Result<(), Refusal> {
-        // As much of it as is there, links followed.
+        // The part of the path that exists, with links followed.
         let real = self.path.ancestors().find_map(|there| {
             let rest = self.path.strip_prefix(there).ok()?;
             Some(std::fs::canonicalize(there).ok()?.join(rest))
@@ -164,14 +164,14 @@ impl Stage {
         Err(Refusal::new(exit::USAGE, text).hint("name a directory outside of it"))
     }
 
-    /// How files are to be written.
+    /// How files are written.
     pub(crate) fn options(&self) -> WriteOptions {
         let (rename_max, close, chmod) = (self.rename_max, self.durable, self.chmod);
         let uploads = Uploads::new(self.uploads_max_bytes);
         WriteOptions { staged: Options { uploads, ..Options::default() }, rename_max, close, chmod }
     }
 
-    /// Opens the journal in it, or makes one.
+    /// Opens its journal, or creates one.
     pub(crate) fn open(&self, source: &str, key: &KeySource) -> Result<Opened, Refusal> {
         if let Ok(text) = std::fs::canonicalize(&self.path)
             && is_in_memory(&text)
@@ -186,8 +186,8 @@ impl Stage {
             .map_err(|error| Refusal::new(exit::FAILURE, format!("cannot mount: {error}")))
     }
 
-    /// Finds out what the store honours, believes it, and says what is refused for it. Uploads that
-    /// an earlier mount has left are thrown away.
+    /// Probes the store, and logs what is refused because of conditions that it ignores. Aborts the
+    /// uploads that an earlier mount left.
     pub(crate) fn prepare(
         &self,
         bucket: &RemoteBucket,
@@ -208,7 +208,7 @@ impl Stage {
     }
 }
 
-/// Whether a directory is on a file system that forgets (its numbers are of statfs(2)).
+/// Whether a directory is in memory: a tmpfs or a ramfs.
 fn is_in_memory(path: &Path) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -216,7 +216,7 @@ fn is_in_memory(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| [TMPFS, RAMFS].contains(&(found.f_type as i64)))
 }
 
-/// What is refused because of what a store does not honour.
+/// The writes that are refused because the store ignores conditions.
 fn refused(promises: &Promises, options: &Options) -> Vec<String> {
     let largest = crate::value::Size(options.put_instead_max_bytes);
     let mut refused = Vec::new();
@@ -243,7 +243,7 @@ fn refused(promises: &Promises, options: &Options) -> Vec<String> {
     refused
 }
 
-/// Why a bucket cannot be mounted to be written to, in words of the mount.
+/// The message for a bucket that cannot be mounted writable.
 pub(crate) fn refusal(error: &StagedError, of_bucket: impl Fn(&BucketError) -> Refusal) -> Refusal {
     match error {
         StagedError::Bucket(error @ BucketError::Unsupported { .. }) => {
