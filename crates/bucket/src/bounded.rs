@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_remembered_than_is_allowed_and_the_latest_is_there() {
+    fn a_full_map_keeps_its_bound_and_the_latest_entry() {
         let mut map = Bounded::<u32, u32>::new(10);
         for number in 0..100 {
             map.insert(number, number);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_a_second_hold_back_once_they_are_made_whoever_made_them() {
+    fn all_requests_count_for_the_limit_a_second() {
         let start = Instant::now();
         let budget = Budget { requests_a_second: Some(10), ..Budget::default() };
         let mut meter = Meter::new(budget, start);

@@ -71,7 +71,7 @@ pub enum BucketError {
     },
     /// Another request was in the way, or a multipart upload has gone: all of it has to be
     /// repeated.
-    #[error("the store wants {key} to be done anew: {message}")]
+    #[error("the store asks to repeat the request for {key}: {message}")]
     Again {
         /// The key.
         key: String,

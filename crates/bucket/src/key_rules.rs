@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_store_mistakes_or_refuses_is_in_its_row() {
+    fn keys_that_a_store_changes_or_refuses_are_in_its_row() {
         let no = |rules: &KeyRules, key: &str| rules.sendable(key).is_err();
         for key in ["a\\b", "a./b", "a.", "a../", "\\"] {
             assert!(no(&KeyRules::AZURE, key), "{key:?}");

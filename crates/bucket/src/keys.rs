@@ -89,7 +89,7 @@ mod tests {
     const INODE_OF_K: u64 = 5_275_363_810_334_881_733;
 
     #[test]
-    fn contents_are_told_by_a_strong_etag_with_size_and_time() {
+    fn contents_are_identified_by_a_strong_etag_with_size_and_time() {
         let object = |etag: Option<&str>, size_bytes, seconds| Object {
             key: "k".to_owned(),
             size_bytes,

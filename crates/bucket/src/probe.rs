@@ -86,7 +86,7 @@ mod tests {
     use crate::{Fault, MemoryBucket, Operation};
 
     #[test]
-    fn what_a_store_ignores_is_found_out_and_nothing_stays() {
+    fn a_probe_finds_ignored_conditions_and_leaves_nothing() {
         let all = Promises::ALL;
         let stores = [
             all,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_says_it_cannot_do_is_not_relied_on() {
+    fn a_condition_that_the_store_refuses_is_not_relied_on() {
         let bucket = MemoryBucket::new();
         let refused = BucketError::Refused { key: "k".into(), message: "NotImplemented".into() };
         bucket.doom(Operation::Copy, Fault::Fails(refused));

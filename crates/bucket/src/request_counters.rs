@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_stores_have_other_words_for_it() {
+    fn other_stores_have_other_terms() {
         let blobs = Some("restype=container&comp=list&prefix=a");
         assert_eq!(Kind::of("GET", "/c", blobs), Kind::List);
         let objects = "/storage/v1/b/b/o";

@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_create_one_object_one_does() {
+    fn one_of_many_creations_of_an_object_succeeds() {
         let root = tempfile::tempdir().unwrap();
         let objects = Arc::new(Objects::open(root.path()).unwrap());
         let made: usize = std::thread::scope(|scope| {

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_told_that_there_are_too_many_files_and_of_what() {
+    fn too_many_files_are_reported_with_what_they_are() {
         let errno = |errno| JournalError::io("cannot make", Path::new("/j"), errno).errno();
         assert_eq!((errno(Errno::MFILE), errno(Errno::NFILE)), (Errno::NFILE, Errno::NFILE));
         assert_eq!((errno(Errno::IO), errno(Errno::NOSPC)), (Errno::IO, Errno::NOSPC));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_too_much_or_is_damaged_is_refused() {
+    fn parameters_that_are_too_large_or_damaged_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         master_key(directory.path(), &typed("a"), 1 << 20).unwrap();
         let error = master_key(directory.path(), &typed("a"), 63).unwrap_err();

@@ -43,7 +43,7 @@ fn pieces_of_all_files_are_bounded_and_given_back() {
 }
 
 #[test]
-fn lines_that_are_written_one_by_one_are_put_together() {
+fn lines_written_one_by_one_are_merged() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path());
     let file = opened.journal.stage("k", Base::New).unwrap();

@@ -165,7 +165,7 @@ mod tests {
 
     /// A program may cut and grow a file as often as it likes before it closes it.
     #[test]
-    fn sizes_that_say_nothing_any_more_are_forgotten() {
+    fn sizes_that_no_longer_matter_are_dropped() {
         let mut state = State::new("k", Base::Object { etag: "\"e\"".to_owned(), size: 100 });
         let sizes = |state: &State| state.sizes.iter().map(|(_, size)| *size).collect::<Vec<_>>();
         for number in 0..1000 {

@@ -81,7 +81,7 @@ fn ranges_are_of_one_object_and_end_with_it() {
 }
 
 #[test]
-fn a_listing_tells_each_prefix_once_and_asks_once_a_page() {
+fn a_listing_has_each_prefix_once_and_one_request_a_page() {
     let bucket = MemoryBucket::new();
     for key in ["a", "a/1", "a/2", "b", "c/x/1", "c/y", "d/", "e"] {
         bucket.foreign_put(key, key.to_owned());

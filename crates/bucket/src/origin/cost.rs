@@ -68,8 +68,8 @@ impl<B: Bucket> BucketOrigin<B> {
                 let before = money.held_back_by_money.fetch_add(1, Relaxed);
                 if before == 0 {
                     self.messages.say(format_args!(
-                        "the budget is used up for now ({microdollars} microdollars since it was \
-                         mounted): reads go on, and less is read ahead"
+                        "the budget is used up for now ({microdollars} microdollars since the mount \
+                         began): prefetch is held back, other reads go on"
                     ));
                 }
                 before

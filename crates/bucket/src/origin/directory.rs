@@ -219,7 +219,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn names_of_all_listings_are_counted_and_a_large_one_has_to_find_room() {
+    fn names_of_all_listings_share_one_budget() {
         let (bucket, held) = (bucket(1500), Arc::new(NameBudget::of(2000)));
         let take = || Snapshot::take_most(&bucket, "d/", &held).expect("it is there");
         let whole = take();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_any_size_is_read_with_little_in_memory_and_each_page_once() {
+    fn a_directory_of_any_size_is_read_with_few_names_in_memory_and_each_page_once() {
         let bucket = MemoryBucket::new();
         for number in 0..25_500 {
             bucket.foreign_put(&format!("d/{number:05}"), "x");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_told_once_and_changed_files_as_they_are_here() {
+    fn a_name_is_returned_once_and_changed_files_as_they_are_here() {
         let bucket = MemoryBucket::new();
         for key in ["d/", "d/a", "d/a!", "d/a!b", "d/a/x", "d/b/", "d/b/y", "d/c"] {
             bucket.foreign_put(key, "x");

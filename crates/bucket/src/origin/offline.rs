@@ -161,8 +161,8 @@ impl Offline {
         let changed = self.note(!answer.is_err_and(is_no_answer));
         match (changed, answer) {
             (Some(Change::Came), Err(error)) => messages.say(format_args!(
-                "the store does not answer ({error}): what is known of it is shown, and what is \
-                 cached is read, until it does, which is said here then"
+                "the store does not answer ({error}): names as last known and cached bytes are \
+                 shown until it answers again"
             )),
             (Some(Change::Went(_)), _) => messages.say(format_args!("the store answers again")),
             _ => {}

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_google_keeps_is_understood() {
+    fn metadata_of_google_are_understood() {
         let google = kept(&[
             ("goog-reserved-posix-mode", "640"),
             ("goog-reserved-posix-uid", "7"),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_and_the_rest_stays() {
+    fn written_attributes_are_read_again_and_the_rest_stays() {
         let posix = Posix {
             permissions: Some(0o4751),
             kind: Some(FileKind::Regular),

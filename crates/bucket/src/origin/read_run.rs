@@ -137,7 +137,7 @@ impl<S: RunSink> Records<S> {
         if let Some(found) = self.verifier.passed(object, passed, (self.index, sum)) {
             self.messages.say(format_args!(
                 "{}: its bytes have the checksum {found:x}, and the store says {:x}: reads of it \
-                 fail until it is written anew",
+                 fail until it is overwritten",
                 self.key, checksum.value
             ));
         }

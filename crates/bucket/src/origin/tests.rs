@@ -150,7 +150,7 @@ fn ten_thousand_names_with_attributes_are_ten_listings_and_no_other_request() {
 }
 
 #[test]
-fn a_young_listing_answers_for_names_that_are_there_and_that_are_not() {
+fn a_cached_listing_answers_for_names_that_exist_and_that_do_not() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/a", "1");
     let origin = origin(&bucket, LONG);
@@ -165,7 +165,7 @@ fn a_young_listing_answers_for_names_that_are_there_and_that_are_not() {
 }
 
 #[test]
-fn opening_a_changed_object_ends_the_belief_in_its_listing() {
+fn opening_a_changed_object_invalidates_its_listing() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/f", "1");
     bucket.foreign_put("d/g", "1");
@@ -283,7 +283,7 @@ fn first_record(
 }
 
 #[test]
-fn opening_a_small_object_that_is_not_cached_brings_its_bytes() {
+fn opening_a_small_object_that_is_not_cached_fetches_its_bytes() {
     let bucket = MemoryBucket::new();
     for (key, size) in [("empty", 0), ("small", 1000), ("edge", 131_072), ("long", 131_073)] {
         bucket.foreign_put(key, vec![b'x'; size]);
@@ -371,7 +371,7 @@ fn a_run_is_one_request_that_feeds_many_records() {
 }
 
 #[test]
-fn what_breaks_off_in_a_run_gives_the_records_before_it_and_its_error() {
+fn a_run_that_breaks_off_gives_the_records_before_and_the_error() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", vec![7; 100_000]);
     let origin = origin(&bucket, LONG);
@@ -448,7 +448,7 @@ fn a_name_leads_to_its_key_without_asking() {
 }
 
 #[test]
-fn a_budget_holds_back_what_nobody_waits_for_and_reads_go_on() {
+fn a_budget_holds_prefetch_back_and_reads_go_on() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", vec![7; 100_000]);
     let mut origin = origin(&bucket, LONG);
@@ -478,7 +478,7 @@ fn a_budget_holds_back_what_nobody_waits_for_and_reads_go_on() {
 }
 
 #[test]
-fn while_the_store_does_not_answer_what_is_known_is_shown_if_that_is_wanted() {
+fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/f", vec![7; 10]);
     bucket.foreign_put("d/never-seen/g", "x");
@@ -529,7 +529,7 @@ fn while_the_store_does_not_answer_what_is_known_is_shown_if_that_is_wanted() {
 }
 
 #[test]
-fn without_that_each_request_finds_out_for_itself() {
+fn without_stale_answers_each_request_finds_out_for_itself() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let origin = origin(&bucket, Duration::ZERO);
@@ -556,7 +556,7 @@ fn run_of(
 }
 
 #[test]
-fn all_of_an_object_is_compared_with_what_the_store_says_in_whatever_order_it_was_read() {
+fn an_object_is_verified_in_whatever_order_it_was_read() {
     let bucket = MemoryBucket::new();
     let body: Vec<u8> = (0..4500_u32).map(|at| (at / 3) as u8).collect();
     let algorithm = Algorithm::Crc64Nvme;

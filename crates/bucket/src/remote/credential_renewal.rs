@@ -176,7 +176,7 @@ mod tests {
     use http::HeaderValue;
 
     #[test]
-    fn requests_are_told_apart_by_key_and_token_and_not_by_time() {
+    fn requests_differ_by_key_and_token_and_not_by_time() {
         let headers = |authorization: &'static str, token: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("authorization", HeaderValue::from_static(authorization));

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_listened_to_up_to_a_bound() {
+    fn the_output_of_a_program_is_read_up_to_a_bound() {
         let directory = tempfile::tempdir().unwrap();
         let endless = program(directory.path(), "yes; exit 0");
         let error = execute(&format!("'{endless}'")).unwrap_err().to_string();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_complains_of_is_told() {
+    fn complaints_of_a_program_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = program(directory.path(), "echo 'log in first' >&2; exit 3");
         let error = execute(&format!("'{path}'")).unwrap_err().to_string();

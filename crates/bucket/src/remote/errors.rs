@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_that_have_ended_are_told_as_those() {
+    fn ended_credentials_are_reported_as_ended() {
         for code in ENDED {
             let text = format!("S3Error {{ code: \"{code}\", message: \"said\" }}");
             let error = opendal::Error::new(ErrorKind::Unexpected, text);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_holds_is_told_as_that() {
+    fn an_object_that_is_held_is_reported_as_held() {
         let azure = |code: &str| format!("AzblobError {{ code: \"{code}\", message: \"said\" }}");
         let is_held = |kind, code: &str, text: String| {
             let message = format!("{code}: said");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_google_says_is_told_by_its_reason_and_in_its_words() {
+    fn an_error_of_google_keeps_its_reason_and_its_words() {
         let told = |kind, reason| {
             translate("k", &opendal::Error::new(kind, google(400, reason))).to_string()
         };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stores_say_is_told_by_its_code_and_not_by_the_words_around_it() {
+    fn errors_are_known_by_their_code_and_not_by_the_words_around_it() {
         let said = |kind, code: &str, message: &str| {
             let text = format!("StoreError {{ code: {code:?}, message: {message:?} }}");
             let error = translate("k", &opendal::Error::new(kind, text));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_a_store_has_a_request_sent_again() {
+    fn an_error_of_a_gateway_has_the_request_sent_again() {
         let is_repeated = |status, body: &str| {
             let status = StatusCode::from_u16(status).expect("a status");
             no_last_word((&Method::GET, ""), status, body)

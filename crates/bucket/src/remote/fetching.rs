@@ -220,7 +220,7 @@ impl Shared {
             if !error.is_temporary() || !may_go_on || tries == RETRIES || !in_time {
                 return Err(self.translated(&fetch.key, &error));
             }
-            log::info!("asked again: {}", error.message());
+            log::info!("the request is repeated: {}", error.message());
             reading.retried.fetch_add(1, Relaxed);
             tokio::time::sleep(pause).await;
             tries += 1;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_anything_up_to_a_bound_that_doubles() {
+    fn pauses_have_full_jitter_below_a_bound_that_doubles() {
         for tries in 0..RETRIES {
             let bound = RETRY_AFTER * (1 << tries);
             let pauses: Vec<Duration> = (0..64).map(|_| pause(tries)).collect();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_turn_in_time_has_not_asked_the_store() {
+    fn a_read_without_a_turn_has_not_asked_the_store() {
         struct Nobody;
         impl FetchSink for Nobody {
             fn piece(&mut self, _: Bytes) -> std::ops::ControlFlow<()> {

@@ -31,7 +31,7 @@ impl Shared {
             loop {
                 match self.once(key, most_bytes).await {
                     Err(error) if error.is_temporary() && tries < RETRIES => {
-                        log::info!("asked again: {}", error.message());
+                        log::info!("the request is repeated: {}", error.message());
                         tokio::time::sleep(pause(tries)).await;
                         tries += 1;
                     }

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_in_twenty_is_made_twice_and_no_more() {
+    fn at_most_one_request_in_twenty_is_hedged() {
         let hedging = Hedge::default();
         assert!(!hedging.take());
         (0..100).for_each(|_| assert_eq!(hedging.begin(), None));

@@ -153,7 +153,7 @@ impl RemoteBucket {
                 .with_min_delay(RETRY_AFTER)
                 .with_jitter()
                 .with_notify(|event: opendal::layers::RetryEvent<'_>| {
-                    log::info!("asked again: {}", event.err.message());
+                    log::info!("the request is repeated: {}", event.err.message());
                 }),
         );
         // Other stores show none.

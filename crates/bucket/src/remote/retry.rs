@@ -50,7 +50,7 @@ impl RemoteBucket {
             if !self.shared.may_copy(copy)? {
                 return Err(error);
             }
-            log::info!("copied anew: {error}");
+            log::info!("the copy is repeated: {error}");
             std::thread::sleep(pause(tries));
             tries += 1;
         }

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn each_store_is_asked_in_its_own_words() {
+    fn requests_use_the_terms_of_each_store() {
         let tag = ETag::new("\"7\"");
         let matches = Condition::Matches(tag.clone());
         for kind in [StoreKind::S3, StoreKind::Azure] {

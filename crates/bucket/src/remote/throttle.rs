@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_asked_too_much_is_asked_half_as_much_and_more_again_later() {
+    fn the_limit_is_halved_when_the_store_throttles_and_grows_again() {
         let gate = Gate::new();
         let sent = Instant::now();
         gate.slow_down(sent);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_stands_behind_what_somebody_waits_for() {
+    fn prefetch_waits_behind_demand_reads() {
         let gate = Gate::new();
         let ahead: Vec<Pass> = std::iter::from_fn(|| turn(&gate, false)).collect();
         assert_eq!(ahead.len(), 48);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_no_more_leaves_his_turn_to_others() {
+    fn a_read_that_gives_up_leaves_its_turn_to_others() {
         let gate = Gate::new();
         let all: Vec<Pass> = std::iter::from_fn(|| turn(&gate, true)).collect();
         let mut gone = Box::pin(gate.enter(true));

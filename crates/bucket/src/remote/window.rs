@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_grows_while_more_comes_and_stays_above_twice_what_the_link_holds() {
+    fn the_window_grows_with_the_rate_and_stays_above_twice_what_the_link_holds() {
         let latency = Duration::from_millis(100);
         for (carries, expected) in [(500 * MIB, 100 * MIB), (100 * MIB, 20 * MIB)] {
             let window = Window::default();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_not_known_yet_does_not_hold_the_first_readers_back() {
+    fn an_unknown_link_does_not_slow_the_first_readers() {
         let (window, start) = (Window::default(), Instant::now());
         let latency = Duration::from_millis(20);
         // The first runs are short, so little comes of a link that holds much.
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_of_the_reader_is_no_slow_link_and_patience_is_asked_for_at_once() {
+    fn a_pause_of_the_reader_does_not_count_and_throttling_counts_at_once() {
         let (window, start) = (Window::default(), Instant::now());
         let latency = Duration::from_millis(100);
         read(&window, 400 * MIB, latency, start, 20);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_faster_is_not_asked_for_for_long() {
+    fn a_window_that_brings_no_higher_rate_goes_back() {
         let (window, start) = (Window::default(), Instant::now());
         // A program takes what comes as it likes, on a link that could carry more.
         let latency = Duration::from_millis(20);

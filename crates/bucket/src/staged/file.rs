@@ -407,7 +407,7 @@ impl StagedFile {
                     }
                 }
                 Outcome::Again(error) => {
-                    log::info!("uploaded anew: {error}");
+                    log::info!("the upload is repeated: {error}");
                     last = error;
                     std::thread::sleep(PAUSE * number);
                 }

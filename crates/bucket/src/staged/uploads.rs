@@ -156,7 +156,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn uploads_wait_for_each_other_in_the_order_in_which_they_came() {
+    fn uploads_get_memory_in_the_order_in_which_they_ask() {
         let uploads = Uploads::new(100);
         let first = uploads.take(60);
         let (told, hear) = mpsc::channel();

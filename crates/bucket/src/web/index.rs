@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_elsewhere_is_no_name() {
+    fn links_that_lead_elsewhere_are_no_names() {
         let found = links(&[
             "../",
             "..",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_webdav_tells_sizes_times_and_tags() {
+    fn an_answer_of_webdav_has_sizes_times_and_tags() {
         let text = r#"<?xml version="1.0"?><D:multistatus xmlns:D="DAV:" xmlns:l="DAV:">
             <D:response><D:href>/a%20b/d/</D:href><D:propstat><D:prop><D:resourcetype>
               <D:collection/></D:resourcetype></D:prop></D:propstat></D:response>
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_of_webdav_is_refused() {
+    fn an_answer_that_is_not_webdav_is_refused() {
         for text in ["", "<html></html>", "<a><b></a>", "<multistatus>&unknown;", "{}"] {
             assert_eq!(of_propfind(&directory(), text), Err(BadListing::Unreadable), "{text}");
         }

@@ -96,7 +96,7 @@ mod tests {
     const LATER: &str = "Sun, 06 Nov 1994 08:49:39 GMT";
 
     #[test]
-    fn a_strong_tag_tells_an_object_at_once() {
+    fn a_strong_tag_is_a_validator_at_once() {
         let strong = seen(&[(ETAG, "\"x\""), (LAST_MODIFIED, THEN), (DATE, THEN)]);
         let tag = strong.tag().unwrap();
         assert!(is_the_servers(&tag) && strong.is(&tag));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_tag_or_a_time_tells_it_once_the_next_second_is_over() {
+    fn a_weak_tag_or_a_time_is_a_validator_after_the_next_second() {
         for etag in [&[][..], &[(ETAG, "W/\"x\"")]] {
             let at = |now: &'static str| {
                 let fields = [(LAST_MODIFIED, THEN), (DATE, now), (CONTENT_LENGTH, "7")];

@@ -144,7 +144,7 @@ fn logs_that_are_set_aside_one_after_the_other_are_all_kept() {
 }
 
 #[test]
-fn damage_is_told_to_whoever_reads_and_never_given_out() {
+fn damage_is_an_error_for_the_reader_and_never_returned() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();

@@ -36,7 +36,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_is_told_to_the_writer_and_an_upload_empties_it() {
+fn a_writer_gets_the_error_of_a_full_disk_and_an_upload_empties_it() {
     let Some(small) = Small::new() else { return };
     let opened = open(small.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();

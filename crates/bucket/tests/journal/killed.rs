@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 const BASE_BYTES: u64 = 40_000;
 const DIRECTORY: &str = "OGIVE_TEST_STAGE";
 const SEED: &str = "OGIVE_TEST_SEED";
-const THIS: &str = "killed::what_a_killed_process_had_written_is_replayed";
+const THIS: &str = "killed::writes_of_a_killed_process_are_replayed";
 
 /// A change of a file, drawn from a seed.
 enum Change {
@@ -73,7 +73,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn what_a_killed_process_had_written_is_replayed() {
+fn writes_of_a_killed_process_are_replayed() {
     // The process that is killed is this test again, told where to write.
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         write_until_killed(directory.as_ref());

@@ -170,7 +170,7 @@ fn a_compaction_takes_a_key_of_its_own() {
 }
 
 #[test]
-fn a_directory_in_which_nothing_was_kept_is_nobody_s_again() {
+fn a_directory_without_writes_is_free_for_another_source() {
     let directory = tempfile::tempdir().unwrap();
     let key = |text: &str| {
         let quick = KdfParameters { memory_kib: 64, passes: 1, lanes: 1 };

@@ -80,7 +80,7 @@ fn counter(bucket: &RemoteBucket, name: &str) -> u64 {
 }
 
 #[test]
-fn a_range_is_one_request_and_whoever_asks_does_not_wait() {
+fn a_range_is_one_request_and_its_caller_does_not_wait() {
     let store = Store::with(body(3 * MIB));
     let bucket = bucket(&store);
     store.hold();
@@ -134,7 +134,7 @@ fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
 }
 
 #[test]
-fn a_busy_store_is_asked_again_and_less() {
+fn a_store_that_throttles_is_asked_again_and_less() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::Error(503, "SlowDown"));
@@ -152,7 +152,7 @@ fn a_busy_store_is_asked_again_and_less() {
 }
 
 #[test]
-fn what_a_store_refuses_is_not_asked_again() {
+fn a_refusal_of_the_store_is_not_retried() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::Error(403, "AccessDenied"));
@@ -165,7 +165,7 @@ fn what_a_store_refuses_is_not_asked_again() {
 }
 
 #[test]
-fn a_request_that_is_late_is_made_twice_and_the_faster_one_is_taken() {
+fn a_late_request_is_hedged_and_the_faster_answer_wins() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     // As many as it takes until it is known how long requests take: none of these is made twice.
@@ -201,7 +201,7 @@ fn many_reads_go_at_once_and_no_more_than_the_limit() {
 }
 
 #[test]
-fn a_taker_that_has_enough_ends_the_read() {
+fn a_sink_that_has_enough_ends_the_read() {
     let store = Store::with(body(64 * MIB));
     let bucket = bucket(&store);
     let (done, taken) = channel();
@@ -240,7 +240,7 @@ fn a_store_that_cannot_show_a_checksum_is_asked_once_and_opens_all_the_same() {
 }
 
 #[test]
-fn what_a_small_object_is_and_its_bytes_are_one_request() {
+fn a_small_object_and_its_bytes_are_one_request() {
     let store = Store::with(b"123456789".to_vec());
     let bucket = bucket(&store);
     store.show_checksum(Some("x-amz-checksum-crc64nvme: rosUhgp5mIg="));

@@ -29,10 +29,10 @@ fn keys(key: &str) -> String {
 }
 
 #[test]
-fn those_in_a_file_that_was_replaced_are_taken_as_soon_as_somebody_says_so() {
+fn credentials_in_a_replaced_file_are_used_as_soon_as_they_are_announced() {
     if !is_child() {
         let test =
-            "credentials::those_in_a_file_that_was_replaced_are_taken_as_soon_as_somebody_says_so";
+            "credentials::credentials_in_a_replaced_file_are_used_as_soon_as_they_are_announced";
         return in_a_home(test, &[("credentials", &keys("FIRST"))]);
     }
     let store = Store::new();
@@ -56,11 +56,11 @@ fn those_in_a_file_that_was_replaced_are_taken_as_soon_as_somebody_says_so() {
 }
 
 #[test]
-fn why_there_are_none_is_told_with_what_was_asked() {
+fn a_request_without_credentials_says_why_there_are_none() {
     if !is_child() {
         let sign_on = "[default]\nsso_start_url = https://house.example/start\n\
                        sso_region = r\nsso_account_id = 1\nsso_role_name = reader\n";
-        let test = "credentials::why_there_are_none_is_told_with_what_was_asked";
+        let test = "credentials::a_request_without_credentials_says_why_there_are_none";
         return in_a_home(test, &[("config", sign_on)]);
     }
     let said = signing(&Store::new()).head("k").unwrap_err().to_string();

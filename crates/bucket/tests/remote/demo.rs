@@ -54,12 +54,12 @@ fn an_open_object_is_that_object_or_nothing() {
 }
 
 #[test]
-fn what_was_put_is_there_after_a_restart() {
+fn objects_stay_over_a_restart() {
     if !is_child() {
         let directory = tempfile::tempdir().unwrap();
         for step in ["put", "read"] {
             let store = DemoStore::start(directory.path()).unwrap();
-            let test = "demo::what_was_put_is_there_after_a_restart";
+            let test = "demo::objects_stay_over_a_restart";
             again_at(test, &store, &[("STEP", step)]);
         }
         return;
@@ -77,9 +77,9 @@ fn what_was_put_is_there_after_a_restart() {
 }
 
 #[test]
-fn nobody_is_answered_without_the_credentials_of_this_run() {
+fn requests_without_the_credentials_of_this_run_are_refused() {
     if !is_child() {
-        let test = "demo::nobody_is_answered_without_the_credentials_of_this_run";
+        let test = "demo::requests_without_the_credentials_of_this_run_are_refused";
         return at_a_store(test, &[("AWS_SECRET_ACCESS_KEY", "guessed")]);
     }
     for no_sign_request in [true, false] {

@@ -74,7 +74,7 @@ impl Endless {
 const REFUSED: &str = "<Error><Code>AccessDenied</Code><Message>not you</Message></Error>";
 
 #[test]
-fn an_error_without_end_is_read_as_far_as_it_is_told() {
+fn an_endless_error_is_read_up_to_its_bound() {
     let endless = Endless::new("403 Forbidden\r\nContent-Type: application/xml", REFUSED);
     let (bucket, marked) = (endless.bucket(), WriteMetadata::marked("m"));
     for bytes in [1, MIB] {
@@ -88,7 +88,7 @@ fn an_error_without_end_is_read_as_far_as_it_is_told() {
 }
 
 #[test]
-fn an_answer_to_a_write_without_end_is_read_as_far_as_it_is_told() {
+fn an_endless_answer_to_a_write_is_read_up_to_its_bound() {
     let endless = Endless::new("200 OK\r\nETag: \"1\"", "");
     let bucket = endless.bucket();
     let (large, marked) = (vec![0; MIB], WriteMetadata::marked("m"));

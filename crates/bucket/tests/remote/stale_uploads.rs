@@ -31,7 +31,7 @@ fn abort_stale(bucket: &RemoteBucket, opened: &mut Opened) -> usize {
 }
 
 #[test]
-fn an_upload_that_somebody_else_has_begun_since_goes_on() {
+fn an_upload_of_another_client_goes_on() {
     let (store, directory) = (Store::new(), tempfile::tempdir().unwrap());
     let began = now() - LONG_AGO;
     let mut opened = noted(directory.path(), &store, "k", &[began]);
@@ -61,7 +61,7 @@ fn an_upload_is_found_on_a_later_page() {
 }
 
 #[test]
-fn where_ours_cannot_be_told_from_others_all_stay_and_so_does_the_note() {
+fn uploads_stay_with_their_note_where_ours_cannot_be_identified() {
     let (store, directory) = (Store::new(), tempfile::tempdir().unwrap());
     let began = now() - LONG_AGO;
     let mut opened = noted(directory.path(), &store, "k", &[began]);

@@ -68,7 +68,7 @@ fn a_directory_is_renamed_with_all_that_is_below_it() {
 }
 
 #[test]
-fn a_store_that_does_not_say_what_is_under_the_new_name_is_not_taken_to_have_something_there() {
+fn an_error_about_the_new_name_does_not_count_as_an_object_there() {
     let place = tree();
     let before = objects(&place);
     for error in [timeout(), BucketError::Denied { key: "new/".into(), message: "no".into() }] {
@@ -87,7 +87,7 @@ fn a_store_that_does_not_say_what_is_under_the_new_name_is_not_taken_to_have_som
 }
 
 #[test]
-fn what_cannot_be_renamed_is_refused_and_nothing_happens() {
+fn a_rename_that_is_refused_changes_nothing() {
     let place = tree();
     let [before, _] = both(&place);
     let journal = &place.opened.journal;
@@ -185,7 +185,7 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
 }
 
 #[test]
-fn what_somebody_writes_below_the_old_name_meanwhile_is_not_deleted() {
+fn foreign_writes_below_the_old_name_are_not_deleted() {
     for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
         let place = tree();
         place.bucket.honour(promises);
@@ -247,7 +247,7 @@ fn a_name_that_the_store_keeps_has_no_second_one_afterwards() {
 }
 
 #[test]
-fn what_cannot_be_renamed_in_a_directory_is_found_before_anything_is_copied() {
+fn keys_that_cannot_be_renamed_are_found_before_the_first_copy() {
     let place = tree();
     let [before, _] = both(&place);
     let mut kept = ObjectMetadata::default();

@@ -88,7 +88,7 @@ fn a_small_change_of_a_large_object_sends_one_part_and_copies_the_rest() {
 }
 
 #[test]
-fn whatever_state_it_is_killed_in_what_was_written_is_there_and_the_old_object_is_intact() {
+fn a_kill_in_any_state_keeps_the_writes_and_the_old_object() {
     for state in 0..4 {
         let place = Place::new();
         let old = pattern(3000, 9);
@@ -273,7 +273,7 @@ fn a_stream_whose_parts_fail_goes_up_with_the_sync() {
 }
 
 #[test]
-fn a_store_that_ignores_conditions_is_refused_what_could_lose_an_object() {
+fn writes_that_could_lose_an_object_are_refused_if_conditions_are_ignored() {
     let place = Place::new();
     let bucket = || Arc::new(place.bucket.clone());
     let journal = &place.opened.journal;
@@ -413,7 +413,7 @@ fn a_file_that_is_discarded_leaves_nothing() {
 }
 
 #[test]
-fn of_two_who_create_a_name_the_second_is_told() {
+fn the_second_of_two_creations_of_a_name_fails() {
     for size in [400, 5000] {
         for streams in [false, true] {
             let place = Place::new();

@@ -38,7 +38,7 @@ fn a_close_that_failed_says_so_and_the_file_goes_up_all_the_same() {
 }
 
 #[test]
-fn what_was_changed_after_the_close_goes_up_as_well() {
+fn changes_after_the_close_go_up_as_well() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     let (_, file) = m.create("f", OFlags::WRONLY).unwrap();
@@ -160,7 +160,7 @@ fn a_store_that_is_away_when_a_mount_begins_gets_the_rest_later() {
 /// the upload done, let go of its log, go on from there and upload again. What the thread knows is
 /// old by then: were it believed, the next change would be made of an object that is no more.
 #[test]
-fn what_is_known_late_of_an_upload_does_not_undo_what_went_up_since() {
+fn a_late_answer_of_an_upload_does_not_undo_a_later_upload() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "0");
     let m = mount(&bucket, LONG);

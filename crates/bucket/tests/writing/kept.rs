@@ -36,7 +36,7 @@ fn mount_as(bucket: &MemoryBucket, convention: Convention) -> Mounted {
 }
 
 #[test]
-fn what_is_beside_an_object_stays_when_it_is_changed_and_renamed() {
+fn metadata_stay_when_an_object_is_changed_and_renamed() {
     let bucket = MemoryBucket::new();
     let theirs = kept(&[("mode", "33152"), ("theirs", "x")]);
     put(&bucket, "f", "hello", &theirs);
@@ -84,7 +84,7 @@ fn it_stays_when_the_next_mount_uploads_what_was_left() {
 }
 
 #[test]
-fn attributes_are_shown_and_set_in_the_words_of_a_convention() {
+fn attributes_are_shown_and_set_in_the_names_of_a_convention() {
     let bucket = MemoryBucket::new();
     let theirs = kept(&[("mode", "33152"), ("uid", "5"), ("mtime", "77.5"), ("theirs", "x")]);
     put(&bucket, "f", "hello", &theirs);
@@ -119,7 +119,7 @@ fn attributes_are_shown_and_set_in_the_words_of_a_convention() {
 }
 
 #[test]
-fn a_mode_of_an_object_that_somebody_else_has_changed_is_refused() {
+fn a_mode_for_an_object_with_a_foreign_change_is_refused() {
     let bucket = MemoryBucket::new();
     put(&bucket, "f", "hello", &kept(&[("mode", "33152")]));
     let m = mount_as(&bucket, Convention::S3fs);
@@ -133,7 +133,7 @@ fn a_mode_of_an_object_that_somebody_else_has_changed_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_or_ignored() {
+fn attributes_that_cannot_be_kept_are_refused_or_ignored() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "hello");
     let changes = Changes { permissions: Some(0o100_600), ..Changes::default() };

@@ -117,7 +117,7 @@ fn directories_are_renamed_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_a_store_cannot_have_is_refused_at_once() {
+fn files_that_a_store_cannot_take_are_refused_at_once() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let m = mount(&bucket, LONG);
@@ -154,7 +154,7 @@ fn what_a_store_cannot_have_is_refused_at_once() {
 }
 
 #[test]
-fn somebody_elses_change_is_not_removed_with_ours() {
+fn a_foreign_change_is_not_removed_with_ours() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "one");
     let m = mount(&bucket, LONG);

@@ -4,7 +4,7 @@ use super::*;
 use ogive_bucket::{Bucket as _, Operation, Promises};
 
 #[test]
-fn what_is_written_is_read_at_once_and_is_in_the_store_after_the_close() {
+fn writes_are_read_at_once_and_are_in_the_store_after_the_close() {
     for ttl in [LONG, Duration::ZERO] {
         let bucket = MemoryBucket::new();
         bucket.foreign_put("d/old", "0123456789");
@@ -100,7 +100,7 @@ fn appends_go_to_the_end_and_truncation_by_name_is_in_the_store_at_once() {
 }
 
 #[test]
-fn what_was_written_survives_a_kill_and_goes_up_with_the_next_mount() {
+fn writes_survive_a_kill_and_go_up_with_the_next_mount() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/old", pattern(4000, 1));
     let m = mount(&bucket, LONG);
@@ -126,7 +126,7 @@ fn what_was_written_survives_a_kill_and_goes_up_with_the_next_mount() {
 }
 
 #[test]
-fn somebody_elses_object_stays_and_ours_is_kept() {
+fn a_foreign_object_stays_and_ours_is_kept() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "mine");
     let m = mount(&bucket, LONG);
@@ -160,7 +160,7 @@ fn somebody_elses_object_stays_and_ours_is_kept() {
 }
 
 #[test]
-fn a_change_by_somebody_else_while_nothing_was_changed_here_is_no_conflict() {
+fn a_foreign_change_of_a_file_that_is_not_changed_here_is_no_conflict() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "one");
     let m = mount(&bucket, LONG);
