@@ -1,7 +1,7 @@
 //! Limits of control groups and what they cost: `PATH/FILE:LINE`, as `grep . PATH/FILE` prints it.
 //!
-//! Only groups with a limit are taken. A host may have thousands of others, which say nothing here,
-//! so there is a bound to how many directories are looked into and to how many groups are taken.
+//! Only groups with a limit are taken. A host may have thousands of groups, so the number of
+//! directories that are visited and of groups that are taken is bounded.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

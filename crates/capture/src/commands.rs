@@ -1,12 +1,12 @@
-//! Commands whose output is part of a capture. All only read; each has a time limit, and one that
-//! is not there is no fault.
+//! Commands whose output is part of a capture. They only read. Each has a time limit, and a command
+//! that is not installed is no error.
 //!
-//! The properties of data sets take most of a minute on a sick host, and tell most. So that command
-//! runs beside the whole look; the others run behind it, two at a time. Where it does not end, the
-//! data sets with traffic are asked for by name.
+//! The properties of data sets take most of a minute on a sick host, and they are the most useful.
+//! That command therefore runs beside the whole capture; the others run after it, two at a time. If
+//! it does not end, the data sets with traffic are asked for by name.
 //!
-//! One that cannot be ended is left behind ([`Detached`]), as is its output where another program
-//! keeps that open. What it has said until then is taken.
+//! A command that cannot be ended is left behind ([`Detached`]). So is its output if another
+//! program keeps the pipe open. The output so far is kept.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -23,11 +23,11 @@ use super::detached::{Detached, Gone, HERE};
 
 /// A command that takes longer behind the look is ended.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// As much of an output is taken.
+/// Longest output that is kept.
 const MAX_OUTPUT_BYTES: usize = 8 << 20;
-/// No more commands than this run at a time: a sick host has enough to do.
+/// Commands that run at a time: a sick host has enough to do.
 const AT_ONCE: usize = 2;
-/// Of so many data sets with traffic the properties are asked for by name.
+/// Data sets with traffic whose properties are asked for by name, at most.
 const MAX_NAMED: usize = 16;
 
 /// Properties that separate causes, and that cost no reading of a data set's space; "all" of
@@ -106,7 +106,7 @@ fn begin(at: usize, task: &Task, limit: Duration, tell: &mpsc::Sender<(usize, Ca
     let (own, words) = (tell.clone(), task.words.clone());
     let work = move || {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        // Nobody hears what comes too late.
+        // The receiver is gone if this is late.
         let _ = own.send((at, run(&words, limit, &HERE)));
     };
     if let Err(gone) = HERE.start(work) {
@@ -159,7 +159,7 @@ impl Beside {
     }
 }
 
-/// Adds what a command said, and why there is no more.
+/// Adds the output of a command, and why it ended early.
 fn take(bundle: &mut Bundle, task: &Task, came: Came, limit: Duration) {
     let Some((output, gone)) = came else { return };
     if !output.is_empty() {
@@ -257,14 +257,14 @@ fn run(words: &[&str], limit: Duration, detached: &Detached) -> Option<(Vec<u8>,
     Some((output, end))
 }
 
-/// Starts a command, reads what it says until it says no more, and then waits for it.
+/// Starts a command, reads its output to the end, and then waits for it.
 fn follow(
     mut command: Command,
     output: &Mutex<Vec<u8>>,
     tell: &mpsc::Sender<Heard>,
     held: &mpsc::Receiver<()>,
 ) {
-    // Whoever gave up hears no more of it.
+    // The caller may have given up.
     let said = |what| drop(tell.send(what));
     let Ok(mut child) = command.spawn() else { return said(Heard::NotThere) };
     said(Heard::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));

@@ -1,9 +1,9 @@
-//! What may never come back is done on a thread of its own, which is left behind when it does not.
+//! Work that may never return runs on its own thread, which is left behind when it hangs.
 //!
-//! A suspended pool, a server that is away and a process whose memory is locked keep whoever asks
-//! about them in the kernel, where no signal reaches. Those are the very hosts that are looked at.
-//! So nothing here waits without an end, and there is a bound to what is left behind: whatever asks
-//! once more when the bound is reached is told so and asks nothing.
+//! A suspended pool, an unreachable server or a process whose memory is locked blocks its caller in
+//! the kernel, where no signal arrives. Such hosts are the ones that are captured. Every wait here
+//! therefore ends, and the number of threads left behind is bounded. At the bound, further work is
+//! refused.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,31 +16,31 @@ use parking_lot::Mutex;
 
 use super::Bundle;
 
-/// So many threads may be left behind.
+/// Threads that may be left behind.
 const MOST: usize = 16;
-/// As much of one file is taken.
+/// Largest part of a file that is taken.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Counts threads that have not come back.
+/// Counts threads that have not returned.
 #[derive(Debug, Default)]
 pub(super) struct Detached {
     running: Arc<AtomicUsize>,
 }
 
-/// Those of this process.
+/// The threads of this process.
 pub(super) static HERE: std::sync::LazyLock<Detached> = std::sync::LazyLock::new(Detached::default);
 
 /// Why something has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
-    /// It took longer than it may, and goes on by itself.
+    /// It exceeded its time limit, and continues detached.
     TooLong,
-    /// Too many do already.
+    /// Too many threads are detached already.
     TooMany,
 }
 
 impl Gone {
-    /// What is noted about something.
+    /// The note about `what`.
     pub(super) fn note(self, what: &str, limit: Duration) -> String {
         match self {
             Self::TooLong => {
@@ -77,7 +77,7 @@ impl Detached {
         started.map(|_| ()).map_err(|_| Gone::TooMany)
     }
 
-    /// What `work` gives, if it does within the limit.
+    /// The result of `work`, if it returns within the limit.
     pub(super) fn done<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -85,13 +85,13 @@ impl Detached {
     ) -> Result<T, Gone> {
         let (send, receive) = mpsc::sync_channel(1);
         self.start(move || {
-            // Nobody hears what comes too late.
+            // The receiver is gone if this is late.
             let _ = send.send(work());
         })?;
         receive.recv_timeout(limit).map_err(|_| Gone::TooLong)
     }
 
-    /// Adds to the bundle what `work` takes; where that hangs, what was taken until then.
+    /// Adds the files that `work` takes to the bundle; if it hangs, those taken so far.
     pub(super) fn take(
         &self,
         bundle: &mut Bundle,
@@ -115,7 +115,7 @@ impl Detached {
     }
 }
 
-/// What one piece of work has taken, and what it reads now.
+/// The files that one piece of work has taken, and the path that it reads now.
 #[derive(Debug, Default)]
 pub(super) struct Part(Mutex<Taken>);
 
@@ -124,12 +124,12 @@ struct Taken {
     files: Vec<(String, Vec<u8>)>,
     notes: Vec<String>,
     reads: String,
-    /// Nobody takes it any more.
+    /// The bundle takes no more files.
     is_closed: bool,
 }
 
 impl Part {
-    /// Says what is read next. `false` where nobody waits for it any more.
+    /// Sets the path that is read next. `false` if the caller has given up.
     pub(super) fn goes_on_with(&self, path: &std::path::Path) -> bool {
         let mut taken = self.0.lock();
         taken.reads = path.display().to_string();
@@ -160,7 +160,7 @@ impl Part {
     }
 }
 
-/// What a file has, if somebody still waits for it.
+/// The content of a file, if the caller still waits for it.
 pub(super) fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
     part.goes_on_with(path).then(|| content(path))?
 }
@@ -175,7 +175,7 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Long for what does not come back, and short for a test.
+    /// Long for work that hangs, and short for a test.
     const LIMIT: Duration = Duration::from_millis(20);
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         assert!(bundle.notes[0].starts_with("reading /proc/1/stack, and more"), "{bundle:?}");
         assert_eq!(detached.done(LIMIT, || 7), Err(Gone::TooMany));
         drop(release);
-        // They come back when the host answers, and then there is room again.
+        // They return when the host answers, and then there is room again.
         while detached.running.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }

@@ -1,13 +1,13 @@
-//! What the doctor needs of a host: looked at, and packed into one file.
+//! Takes from a host what the doctor needs, and packs it into one file.
 //!
-//! A capture is two snapshots with a profile between them ([`take`]); paths inside mirror the paths
-//! outside (`start/proc/meminfo`). Reading is all that is done to the host. What cannot be read is
-//! noted and never an error: half a capture is better than none. Nor is anything waited for without
-//! an end: what hangs is left behind (`detached`).
+//! A capture is two snapshots with a profile between them ([`take`]). Paths inside it mirror the
+//! paths of the host (`start/proc/meminfo`). A capture only reads. What cannot be read is noted and
+//! is no error, because half a capture is better than none. Nothing waits without an end: work that
+//! hangs is left behind (`detached`).
 //!
-//! The doctor reads evidence and never looks. A live diagnosis is a capture that is kept in memory
-//! and read like any other ([`look`]). One that is to be given away is packed ([`pack()`]), without
-//! the names of hosts, people, programs, paths and data sets if that is asked for.
+//! The doctor reads evidence and never samples. A live diagnosis is a capture that stays in memory
+//! and is read like any other ([`look`]). A capture for others is packed ([`pack()`]), and on
+//! request without the names of hosts, people, programs, paths and data sets.
 #![forbid(unsafe_code)]
 
 mod cgroups;

@@ -1,4 +1,4 @@
-//! A capture as one file: its manifest first, then what was taken, compressed
+//! Writes a capture as one file: the manifest first, then the content, compressed
 //! (`docs/capture-format.md`).
 
 use std::io;

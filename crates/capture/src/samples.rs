@@ -1,4 +1,4 @@
-//! The profile between the two snapshots.
+//! Takes the profile between the two snapshots.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -27,7 +27,7 @@ pub(super) fn begin(duration: Duration) -> Sampling {
     let (send, receive) = mpsc::sync_channel(1);
     // Programs are read for the names of their functions, which may hang.
     let work = move || {
-        // Nobody hears what comes too late.
+        // The receiver is gone if this is late.
         let _ = send.send(live::sample(&request, &AtomicBool::new(false), &mut |_, _| {}));
     };
     Sampling { result: HERE.start(work).map(|()| receive), limit: duration + NAMES_LIMIT }

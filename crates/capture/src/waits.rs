@@ -1,9 +1,8 @@
-//! What threads wait for: their kernel stacks, and the mounts that a daemon or a server answers
-//! for.
+//! What threads wait for: their kernel stacks, and the mounts of daemons and servers.
 //!
-//! No path below a mount is touched: what is asked is `/proc` and `/sys` alone. A daemon is looked
-//! for only where requests wait for one, or where the kernel's list of them (fusectl) is not
-//! mounted: then threads that wait are counted instead. What is looked at is bounded.
+//! Only `/proc` and `/sys` are read, and no path below a mount. A daemon is looked for only if
+//! requests wait for one. If the kernel's list of them (fusectl) is not mounted, waiting threads
+//! are counted instead. The number of threads and mounts is bounded.
 
 use std::path::Path;
 
@@ -20,7 +19,7 @@ const MOST_MOUNTS: usize = 500;
 /// Where threads sleep that wait for a daemon; a signal may end their sleep, so their state does
 /// not tell.
 const WAITS_FOR_DAEMON: &str = "request_wait_answer";
-/// How types of mounts begin that somebody answers for.
+/// Beginnings of the types of served mounts.
 const SERVED: [&str; 6] = ["fuse", "nfs", "cifs", "smb3", "ceph", "9p"];
 const HEADING: &str = "TYPE SOURCE MOUNT WAITING PID STATE\n";
 

@@ -1,4 +1,4 @@
-//! A constant pattern, which is compiled when it is asked for first.
+//! A constant pattern, compiled at its first use.
 
 use std::ops::Deref;
 use std::sync::OnceLock;

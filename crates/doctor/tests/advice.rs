@@ -1,5 +1,5 @@
-//! What is advised is made of the evidence of the host: nothing that is so already, nothing that
-//! the host has not got, and names in place of words.
+//! Advice follows the evidence of the host: nothing that is set already, nothing that the host
+//! lacks, and names in place of slots.
 
 use ogive_doctor::bundle::Loader;
 use ogive_doctor::report::{self, Style};

@@ -1,4 +1,4 @@
-//! Answers that name no cause, which are answers too.
+//! Answers without a cause.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::answers::State;

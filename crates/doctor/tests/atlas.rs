@@ -1,4 +1,4 @@
-//! The atlas is what its script makes of the histories, and is quick to open.
+//! The atlas is the output of its script over the histories, and it opens quickly.
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;

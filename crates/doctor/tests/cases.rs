@@ -1,4 +1,4 @@
-//! The labelled cases in the tree are sound, and each lies in the half its name's hash says.
+//! The labelled cases in the tree are sound, and each lies in the half that its hash selects.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../tests/skipped.rs"]

@@ -1,6 +1,5 @@
-//! Two hosts side by side: what differs, and what of it explains that the one is ill.
-//!
-//! Real pairs are looked for at `OGIVE_SHARED`.
+//! Two hosts side by side: the differences, and those that explain the trouble. `OGIVE_SHARED` may
+//! name a folder with real pairs.
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;

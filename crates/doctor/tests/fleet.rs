@@ -1,4 +1,4 @@
-//! Many hosts at once: who has what, and what the ill have in common.
+//! Many hosts at once: the findings of each, and what the ill hosts have in common.
 
 use std::io::Write as _;
 

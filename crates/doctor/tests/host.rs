@@ -1,5 +1,5 @@
-//! What two readings of a live host show, on written bundles: threads that changed their names,
-//! programs that ended, limits, and what is waited for.
+//! What two readings of a live host show, on written bundles: renamed threads, ended programs,
+//! limits, and waits.
 
 use ogive_doctor::evidence::{Evidence, Number, Thread};
 use ogive_doctor::read;

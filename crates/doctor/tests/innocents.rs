@@ -1,5 +1,5 @@
-//! Nobody innocent is accused: each text of `innocents.txt` has a sign of a cause that is not
-//! there, or shows one of two causes that look alike.
+//! No innocent is accused. Each text of `innocents.txt` has a sign of a cause that is absent, or
+//! shows one of two causes that look alike.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::evidence::Evidence;

@@ -1,4 +1,4 @@
-//! What a real host with OpenZFS showed, each kind once, with the few figures that decide it.
+//! What a real host with OpenZFS showed: each kind once, with the few figures that decide it.
 
 use ogive_doctor::Diagnosis;
 use ogive_doctor::evidence::Evidence;

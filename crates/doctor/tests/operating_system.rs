@@ -1,4 +1,4 @@
-//! The system is told by any of its tools, and what it cannot have is then out.
+//! Any tool of a system reveals that system, and rules out what the system cannot have.
 
 use ogive_doctor::evidence::Evidence;
 use ogive_doctor::facts::Facts;

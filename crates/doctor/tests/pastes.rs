@@ -1,7 +1,6 @@
-//! What people paste, one file a paste, and the first three answers to it.
-//!
-//! Each stands for a kind that was answered wrongly once: rows that acquit nobody, a list that
-//! leaves most out, interrupts and stolen time, one CPU that is full, a wait for disks.
+//! What people paste, one file for each paste, and the first three answers to it. Each stands for a
+//! kind that was answered wrongly once: rows that acquit nobody, a list with large gaps, interrupts
+//! and stolen time, one full CPU, a wait for disks.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

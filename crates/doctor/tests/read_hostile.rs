@@ -1,4 +1,4 @@
-//! No input may panic the readers, cost more than its share, or vanish without a trace.
+//! No input makes a reader panic, costs more than its share, or vanishes without a trace.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Recordings of perf are read as they stand, however long: no limit of one input cuts them.
+//! Perf recordings of any length are read whole: no limit for one input cuts them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write as _;

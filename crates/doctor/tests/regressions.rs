@@ -1,4 +1,4 @@
-//! Answers that were wrong once, or missing: each a story in the files that somebody had.
+//! Answers that were wrong or missing once, each with the files of its user.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::diagnose::VerdictKind;

@@ -1,5 +1,5 @@
-//! What a host cannot have is named nowhere: not as a finding, not as the nearest, not as a
-//! look-alike. Every rule is tried on every release and system that rule it out.
+//! A cause that a host cannot have is named nowhere: not as a finding, not as the nearest, not as a
+//! look-alike. Every rule is tried on every release and system that rules it out.
 
 use ogive_doctor::atlas;
 use ogive_doctor::evidence::{Evidence, Source, Statement};

@@ -1,7 +1,6 @@
-//! What every rule must have, and that every rule does what its own tests say.
+//! Every rule has all its parts, and every rule passes its own tests.
 //!
-//! A rule is written by people who do not read this crate, so the faults are named with the rule
-//! and the line of text that is missing.
+//! Authors of rules do not read this crate, so a fault names the rule and the missing text.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The answer that is read first: short, true about shares, and understood by its first line.
+//! The short answer: its length, its shares, and a first line that is understood alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};

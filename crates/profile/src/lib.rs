@@ -1,5 +1,5 @@
-//! Where the CPU goes: profiles of kernel and user stacks, read from what people have or taken
-//! here, with names, and drawn.
+//! Shows where the CPU goes: profiles of kernel and user stacks, read from files or sampled here,
+//! with names, and drawn.
 #![forbid(unsafe_code)]
 
 mod assemble;

@@ -1,4 +1,4 @@
-//! What a host calls itself, its users and its mount points.
+//! The names that a host, its users and its mount points have.
 
 /// Names that must not be read in a redacted capture.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// Asks this host. What cannot be read names nobody.
+    /// Reads the names of this host. What cannot be read has no names.
     pub(crate) fn of_this_host() -> Self {
         let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let short = node.split('.').next().unwrap_or_default().to_owned();

@@ -1,9 +1,9 @@
-//! Names out of a capture: hosts, users, addresses, pools, data sets, paths, programs.
+//! Removes names from a capture: hosts, users, addresses, pools, data sets, paths, programs.
 //!
-//! The same name becomes the same number everywhere, so that what belongs together still does.
-//! Names of kernel threads, functions, counters, properties, devices and versions are the evidence,
-//! and stay. Free text (the kernel's log, its command line) is not searched for what may be secret:
-//! only lines and words that are evidence are left of it.
+//! A name becomes the same number everywhere, so that related lines stay related. Names of kernel
+//! threads, functions, counters, properties, devices and versions are evidence, and stay. Free text
+//! (the kernel's log, its command line) is not searched for secrets. Instead only the lines and
+//! words that are evidence are kept.
 
 mod host_names;
 mod profile;
@@ -175,7 +175,7 @@ fn is_group_file(path: &str) -> bool {
     ["cpu.", "cpuacct.", "memory.", "io."].iter().any(|start| file.starts_with(start))
 }
 
-/// A line of the mounts that somebody answers for: what kind it is stays, and its figures.
+/// A line of the served mounts: its type and its figures stay.
 fn served(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let [kind, _, point, waiting, pid, state] = words[..] else { return String::new() };
@@ -193,7 +193,7 @@ fn without_node(text: &str) -> String {
     words.join(" ") + "\n"
 }
 
-/// Whether a row of `zpool get` is a remark of somebody's: a comment, or a property of their own.
+/// Whether a row of `zpool get` is a comment or a user property.
 fn is_remark(row: &str) -> bool {
     let mut words = row.split_whitespace().skip(1);
     words.any(|word| word == "comment" || word.contains(':') && !word.starts_with("feature@"))

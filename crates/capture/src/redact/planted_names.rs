@@ -1,11 +1,11 @@
-//! Names that are hard to find, planted wherever a capture has names, in each spelling of theirs:
-//! none of them is left in names of files, in contents, or in the manifest.
+//! Tests: names that are hard to find are planted wherever a capture has names, in each spelling.
+//! None of them is left in file names, contents or the manifest.
 
 use std::fmt::Write as _;
 
 use super::*;
 
-/// Parts of names: whichever is found, somebody has been given away.
+/// Parts of names. A redacted capture must hold none of them.
 const PARTS: [&str; 20] = [
     "Quarterly",
     "Numbers",

@@ -1,5 +1,5 @@
-//! A profile without names: threads of programs are numbered, and functions are named only in the
-//! kernel, its modules, and libraries that everybody has.
+//! A profile without names. Threads of programs are numbered. Functions keep their names only in
+//! the kernel, in its modules and in common libraries.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What must not be read in a redacted capture, and the numbers that stand for it.
+//! The names that a redacted capture must not show, and the numbers that replace them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Which names of programs are evidence and no secret.
+//! Names of programs that are evidence and not secret.
 
 /// Programs that are evidence by their name, and give nobody away: these names and no others, for
 /// what merely begins like one of them may be called after anybody.

@@ -1,7 +1,7 @@
-//! Names in a text, in every spelling that files of a capture have.
+//! Finds names in a text, in every spelling that the files of a capture use.
 //!
-//! They are looked up and not compiled into a pattern: there is no number of names that would be
-//! too many, and so no text that stays as it was.
+//! Names are looked up, and not compiled into a pattern. So their number has no limit, and no text
+//! stays unredacted because a pattern is too large.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

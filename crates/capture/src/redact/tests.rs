@@ -1,4 +1,4 @@
-//! Nothing that gives somebody away is left in a redacted capture, and the diagnosis stays.
+//! A redacted capture shows no name, and its diagnosis is the same.
 
 use std::io::Read as _;
 
@@ -10,7 +10,7 @@ use ogive_profile::{Meta, Mode, Profile, Sample, StackId, WeightUnit};
 use super::*;
 use crate::samples;
 
-/// Whatever of these is found in a redacted capture gives somebody away.
+/// A redacted capture must hold none of these.
 const SECRET: [&str; 20] = [
     "payroll-db",
     "corp.example",

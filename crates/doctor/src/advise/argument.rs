@@ -1,8 +1,8 @@
-//! A name of the evidence as one word of a command that a person is told to type.
+//! A name of the evidence as one word of a command that an operator may type.
 //!
-//! Whoever made the evidence chose the names in it, and a person with all rights may type what is
-//! printed here. So no name is put into a command but as an [`Argument`], which a shell reads back as
-//! this one name. What no shell is asked to read is no word: the place in the command stays open.
+//! The author of the evidence chose its names, and root may type what is printed here. Every name
+//! in a command is therefore an [`Argument`], which a shell reads back as this one name. A name
+//! that no shell should read is refused, and its slot stays open.
 
 use std::ffi::OsStr;
 use std::fmt;

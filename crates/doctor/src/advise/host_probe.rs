@@ -1,4 +1,4 @@
-//! Probes on this host: the command, and whether its output was given.
+//! A probe on this host: its command, and whether its output was given.
 
 use super::slots::{self, Names};
 use super::system;

@@ -1,11 +1,11 @@
-//! What to run and what to do, made for the host at hand.
+//! What to run and what to do on this host.
 //!
-//! Probes, commands and actions are data (`probes.toml`, `actions.toml`, a rule's `[remedy]`). Here
-//! they are filled with the host's names, checked against what the host has, and written out. A
-//! command is printed only if its system has it, every name in it is known, and what it sets
-//! exists, fits and changes something. No text that was written is read again.
+//! Probes, commands and actions are data (`probes.toml`, `actions.toml`, a rule's `[remedy]`). They
+//! are filled here with the host's names, checked against the host, and written out. A command is
+//! printed only if its system has it, every name in it is known, and its setting exists, fits and
+//! changes something. Written text is never parsed again.
 //!
-//! Names of the evidence enter a command as an [`Argument`](argument::Argument), and nowhere else.
+//! Names of the evidence enter a command only as an [`Argument`](argument::Argument).
 
 mod argument;
 mod host_probe;

@@ -1,8 +1,7 @@
-//! The one next step: what to run on this system, considering what was given, and what each outcome
-//! would mean.
+//! The one next step: the command to run on this system, and what each outcome would mean.
 //!
-//! A cause that is near asks for what would settle it. Otherwise the first of the three answers
-//! that is open asks. A command whose output was given is not asked for again.
+//! A cause that is near asks for the probe that would settle it. Otherwise the first open answer of
+//! the three asks. A command whose output was given is not asked for again.
 
 use super::host_probe;
 use super::slots::{self, Names};
@@ -30,7 +29,7 @@ pub(crate) struct Near<'a> {
     pub(crate) open: &'a [usize],
 }
 
-/// So many signs are named that would settle a cause.
+/// Signs that are named as settling a cause, at most.
 const MAX_SIGNS: usize = 2;
 
 /// The next step, where one would tell more.

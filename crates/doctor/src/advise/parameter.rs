@@ -1,8 +1,8 @@
-//! Setting a parameter on this host, or why not.
+//! Sets a parameter on this host, or says why not.
 //!
-//! A parameter is advised where this release has it and lets it be written, the value fits its type
-//! and changes something, and the system has a way to set it. The way back holds the value that was
-//! read; where none was read, it says how to read it first. What cannot be checked is said.
+//! A parameter is advised if this release has it and lets it be written, its value fits the type
+//! and changes something, and the system can set it. The undo holds the value that was read. If
+//! none was read, the advice says how to read it first. It also says what could not be checked.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::atlas::{self, Tunable};
 use crate::facts::Facts;
 use crate::rule::{Change, Direction};
 
-/// So many parameters of a module make a list that is whole.
+/// A list with this many parameters of a module is complete.
 const WHOLE_LIST: usize = 20;
 /// Parameters that 0 does not set while the module runs, and the figure that is in force.
 const IGNORE_ZERO: [(&str, &str); 2] = [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")];

@@ -1,8 +1,8 @@
-//! Setting a property of the data sets or pools that are meant, or why not.
+//! Sets a property of data sets or pools, or says why not.
 //!
-//! Those with traffic are meant, as far as their property is shown; else the only one that set it
-//! for itself, or the only one. Where none can be told the advice names none, and says what shows
-//! which.
+//! The advice names the data sets with traffic whose property is shown. Otherwise it names the only
+//! one that sets the property itself, or the only one there is. If none is known, the advice names
+//! none and says how to find it.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::rule::Change;
 
 /// Data sets with less than this part of the largest traffic are not meant.
 const WORTH: f64 = 0.2;
-/// So many data sets are named.
+/// Data sets that are named, at most.
 const MAX_OWNERS: usize = 3;
 /// Records that would be made smaller by less than this many times are left as they are.
 const TIMES_TOO_LARGE: f64 = 2.0;

@@ -1,8 +1,8 @@
-//! A rule's remedy, made for the host at hand.
+//! A rule's remedy, made for this host.
 //!
-//! Of the lines of a list the first that fits is taken, with those that stand beside it: one thing
-//! to do now, one that lasts. A line fits if its conditions hold, its system is this one, and what
-//! it does can be done here (`parameter`, `property`, `host_probe`). What is set already is said, and not
+//! Each list gives its first line that fits, and the lines beside it: one thing to do now, one that
+//! lasts. A line fits if its conditions hold, its system is this one, and its action is possible
+//! here (`parameter`, `property`, `host_probe`). A value that is set already is reported and not
 //! advised.
 
 use super::host_probe;

@@ -1,9 +1,9 @@
-//! What a command is about, by its name on this host: pool, disk, data set, program, mount.
+//! Fills the slots of a command with this host's names: pool, disk, data set, program, mount.
 //!
-//! A command has a slot where a name belongs: `{pool}`. The evidence often has the name: the disk
-//! that is slow, failed or has errors, the pools that are used, the program on top. A command whose
-//! name is not known is not printed. All slots of a text are filled at once, so that no name is
-//! searched for others, and each name is an [`Argument`].
+//! A command has a slot for each name: `{pool}`. The evidence often has the name: a disk that is
+//! slow or has errors, the pools in use, the top program. A command with an unknown name is not
+//! printed. All slots of a text are filled at once, so a filled name is never searched for slots.
+//! Each name is an [`Argument`].
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ static DISK: Pattern = Pattern::new(concat!(
     r"|(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|(?:gpt|gptid)/\S+|disk/by-\S+)$",
 ));
 
-/// The kernel cuts names of programs after so many characters, and pgrep compares what is left.
+/// The kernel cuts names of programs at this length, and pgrep compares the rest.
 const NAME_CHARS: usize = 15;
 /// A program with less than this, percent of one CPU, is not the one that uses most.
 const WORKS_PERCENT: f64 = 5.0;
 /// A disk with requests of this many milliseconds is slow where its neighbours are faster.
 const SLOW_MS: f64 = 20.0;
-/// And so many times as slow as the median of all.
+/// A slow disk takes this many times as long as the median of all.
 const SLOWER: f64 = 2.0;
-/// A disk that is busy for so many percent of the time.
+/// A saturated disk is busy for this percentage of the time.
 const BUSY_PERCENT: f64 = 85.0;
 
 /// More names than this are not listed in one line of advice.

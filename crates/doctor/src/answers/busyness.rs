@@ -1,7 +1,8 @@
-//! How busy the machine is: states of the CPUs come first (top's header, vmstat, mpstat, sar,
-//! /proc/stat), then a list of programs. A machine of which half or more
-//! is used is busy; one whose few threads each fill a CPU is busy in part, however many CPUs idle
-//! beside them.
+//! How busy the machine is.
+//!
+//! States of the CPUs come first (top's header, vmstat, mpstat, sar, /proc/stat), then a list of
+//! programs. A machine is busy if half of it or more is used. It is busy in part if a few threads
+//! each fill a CPU, however many other CPUs are idle.
 
 use super::cpu::{Cpu, FullCpu, IOWAIT_PERCENT, Part, State};
 use super::range::{Of, Over, Range};
@@ -13,9 +14,9 @@ use crate::facts::{Basis, Consumption, Facts};
 
 /// Percent of all CPUs from which the machine is busy.
 const BUSY_PERCENT: f64 = 49.5;
-/// Percent of all CPUs from which a machine is no idle one, whoever uses it.
+/// From this percentage of all CPUs on, a machine is not idle.
 const MUCH_PERCENT: f64 = 30.0;
-/// Idle time of the CPUs shown may differ from that of all by so many percent.
+/// Idle time of the CPUs shown may differ from that of all by this percentage.
 const CUT_PERCENT: f64 = 15.0;
 /// Percent of one CPU from which a thread fills it.
 const FULL_PERCENT: f64 = 70.0;
@@ -111,7 +112,7 @@ fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
     Seen { all, part }
 }
 
-/// Whether more of the CPUs' time is I/O wait than is busy, and somebody waits.
+/// Whether the CPUs have more I/O wait than busy time, and threads do wait.
 fn waits_more(cpu: &Cpu) -> bool {
     let iowait = cpu.iowait_percent.unwrap_or(0.0);
     let busy = cpu.busy_percent().unwrap_or(0.0);

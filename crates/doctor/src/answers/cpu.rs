@@ -1,5 +1,5 @@
-//! The first answer: whether it is the CPU, with what it is busy, or what is waited for; and its
-//! words. `busyness` finds it.
+//! The first answer: is it the CPU. It says how busy the CPU is and with what, or what the machine
+//! waits for. `busyness` finds it.
 
 use super::range::{Over, Range};
 use super::timed_command::Timed;
@@ -132,7 +132,7 @@ pub struct Cpu {
     pub proof: Option<String>,
     /// What the load average says of a machine that is not busy.
     pub load: Option<String>,
-    /// Whether I/O wait is nobody's, as the load average says.
+    /// Whether the load average shows that no thread causes the I/O wait.
     pub is_only_counted: bool,
     /// Whether the machine's state was measured; what threads wait for may be known without.
     pub is_known: bool,
@@ -189,7 +189,7 @@ impl Cpu {
         self.busy_with("")
     }
 
-    /// What is to be said where no state of the CPUs is shown and nobody uses them.
+    /// The words where no state of the CPUs is shown and no user of them.
     pub(super) fn calm_words(&self) -> String {
         let used = self.listed_percent.map(|used| format!("{} of all CPUs", percent(used)));
         format!("those listed use {}", used.as_deref().unwrap_or("next to nothing"))

@@ -1,8 +1,8 @@
-//! The surest of the three answers as a line, for somebody who was woken up.
+//! The surest of the three answers as one line, for an operator who was woken up.
 //!
-//! What is not shown is not said, and nothing is said surer than it is. That it is not ZFS is said
-//! where ZFS is loaded or was asked about; elsewhere it is said who it is. Names stay as the system
-//! writes them.
+//! The line says nothing that is not shown, and nothing with more certainty than the evidence has.
+//! It says "not ZFS" only if ZFS is loaded or was asked about. Names stay as the system writes
+//! them.
 
 use super::cpu::{Cpu, FullCpu, Part, State};
 use super::range::Of;
@@ -89,7 +89,7 @@ fn unknown(answers: &Answers) -> Option<Statement> {
             clause(ClauseKind::Beside, most)
         })));
     }
-    // Little on a list of which nobody knows what it leaves out is no answer.
+    // A little use on a list with unknown gaps is no answer.
     let first = first.filter(|user| !user.is_little() || zfs.among != Among::Unknown)?;
     let cut = zfs.sampled.is_some_and(|part| part.most - part.least >= 50.0);
     let known = match not(answers) {
@@ -217,7 +217,7 @@ fn busy(answers: &Answers) -> Statement {
     by(first, answers)
 }
 
-/// Busy, and nobody is shown to use it.
+/// Busy, without a known user.
 fn by_nobody(answers: &Answers) -> Statement {
     let cpu = &answers.cpu;
     let full = cpu.full.as_ref();
@@ -313,7 +313,7 @@ fn beside(users: &Users, kind: Kind, first: &User) -> Option<String> {
     (other.size() >= 0.5 * first.size()).then(|| other.used())
 }
 
-/// The verb of whoever uses it.
+/// The verb for the user.
 fn uses(user: &User) -> &'static str {
     if user.is_several() { "use" } else { "uses" }
 }

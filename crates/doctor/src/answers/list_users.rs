@@ -1,6 +1,7 @@
-//! Users by a list, and what the states of the CPUs say beside it: interrupts, time stolen by the
-//! hypervisor, and what the list does not show; which samples by program fill, and which bounds
-//! what a list can add up to.
+//! Users by a list of threads or programs.
+//!
+//! The states of the CPUs add what the list cannot show: interrupts, stolen time and a remainder.
+//! Samples by program fill the remainder, and the busy CPUs bound the sum of a list.
 
 use super::cpu::{Cpu, FullCpu, Part};
 use super::range::{Of, Over, Range};

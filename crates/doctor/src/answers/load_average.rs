@@ -1,16 +1,16 @@
-//! What the load average tells of a machine that is not busy.
+//! What the load average says of a machine that is not busy.
 //!
-//! Linux counts in it who runs and who sleeps uninterruptibly (state D). So a load far above what
-//! is busy is tasks that wait, whether or not they count as I/O wait. And I/O wait without a load
-//! is nobody's wait: an idle ring of io_uring is counted so, too. Other systems count only who
-//! runs.
+//! On Linux it counts threads that run and threads that sleep uninterruptibly (state D). A load far
+//! above the busy CPUs therefore means threads that wait, even without I/O wait. I/O wait with a
+//! low load average is ignored: an idle io_uring ring is accounted as I/O wait. Other systems count
+//! only threads that run.
 
 use super::cpu::{Cpu, IOWAIT_PERCENT};
 use super::percent;
 use super::waits::sleepers_named;
 use crate::facts::Facts;
 
-/// Tasks from which the load says that somebody waits.
+/// From this number of tasks on, the load shows that threads wait.
 const SLEEPERS: f64 = 1.5;
 /// CPUs of a machine of which the number is not known, for what is busy at most.
 const MANY_CPUS: f64 = 64.0;
@@ -52,7 +52,7 @@ fn short(load: f64) -> String {
     if load >= 9.95 { format!("{load:.0}") } else { format!("{load:.1}") }
 }
 
-/// Why I/O wait is nobody's, where the load contradicts it.
+/// Why the load average contradicts the I/O wait.
 pub(super) fn is_only_counted(facts: &Facts, cpu: &Cpu) -> Option<String> {
     let iowait = cpu.iowait_percent.filter(|iowait| *iowait >= IOWAIT_PERCENT)?;
     let most = load(facts)?.into_iter().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Users from all that shows them: a list, samples, locks, and those that a log names, in this order.
+//! Users from all sources, in this order: a list, samples, locks, names in a log.
 
 use super::cite;
 use super::cpu::Cpu;
@@ -15,7 +15,7 @@ impl Users {
             list.percent >= 20.0 && list.percent >= 0.3 * busy
         });
         let mut users = match consumption {
-            // A few rows that use next to nothing say less than samples do.
+            // A few rows with almost no CPU say less than samples.
             Some(list) if shows_much || sampled.list.is_empty() => Self::listed(list, cpu),
             _ if !sampled.list.is_empty() => sampled.clone(),
             _ => profile_users::locks(facts),
@@ -47,16 +47,16 @@ impl Users {
     fn order(&mut self) {
         let comes_down = self.comes_down;
         let part = |user: &User| match user.kind {
-            // Locks are taken for somebody: whoever has about as much stands before them.
+            // A lock is taken for a user, so a user with about as much stands before it.
             _ if user.name.starts_with("kernel/lock") => 0.6,
-            // Behind a list that was cut there may be many like its last, and nobody larger.
+            // A list that was cut may hide many rows like its last, and none larger.
             Kind::NotShown if !comes_down => 0.0,
-            // Children that ended have it at most, and nobody knows their names.
+            // The CPU of ended children is an upper bound, and their names are unknown.
             _ if user.is_ended => 0.8,
             _ => 1.0,
         };
         let size = |user: &User| user.size() * part(user);
-        // Of two with the same figure the kernel's is the one that is asked about.
+        // Of two users with the same figure the kernel's comes first.
         self.list.sort_by(|a, b| {
             size(b)
                 .total_cmp(&size(a))

@@ -1,13 +1,13 @@
 //! The first three answers: is it the CPU, who uses it, and is ZFS among them.
 //!
-//! They are asked of every evidence and never depend on whether a cause is found. Each says as much
-//! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
-//! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
+//! Every evidence has these answers, whether or not a cause is found. An answer has its figures and
+//! their sources, or is "not shown". What a list leaves over (interrupts, stolen time, hidden rows)
+//! is a user as well.
 //!
-//! `busyness` asks the first (with `waits`, `load_average` and `timed_command`), `users` the second (with `list_users`
-//! and `profile_users`), `zfs` the third. What is measured is a `range`, whose words follow from it;
-//! `first_line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows
-//! a cause.
+//! `busyness` finds the first answer (with `waits`, `load_average` and `timed_command`), `users`
+//! the second (with `list_users` and `profile_users`), `zfs` the third. A measured quantity is a
+//! `range`, and its words follow from the range. `first_line` says the surest answer as a
+//! `statement`, which is a list of clauses. No file here knows a cause.
 
 mod busyness;
 mod cpu;
@@ -74,7 +74,7 @@ impl Answers {
     }
 }
 
-/// So many CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
+/// A number of CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
 pub(crate) fn cpus(count: f64) -> String {
     let text = count_of_cpus(count);
     if text == "1" { "1 CPU".to_owned() } else { format!("{text} CPUs") }

@@ -1,5 +1,5 @@
-//! Users without a list: threads or subsystems of a profile, the lock that most is waited for, and
-//! those whom a lockup or a timed command names.
+//! Users without a list: threads or subsystems of a profile, the lock with the most waits, and the
+//! threads that a lockup or a timed command names.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ pub(super) fn locks(facts: &Facts) -> Users {
     Users { list: vec![user], sources: vec![most.source.clone()], ..Users::default() }
 }
 
-/// Whom a lockup or a timed command names.
+/// The threads that a lockup or a timed command names.
 pub(super) fn named(facts: &Facts, cpu: &Cpu) -> Users {
     let lockup =
         cpu.lockup.as_ref().and_then(|one| Some((one.thread.as_ref()?, None, &one.source)));

@@ -1,5 +1,5 @@
-//! How much of something somebody has: at least so much and at most so much, of what, and over
-//! which time. Whatever is measured is one, and its words follow from it alone.
+//! How much of something a user has: a lower and an upper bound, a unit, and a time. Every measured
+//! quantity is a range, and its words follow from it alone.
 
 use super::{LITTLE_CPUS, count_of_cpus, cpus, percent, spent};
 

@@ -1,8 +1,9 @@
-//! A line as clauses: what is said, and what goes first where it is too long.
+//! A line as clauses, with their order of importance.
 //!
-//! A clause is dropped whole or told in brief; no sentence is ever taken apart again.
+//! A line that is too long drops whole clauses or says them in brief. A sentence is never taken
+//! apart.
 
-/// The first line is no longer than so many characters where it can be.
+/// Longest first line, in characters, where it can be shortened.
 pub(crate) const LINE: usize = 140;
 
 /// What a clause is about.

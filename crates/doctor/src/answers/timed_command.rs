@@ -1,5 +1,5 @@
-//! The command that was timed and took longest: who uses the CPU, or waits, where nothing shows the
-//! machine.
+//! The timed command that took longest: the CPU that it used, or its wait. It answers where nothing
+//! shows the machine.
 
 use super::{cpus, percent};
 use crate::evidence::{Source, Timing};

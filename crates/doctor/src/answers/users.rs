@@ -1,10 +1,9 @@
 //! The second answer: who uses the CPU, in CPUs where a list says so.
 //!
-//! A list of programs and threads comes first; without one, threads or subsystems of a profile, as
-//! parts of its samples. What the states of the CPUs have beside the list stands among its rows:
-//! interrupts, time stolen by the hypervisor, and what the list does not show. What the list leaves
-//! open is filled from samples by program, and what adds up to more than was busy becomes ranges
-//! that do not (`list_users`).
+//! A list of programs and threads comes first. Without one, threads or subsystems of a profile
+//! answer, as parts of its samples. Interrupts, stolen time and the hidden remainder stand among
+//! the rows of a list. Samples by program fill the remainder. Rows that add up to more than the
+//! busy CPUs become ranges (`list_users`).
 
 use super::cpus;
 use super::range::{Of, Over, Range};
@@ -78,7 +77,7 @@ pub struct User {
 }
 
 impl User {
-    /// Somebody of whom nothing but the name is known.
+    /// A user with a name and no figure.
     pub(super) fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
@@ -153,11 +152,11 @@ impl User {
 /// The second answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Users {
-    /// Those who use the CPU, best first; empty where nobody can be told.
+    /// The users of the CPU, largest first; empty where none is known.
     pub list: Vec<User>,
     /// Number of the samples that the figures are of, where it is known.
     pub samples: Option<f64>,
-    /// Whether the list comes down to rows that matter no more.
+    /// Whether the last rows of the list are too small to matter.
     pub comes_down: bool,
     /// What the list adds up to, in CPUs, where that is more than the CPUs were busy at another
     /// moment.
@@ -170,7 +169,7 @@ pub struct Users {
 const NAMED: usize = 6;
 
 impl Users {
-    /// Whoever uses most.
+    /// The user with the most CPU.
     pub fn first(&self) -> Option<&User> {
         self.list.first()
     }

@@ -1,7 +1,7 @@
-//! What the machine waits for, and what shows it: requests to disks, pages that are swapped, tasks
-//! that stall, a disk that has no time left, threads that sleep and cannot be interrupted.
+//! What the machine waits for, and what shows it: requests to disks, swapped pages, stalled tasks,
+//! a saturated disk, threads in uninterruptible sleep.
 //!
-//! What is measured of the whole machine stands before what single threads show.
+//! Measurements of the whole machine come before those of single threads.
 
 use super::cpu::{Cpu, IOWAIT_PERCENT, Wait};
 use super::percent;

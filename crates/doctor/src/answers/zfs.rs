@@ -1,11 +1,11 @@
-//! The third answer: whether ZFS is among the users, at least with how much and at most.
+//! The third answer: is ZFS among the users, with a lower and an upper bound.
 //!
-//! ZFS works in threads of its own, which a list shows, and below programs that read and write,
-//! which only their kernel time or a profile shows. So the least is what its threads use; the most
-//! adds what the list does not show and the kernel time of programs. "No" needs a most that is
-//! small beside the first user, or a host without ZFS.
+//! ZFS works in its own threads, which a list shows. It also works inside programs that read and
+//! write, which only their kernel time or a profile shows. The lower bound is the CPU of its
+//! threads. The upper bound adds the hidden remainder and the kernel time of programs. "No" needs
+//! an upper bound that is small beside the first user, or a host without ZFS.
 //!
-//! Where a mount of ogive is asked about, its process is what is looked for.
+//! If the question is about an ogive mount, the process of that mount takes the place of ZFS.
 
 use std::collections::HashSet;
 
@@ -64,10 +64,10 @@ const SPEAKS_CPUS: f64 = 0.3;
 const SPEAKS_PART: f64 = 0.15;
 /// Beside a first user, at most this part of it is small.
 const SMALL: f64 = 0.25;
-/// A first user below this many CPUs, or percent of all, acquits nobody: ZFS may have as much.
+/// A first user below this many CPUs, or percent of all, does not acquit: ZFS may use as much.
 const ACQUITS_CPUS: f64 = 0.5;
 const ACQUITS_PERCENT: f64 = 20.0;
-/// A list of fewer users than this may be rows that somebody picked.
+/// A list with fewer users than this may be an excerpt.
 const PICKED_ROWS: usize = 4;
 /// Rows of a table of functions below which those not shown may be large.
 const MANY_ROWS: usize = 8;
@@ -357,7 +357,7 @@ fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
     // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
     let size = first.part(Of::Cpus).map_or(0.0, |used| used.least);
     let worker = first.kind == Kind::Kernel && own.is_some() && least <= 0.1 * size;
-    // A worker's name may say for whom: `kworker/22:2+bcachefs`.
+    // A worker's name may name its user: `kworker/22:2+bcachefs`.
     let named = first.name.starts_with("kworker/")
         && first.name.contains(['+', '-'])
         && atlas::role_of(&first.name).is_some_and(|role| role != "kernel/work");
@@ -392,10 +392,10 @@ fn because_seen(facts: &Facts) -> String {
     .to_owned()
 }
 
-/// Why nobody uses the CPU to speak of, where that is so.
+/// Why no user has much CPU, where that is so.
 fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
     let Shown { cpu, list, .. } = *shown;
-    // What was long ago acquits nobody now.
+    // Use of long ago does not acquit now.
     let calm = match (cpu.state, cpu.busy_percent()) {
         _ if cpu.since_boot() => false,
         (State::Idle | State::Waiting, Some(busy)) => {

@@ -1,10 +1,10 @@
-//! Functions: whose they are, and which releases have them.
+//! Functions: their subsystems, and the releases that have them.
 //!
-//! A name that no release has (a newer one, a vendor's patch) is placed by its beginning, where the
-//! known names of that beginning agree; where they agree on no more than the whole that their parts
-//! belong to, in that. If each known name in turn is taken out and placed by the others, one in a
-//! hundred comes out wrong, two thirds right and the rest nowhere. Names of user space mean nothing
-//! here: a library may have functions of the same name.
+//! A name that no release has (a newer one, a vendor's patch) is placed by its beginning, if the
+//! known names with that beginning agree. If they agree only on a parent subsystem, that parent is
+//! the answer. With each known name removed in turn, one in a hundred is placed wrongly, two thirds
+//! rightly, and the rest nowhere. Names of user space mean nothing here, because a library may have
+//! functions of the same name.
 
 use super::{does, numbered, section};
 
@@ -23,7 +23,7 @@ pub struct Function {
     pub releases: &'static str,
 }
 
-/// So many known names of a beginning, of which so many (percent) agree, place an unknown one.
+/// An unknown name is placed by this many known names with its beginning, of which a part agrees.
 const FEWEST_KIN: usize = 3;
 const AGREEING_PERCENT: usize = 90;
 /// A shorter name without an underscore is too common to place without its module.

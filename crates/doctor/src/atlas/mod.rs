@@ -1,12 +1,12 @@
 //! The atlas: facts about OpenZFS and the kernels it runs in, from their public histories.
 //!
-//! Which function belongs to which subsystem, and which releases have it. `atlas/generate.py` asks
-//! the histories and writes the text files beside it; `build.rs` sorts and packs them; here they
-//! are unpacked once, at the first question, and searched. Subsystems are parts, general to
-//! special, divided by a slash: `cipher/gcm/plain` is also `cipher/gcm` and `cipher`; what Linux
-//! alone has stands below `kernel/`.
+//! It knows the subsystem of each function and the releases that have it. `atlas/generate.py` reads
+//! the histories and writes the text files beside it; `build.rs` sorts and packs them. They are
+//! unpacked once, at the first question. Subsystems are paths from general to special:
+//! `cipher/gcm/plain` is also `cipher/gcm` and `cipher`. Functions that only Linux has stand below
+//! `kernel/`.
 //!
-//! Nothing here knows evidence or a cause.
+//! No file here knows evidence or a cause.
 
 pub(crate) mod fixes;
 mod functions;

@@ -1,7 +1,7 @@
-//! In which releases something is: ranges over the releases in their order.
+//! Ranges of releases, in the order of the releases.
 //!
-//! `0.8.0-2.1.16 2.2.1-`: from 0.8.0 to 2.1.16, and again from 2.2.1. Nothing at all means every
-//! release. A release that the atlas does not know is as the one before it.
+//! `0.8.0-2.1.16 2.2.1-` means from 0.8.0 to 2.1.16, and from 2.2.1 on. An empty text means every
+//! release. A release that the atlas does not know counts as the one before it.
 
 use super::version::{Version, parse_versions};
 

@@ -1,8 +1,8 @@
-//! The operating system by what its tools print: headings of top, columns of ps and prstat, paths
-//! below /proc and /sys, names of sysctls, lines of kstat, modules before a function.
+//! Recognises the operating system by the output of its tools: headings of top, columns of ps and
+//! prstat, paths below /proc and /sys, names of sysctls, lines of kstat, modules before a function.
 //!
-//! A line that only one system's tools print tells; a line that somebody could write about any
-//! system does not.
+//! Only a line that the tools of one system print is proof. A line that a person could write about
+//! any system is none.
 
 use std::sync::LazyLock;
 

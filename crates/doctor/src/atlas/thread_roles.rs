@@ -1,14 +1,14 @@
 //! Threads and task queues: the role of each by its name.
 //!
-//! Names arrive cut at 15 characters (Linux), with the number of a queue or thread behind them
-//! (`z_wr_iss_3`, `z_rd_int/0`, `ksoftirqd/7`), and of releases that called them otherwise.
+//! Linux cuts names at 15 characters. A name may end in the number of a queue or thread
+//! (`z_wr_iss_3`, `z_rd_int/0`, `ksoftirqd/7`), and older releases use other names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::section;
 
-/// Linux keeps so many characters of a thread's name.
+/// Characters that Linux keeps of a thread's name.
 const NAME_CHARS: usize = 15;
 
 /// Roles by the whole name, and by the beginning of names that the atlas lists with a star. Lists

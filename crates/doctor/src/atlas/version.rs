@@ -1,7 +1,8 @@
-//! Versions, known in part or as a range, and "does this branch have the fix".
+//! Versions, known in part or as a range, and whether a branch has a fix.
 //!
-//! Fixes land on branches: "2.1.3 and 2.2.0" means that 2.1.2 lacks it, 2.1.3 has it, and so has
-//! everything from 2.2.0. A version known as `0.8.x` answers only where every 0.8 answers alike.
+//! Fixes land on branches: "2.1.3 and 2.2.0" means that 2.1.2 lacks the fix, and that 2.1.3 and all
+//! releases from 2.2.0 have it. A version such as `0.8.x` answers only if every 0.8 answers the
+//! same.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The manifest of a capture: what looking cost, and what could not be taken.
+//! The manifest of a capture: what the capture cost, and what it could not take.
 
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
-//! What was given, as a flat list of named inputs, whether it came as files, directories, standard
-//! input or a bundle of `ogive capture` (a tar archive, compressed or not).
+//! The inputs as a flat list with names, from files, directories, standard input, or a bundle of
+//! `ogive capture` (a tar archive, compressed or not).
 //!
-//! Everything outside is bounded: number of inputs, their size, how far they unpack, how deep a
-//! directory goes. Links are not followed. What is left out is said. A recording of perf that is a
-//! file is not held: it is read as it stands, in one pass, however long it is.
+//! Everything from outside is bounded: the number of inputs, their size, their size unpacked, the
+//! depth of directories. Links are not followed. What is left out is reported. A perf recording in
+//! a file is not held in memory: it is read in one pass, however long it is.
 
 mod manifest;
 mod pack;
@@ -23,9 +23,9 @@ use unpack::whole;
 pub use pack::{BUNDLE_VERSION, BundleWriter};
 pub use profiles::add_profile;
 
-/// As much of one input is unpacked.
+/// Largest part of one input that is unpacked.
 pub const MAX_INPUT_BYTES: u64 = 512 << 20;
-/// As much of all inputs together is unpacked.
+/// Largest part of all inputs together that is unpacked.
 pub const MAX_TOTAL_BYTES: u64 = 2 << 30;
 /// As many inputs are looked at.
 pub const MAX_INPUTS: usize = 20_000;
@@ -107,7 +107,7 @@ impl Loader {
         Self::default()
     }
 
-    /// An empty collection that holds at most so many bytes of one input.
+    /// An empty collection that holds at most this many bytes of one input.
     pub fn limited(input_bytes_max: u64) -> Self {
         Self {
             inputs: Vec::new(),
@@ -249,7 +249,7 @@ impl Loader {
     /// The same; `progress` is told how many more bytes of a recording were read.
     pub fn read_telling(mut self, progress: &mut dyn FnMut(u64)) -> Loaded {
         let mut loaded = Loaded::default();
-        // Names of kernel functions, where somebody saved them.
+        // Names of kernel functions, if they were saved.
         let kallsyms = self.inputs.iter().find_map(|input| match &input.content {
             Content::Bytes(bytes) if is_kallsyms(&input.name) => Some(bytes.clone()),
             _ => None,

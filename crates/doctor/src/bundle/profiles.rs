@@ -16,7 +16,7 @@ use crate::read::host::mount_process::other_mount;
 /// More distinct stacks than this are cut: the heaviest stay.
 const MAX_STACKS: usize = 200_000;
 
-/// As much of a file is looked at to know whether it is a recording.
+/// Part of a file that shows whether it is a recording.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
 
 /// Reads an input if it is a profile of samples; `None` if it is not, or is text that the other

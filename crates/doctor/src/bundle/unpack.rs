@@ -1,7 +1,7 @@
-//! Compressed files and tar archives, unpacked within bounds.
+//! Unpacks compressed files and tar archives within bounds.
 //!
-//! What something is, is told by its first bytes. At most two layers of compression and one of tar
-//! are taken off; an archive in an archive stays what it is.
+//! The first bytes of a file say what it is. At most two layers of compression and one of tar are
+//! unpacked; an archive in an archive stays packed.
 
 use std::io::{self, BufReader, Read};
 

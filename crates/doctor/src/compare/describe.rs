@@ -1,4 +1,4 @@
-//! What a host is and how it is set, in words that can be set beside another's.
+//! Describes a host and its settings in words that can be compared with another host's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ const SETTINGS: &str = "acltype ashift atime autotrim checksum compression copie
      volmode volthreading xattr";
 /// Flags of processors that decide which code ZFS runs.
 const FLAGS: &str = "aes asimd avx avx2 avx512bw avx512f movbe pclmulqdq sha_ni sse2 ssse3 vaes";
-/// Names of one value are given for so many data sets.
+/// Data sets that are named for one value, at most.
 const OWNERS: usize = 2;
 
 /// A setting: what it is set to, and where that was read.

@@ -1,9 +1,9 @@
-//! Two hosts, or two times of one: what differs, and which of it explains that the one is ill.
+//! Two hosts, or two times of one: how they differ, and which difference explains the trouble.
 //!
-//! "The other host is fine" is often the best evidence there is. A difference explains something in
-//! one of three ways: it is a cause that only the sick host has; the evidence of such a cause
-//! stands on it; or it is CPU that only the sick host spends. What does none of these is listed
-//! behind, and never said to be the reason: two hosts always differ in something.
+//! "The other host is fine" is often the best evidence. A difference explains something in one of
+//! three ways: it is a cause that only the sick host has; the evidence of such a cause depends on
+//! it; or it is CPU that only the sick host spends. Other differences are listed last and never
+//! called a reason, because two hosts always differ in something.
 
 pub(crate) mod describe;
 mod rank;
@@ -21,7 +21,7 @@ const NOISE_CPUS: f64 = 0.05;
 const NOISE_PART: f64 = 0.10;
 /// Who has this part of the additional CPU is named in the first line.
 const MOST_PERCENT: f64 = 50.0;
-/// So many times the work is more work.
+/// This ratio of work is more work.
 const MORE_WORK: f64 = 1.5;
 /// CPU for a unit of work that grew by less than this is the same.
 const SAME_COST: f64 = 1.3;

@@ -1,4 +1,4 @@
-//! What differs, each with the weight of what it explains.
+//! The differences, each with the weight of what it explains.
 
 use super::describe::{self, Setting, Stated};
 use super::side::Side;
@@ -13,7 +13,7 @@ const WORTH_FACTOR: f64 = 3.0;
 const WORTH_PER_SECOND: f64 = 1.0;
 /// A load or its price that differs by less than this factor is the same.
 const SAME: f64 = 1.2;
-/// So many rates that no cause stands on are listed.
+/// Rates without a cause that are listed, at most.
 const RATES: usize = 10;
 /// A parameter that tells hosts apart by design.
 const NO_SETTINGS: [&str; 2] = ["spl_hostid", "kern.hostid"];

@@ -1,5 +1,5 @@
-//! One of the two hosts in figures that can be set beside the other's: CPU in CPUs instead of
-//! shares, rates instead of counters, settings by name.
+//! One of the two hosts in comparable figures: CPUs instead of shares, rates instead of counters,
+//! settings by name.
 
 use std::collections::BTreeMap;
 

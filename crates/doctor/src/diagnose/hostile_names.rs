@@ -1,5 +1,5 @@
-//! Every rule on every system, where whoever made the evidence chose the names in it: in each
-//! command that is printed such a name is one word, or is not there.
+//! Tests: every rule on every system, with names that an attacker chose. In each printed command
+//! such a name is one word, or the command is not printed.
 
 use super::open_slots::{advice, commands, convincing, none_of, on_all, printed};
 use super::{next_step, weigh};

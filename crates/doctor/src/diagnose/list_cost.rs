@@ -1,5 +1,5 @@
-//! A list of many threads is looked at about once, however many rules ask about it. Rows and names
-//! are counted, and no clock is asked.
+//! Tests: a long list of threads is scanned about once, however many rules ask about it. The test
+//! counts rows and names, and reads no clock.
 
 use crate::answers::Answers;
 use crate::evidence::{Evidence, Source, Thread};
@@ -9,7 +9,7 @@ use crate::rule::RuleSet;
 
 use super::weigh;
 
-/// Rows and names that all rules together look at, of a list with so many threads.
+/// Rows and names that all rules together visit in a list with this many threads.
 fn work(rules: &RuleSet, threads: usize, name: impl Fn(usize) -> String) -> u64 {
     let row = |at: usize| {
         let source = Source { input: "ps.txt".into(), line: u32::try_from(at).ok() };

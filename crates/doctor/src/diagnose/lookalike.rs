@@ -1,8 +1,8 @@
 //! Look-alikes: what separates a finding from the rules that are confused with it.
 //!
-//! A rule names its look-alikes; their own signs say the rest. One that is no finding itself, and
-//! against which something strong is measured, is out by the strongest of that. Otherwise it is open,
-//! and its own probes would tell.
+//! A rule names its look-alikes, and their own signs say the rest. A look-alike that is no finding
+//! is ruled out by the strongest measured fact against it. Otherwise it stays open, and its own
+//! probes would decide.
 
 use super::rank;
 use super::weigh::{EvidenceLine, POSSIBLE, Weighed};

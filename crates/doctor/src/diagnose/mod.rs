@@ -1,8 +1,8 @@
-//! Rules against evidence: what is found, how sure, and what to say first.
+//! Weighs the rules against the evidence, and says what is found and how sure that is.
 //!
-//! Each rule is weighed by itself (`weigh`); rules never touch each other. What comes out is put in
-//! order (`rank`). Where nothing is at least *possible*, the
-//! verdict is that the evidence does not suffice, with the one command that would help.
+//! Each rule is weighed alone (`weigh`), and `rank` orders the findings. If no cause is at least
+//! *possible*, the verdict is that the evidence is not enough, with the one command that would
+//! help.
 
 mod finding;
 #[cfg(test)]
@@ -81,7 +81,7 @@ pub struct Diagnosis {
     pub overview: Overview,
     /// What was read as what.
     pub inputs: Vec<Input>,
-    /// Lines nobody understood.
+    /// Lines that no format claims.
     pub not_understood: Vec<Statement<String>>,
     /// Rules that could not be evaluated, and why.
     pub rule_faults: Vec<String>,

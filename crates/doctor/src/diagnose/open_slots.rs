@@ -1,5 +1,5 @@
-//! Every rule on every sample, whether or not it is found there: nothing that is printed may have a
-//! place left open, nor a command of another system.
+//! Tests: every rule on every sample. No printed text has an open slot, and no command belongs to
+//! another system.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

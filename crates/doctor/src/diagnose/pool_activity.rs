@@ -1,13 +1,13 @@
-//! What `zpool status` says to be going on in a pool, in a line each.
+//! What runs in a pool by `zpool status`, one line each.
 //!
-//! A scrub or resilver may be why everything else is slow, or not. It is told in any case: who asks
-//! what the machine does must not have to find it in their own paste.
+//! A scrub or resilver may slow down everything else, or not. It is reported in both cases, so that
+//! the user need not search their own paste for it.
 
 use crate::evidence::{PoolLine, Source};
 use crate::facts::Facts;
 use crate::pattern::Pattern;
 
-/// So many lines are told.
+/// Lines that are reported, at most.
 const MAX_RUNNING: usize = 4;
 
 /// Something that runs in a pool.

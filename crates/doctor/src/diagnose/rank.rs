@@ -1,8 +1,7 @@
-//! Which finding stands first, and which causes this host cannot have.
+//! The order of findings, and the causes that this host cannot have.
 //!
-//! Findings are ordered by confidence, then by the CPU they explain. A finding that names no cause
-//! ("it spins on a lock, whose is not known") is what is left when no cause explains the same
-//! samples, so it never stands above one that does.
+//! Findings are ordered by confidence, then by the CPU that they explain. A finding without a cause
+//! ("it spins on an unknown lock") never stands above a cause that explains the same samples.
 
 use super::weigh::{LIKELY, POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, State, Wait};
@@ -11,7 +10,7 @@ use crate::rule::{Role, Rule, SignKind};
 
 /// Part of what a non-answer explains from which a cause explains the same.
 const SAME_SAMPLES: f64 = 0.5;
-/// A share that is so many times another is not near it.
+/// A share with this ratio to another is not near it.
 const MANY_TIMES: f64 = 4.0;
 /// ZFS's share of the busy CPU, percent, up to which it is noise.
 const NOISE_PERCENT: f64 = 2.0;
@@ -21,13 +20,13 @@ const EMPTY_ARC_BYTES: f64 = 134_217_728.0;
 /// What the module does before there is a pool.
 const NEEDS_NO_POOL: [&str; 2] = ["module-load-benchmark", "pool-import-work"];
 
-/// Whether the rule accuses the kernel's ZFS, rather than a program, the kernel or nobody.
+/// Whether the rule accuses the kernel's ZFS.
 fn accuses_zfs(rule: &Rule) -> bool {
     matches!(rule.text.role, Role::Cause | Role::LegitWork)
         && !matches!(rule.text.family.as_str(), "ogive" | "innocent" | "zfs-userland")
 }
 
-/// Rules that accuse nobody, and are about a host with ZFS all the same.
+/// Rules that do not accuse ZFS, but are about a host with ZFS.
 const NEEDS_ZFS: [&str; 6] = [
     "free-storm-io",
     "sync-write-latency",

@@ -1,6 +1,7 @@
-//! The first sentence: of a cause that is likely, or else the surest of the first three answers.
+//! The first sentence: a cause that is likely, or else the surest of the first three answers.
 //!
-//! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
+//! A cause that is only possible never makes the sentence. It follows behind the sentence, with its
+//! odds.
 
 use super::pool_activity;
 use super::weigh::{POSSIBLE, Weighed};
@@ -137,7 +138,7 @@ pub(super) fn verdict(
     });
     let accused =
         named.is_some_and(|(rule, _)| VerdictKind::of(rule.text.role) == VerdictKind::Cause);
-    // A mount of ogive's of which no more is found than that it works is well.
+    // An ogive mount without another finding than that it works is healthy.
     let well = named
         .is_some_and(|(rule, _)| rule.text.family == "ogive" && rule.text.role == Role::LegitWork);
     if let Some(line) = line {

@@ -1,12 +1,11 @@
 //! The weight of the evidence for one rule.
 //!
-//! Log-odds are added, starting from the rule's prior; signs of one group say the same and count
-//! once. What the sum may amount to is bounded by what kind of signs it stands on: names of
-//! threads, settings and words are no proof, and a cause that can be shown to take next to no CPU
-//! is no answer to "where did the CPU go". Words never make a cause likely, and a cause that is not
-//! even possible without them is a hint: it is listed, and neither the first line nor a remedy
-//! stands on it. (I. J. Good, "Weight of evidence: a brief survey",
-//! 1985.)
+//! The log-odds of signs are added to the rule's prior. Signs of one group say the same, so the
+//! group counts once. The kinds of the signs bound the sum: names of threads, settings and words
+//! are no proof. A cause that is shown to take almost no CPU is no answer to "where did the CPU
+//! go". Words never make a cause likely. A cause that is not possible without words is a hint: it
+//! is listed, but it makes no first line and no remedy. (I. J. Good, "Weight of evidence: a brief
+//! survey", 1985.)
 
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ pub const LIKELY: f64 = 0.70;
 /// over known cases told with fewer facts (`bench/doctor/perturb.py --floors`).
 pub const POSSIBLE: f64 = 0.45;
 
-/// Nobody is surer than this.
+/// The highest confidence.
 const MOST: f64 = 0.99;
 /// Without a symbol, lock, counter or log.
 const CAP_WITHOUT_PROOF: f64 = 0.69;
@@ -326,7 +325,7 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     // A setting makes the mechanism possible; a release or a kind of host does not even that.
     let config = held(&[SignKind::Config]);
     let settings = config || held(&[SignKind::Host, SignKind::Version]);
-    // Where ZFS is not loaded nobody is accused by taking one line for the answer.
+    // Where ZFS is not loaded, one line may be the answer: it accuses no part of ZFS.
     let harmless = !matches!(role, Role::Cause | Role::LegitWork | Role::Unknown)
         && (environment.facts().zfs_loaded() == Ok(false)
             || environment.facts().told_without_zfs().is_some());

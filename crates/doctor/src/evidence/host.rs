@@ -1,4 +1,4 @@
-//! What the host is, who runs on it, and how busy it is.
+//! The host, its users, and how busy it is.
 
 use super::Source;
 

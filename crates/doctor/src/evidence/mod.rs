@@ -1,8 +1,8 @@
 //! Evidence: typed facts, each with its source.
 //!
-//! Readers (`crate::read`) fill it, rules look at it through the functions of `crate::expression`,
-//! nothing else writes it. What is absent is absent: no field has a default that means something,
-//! and an empty list means "not shown", never "none there".
+//! Readers (`crate::read`) write it, and rules read it through the functions of
+//! `crate::expression`. A missing fact is missing: no field has a default with a meaning, and an
+//! empty list means "not shown", never "none there".
 
 mod host;
 mod profile;

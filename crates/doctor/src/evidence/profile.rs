@@ -1,6 +1,6 @@
-//! Samples of stacks, and tables of symbols, whichever tool took them.
+//! Samples of stacks, and tables of symbols, from any tool.
 //!
-//! Frames are leaf first. Weights are relative within one profile; the share of a symbol is taken
+//! Frames are leaf first. Weights are relative within one profile. The share of a symbol is a part
 //! of the samples that were not idle.
 
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Where a fact was read: every fact carries one, so that every sentence of an answer can be
-//! checked against what was given.
+//! Where a fact was read. Every fact has a source, so every sentence of an answer can be checked.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Named figures: kstats, /proc files, the columns of tools.
 //!
-//! A figure is one of three kinds, and the kinds do not mix: a *gauge* is true at the moment it was
-//! read, a *rate* is per second, a *counter* grew since its table was created. A counter has no
-//! meaning by itself: rules only see it divided by time (two readings, or the table's age).
+//! A figure is one of three kinds, and kinds do not mix. A *gauge* is true at the moment of
+//! reading, a *rate* is per second, a *counter* grew since its table was created. A counter alone
+//! has no meaning: rules only see it divided by time (two readings, or the table's age).
 
 use super::Source;
 

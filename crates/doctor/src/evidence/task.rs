@@ -1,4 +1,4 @@
-//! A thread or process as the kernel counts it since it began: one line of `/proc/PID/stat`.
+//! A thread or process as the kernel counts it since its start: one line of `/proc/PID/stat`.
 
 use super::Source;
 

@@ -83,7 +83,7 @@ macro_rules! bind {
     (unbound, $context:ident, $facts:ident, $name:literal, $ask:expr) => {};
 }
 
-/// A question without an argument; these three tell closures their types.
+/// A question without an argument. These three functions give closures their types.
 fn none<T>(ask: impl Fn(&Facts) -> Known<T>) -> impl Fn(&Facts) -> Known<T> {
     ask
 }

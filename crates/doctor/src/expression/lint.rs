@@ -1,4 +1,4 @@
-//! Faults of an expression that can be seen without evidence: names, number and kinds of arguments,
+//! Faults of an expression that show without evidence: names, number and kinds of arguments,
 //! patterns, versions.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};

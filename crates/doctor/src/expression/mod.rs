@@ -1,9 +1,8 @@
 //! Expressions of rules: CEL (the Common Expression Language, <https://cel.dev>) over facts.
 //!
-//! Truth has three values. A function whose fact was not shown fails inside CEL; CEL's `&&` and
-//! `||` decide without it where the other side suffices, and otherwise the whole expression is *not
-//! known*, together with what would have to be shown. Any other failure (a name that does not
-//! exist, a pattern that is none) is a fault of the rule, not of the evidence.
+//! Truth has three values. A function whose fact is missing fails inside CEL. `&&` and `||` decide
+//! without it if the other side is enough. Otherwise the whole expression is *not known*, and names
+//! what is missing. Any other failure (an unknown name, a wrong pattern) is a fault of the rule.
 
 mod functions;
 mod lint;

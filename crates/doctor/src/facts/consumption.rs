@@ -1,7 +1,7 @@
 //! Who uses the CPU, by the list that shows most of it, in CPUs.
 //!
-//! A list of what is used now stands before one of means over lives (`ps`). Lists are never added
-//! up. Threads of one program, and workers of one kind, are one user.
+//! A list of current use comes before one of means over lives (`ps`). Lists are never added up.
+//! Threads of one program, and workers of one kind, are one user.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub struct Consumption {
     pub comes_down: bool,
     /// Whether it comes down to next to nothing: it shows everybody who uses the CPU.
     pub ends: bool,
-    /// Whether it comes down enough that nobody who is not on it uses much beside the first.
+    /// Whether its last row is so small that no hidden user is large beside the first.
     pub comes_near: bool,
     /// Whether kernel threads are on it, so that the list is of them as well.
     pub has_kernel: bool,
@@ -74,9 +74,9 @@ impl Consumption {
     }
 }
 
-/// A last row of this part of the first matters no more.
+/// A last row below this part of the first is too small to matter.
 const NO_MATTER: f64 = 0.1;
-/// A row of this, percent of one CPU, uses next to nothing.
+/// A row below this, percent of one CPU, uses almost nothing.
 const NEXT_TO_NOTHING: f64 = 1.0;
 /// A last row of this part of the first is far behind it.
 const NEAR: f64 = 0.35;
@@ -94,7 +94,7 @@ impl Facts {
             let lists: Vec<_> = self.lists().iter().map(|list| self.rows(list, figure)).collect();
             let sum = |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
             let most = lists.iter().map(sum).fold(0.0, f64::max);
-            // Of those that show about as much, the one that shows most rows.
+            // Of the lists that show about as much, the one with the most rows.
             let shows = |list: &Vec<&Thread>| !list.is_empty() && sum(list) >= 0.8 * most;
             let fullest = lists.into_iter().filter(shows).max_by_key(Vec::len);
             fullest.map(|list| self.consumption_of(basis, &list, figure))

@@ -1,6 +1,7 @@
 //! How the CPUs of the machine were used, by their states.
 //!
-//! A tool that looked longest is asked; what is since boot only counts where there is nothing else.
+//! The tool with the longest interval answers. Figures since boot count only if there are no
+//! others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! Which data sets are read and written, from the kstats of their object sets, and what a size of
-//! records costs them.
+//! Which data sets are read and written, from the kstats of their object sets, and what their
+//! record size costs.
 //!
-//! Their counters run since the data set was mounted, so that two readings are needed: what was
-//! written last week says nothing about now.
+//! The counters run since the data set was mounted, so two readings are needed.
 //!
-//! Lock: none; the use is worked out once, at the first question.
+//! Lock: none; the use is computed once, at the first question.
 
 use std::collections::BTreeMap;
 

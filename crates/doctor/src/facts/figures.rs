@@ -1,7 +1,7 @@
 //! Gauges, rates and ratios out of tables.
 //!
-//! A counter is only seen divided by time: between two readings, or by the age of its table, or by
-//! the uptime of the host (which makes it a lower bound, as no counter is older than the host).
+//! A counter is always divided by time: between two readings, by the age of its table, or by the
+//! uptime of the host. The uptime gives a lower bound, because no counter is older than the host.
 
 use std::collections::BTreeMap;
 

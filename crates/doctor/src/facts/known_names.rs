@@ -1,8 +1,9 @@
-//! Names that mean the same everywhere: idle functions, spinning locks, ZFS's modules and threads.
+//! Names with one meaning on every host: idle functions, spinning locks, modules and threads of
+//! ZFS.
 //!
-//! Thread names: OpenZFS `module/zfs/spa.c` (`zio_taskqs`), `arc.c`, `dbuf.c`,
-//! `module/os/linux/spl`, over all releases since 0.6; Linux cuts them at 15 characters. A name
-//! says whose thread it is, never what is wrong.
+//! Names of threads come from OpenZFS's `module/zfs/spa.c` (`zio_taskqs`), `arc.c`, `dbuf.c` and
+//! `module/os/linux/spl`, of all releases since 0.6. Linux cuts them at 15 characters. A name says
+//! which system owns the thread; it never says what is wrong.
 
 use crate::pattern::Pattern;
 

@@ -1,8 +1,8 @@
 //! Programs that people know by name.
 //!
-//! A bare pair such as `99.9 java` may be anything; that one of its words is a program people run
-//! is what makes a list of processes of it. The list is of names that are hardly ever used for
-//! anything else: a word of plain English (`node` is one) needs a second sign.
+//! A bare pair such as `99.9 java` may mean anything. A known program in it shows that it is a row
+//! of a list of processes. The names here are hardly used for anything else; a plain English word
+//! such as `node` needs a second sign.
 
 /// Names, in order, without numbers of versions at their end.
 const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus \

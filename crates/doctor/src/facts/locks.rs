@@ -82,7 +82,7 @@ impl Facts {
     #[expect(clippy::cast_precision_loss, reason = "a number of threads")]
     fn count_stacks(&self, hit: impl Fn(&[Frame]) -> bool) -> Known<f64> {
         let evidence = self.evidence();
-        // Stacks of a profile without weights say where threads were, no more.
+        // Stacks of a profile without weights only show where threads were.
         let weightless: Vec<&Stack> = evidence
             .profiles
             .iter()

@@ -1,5 +1,5 @@
-//! CPUs that did not come back from the kernel, by its log: a soft lockup names the CPU, the seconds
-//! and the thread; a stall of RCU names them in the dump that follows.
+//! CPUs that stay in the kernel, by its log. A soft lockup names the CPU, the seconds and the
+//! thread; an RCU stall names them in the dump that follows.
 
 use super::Facts;
 use crate::evidence::Source;

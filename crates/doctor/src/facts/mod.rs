@@ -1,10 +1,10 @@
-//! Questions that can be put to evidence, and honest answers: a value, or "that was not shown".
+//! Questions to the evidence. An answer is a value, or "not shown".
 //!
-//! Every answer leaves a trace of the sources it stands on, so that a rule never has to say where
-//! its figures come from. Nothing here knows a cause.
+//! Every answer leaves a trace of its sources, so a rule never has to say where its figures come
+//! from. No file here knows a cause.
 //!
 //! Locks: the trace and the caches are leaves, held for one insertion each (`pattern_cache` has its
-//! own).
+//! own lock).
 
 mod blocked_threads;
 mod consumption;
@@ -77,12 +77,12 @@ pub enum Missing {
 /// An answer.
 pub type Known<T> = Result<T, Missing>;
 
-/// Shorthand for a fact that was not shown.
+/// A fact that was not shown.
 fn absent<T>(what: impl Into<String>) -> Known<T> {
     Err(Missing::Absent(what.into()))
 }
 
-/// What an evaluation looked at.
+/// The facts that an evaluation used.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Sources of the facts used, in order of use.
@@ -118,7 +118,7 @@ impl Facts {
         Self::with_patterns(evidence, Arc::default())
     }
 
-    /// Indexes evidence, to be asked by patterns that others may have compiled.
+    /// Indexes evidence, and shares compiled patterns with other hosts.
     pub(crate) fn with_patterns(evidence: Evidence, patterns: Arc<Patterns>) -> Self {
         let owners = Owners::new(&evidence);
         let mut profiles: Vec<ProfileIndex> = evidence
@@ -149,12 +149,12 @@ impl Facts {
         &self.evidence
     }
 
-    /// Forgets what was looked at so far.
+    /// Starts an empty trace.
     pub fn start_trace(&self) {
         *self.trace.lock() = Trace::default();
     }
 
-    /// What was looked at since [`Facts::start_trace`].
+    /// The trace since [`Facts::start_trace`].
     pub fn take_trace(&self) -> Trace {
         std::mem::take(&mut *self.trace.lock())
     }
@@ -175,7 +175,7 @@ impl Facts {
         }
     }
 
-    /// What is meant by functions or threads.
+    /// A selector of functions or threads.
     fn selector(&self, text: &str) -> Known<Arc<Selector>> {
         if let Some(known) = self.selectors.lock().get(text) {
             return Ok(Arc::clone(known));

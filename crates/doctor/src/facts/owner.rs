@@ -1,8 +1,7 @@
-//! Whose a thread is: a program's, the kernel's, or ZFS's.
+//! The owner of a thread: a program, the kernel or ZFS.
 //!
-//! A name says whose a thread is only where nothing else does: a program may call itself as it
-//! likes. A row that is known to be a program's, and samples with functions of user space, say more
-//! than any name.
+//! A program may choose its own name, so a name decides only if nothing else does. A row that
+//! belongs to a program, and samples with functions of user space, prove more than a name.
 
 use std::collections::HashMap;
 

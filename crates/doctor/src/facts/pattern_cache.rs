@@ -1,10 +1,10 @@
-//! Compiled patterns, kept for all evidence that is asked the same questions.
+//! Compiled patterns, shared by all evidence that meets the same rules.
 //!
-//! A rule's pattern is compiled when it is asked for first. That costs far more than asking it, so
-//! a set of rules keeps what it compiled, and a fleet of a thousand hosts compiles each once.
+//! A pattern is compiled at its first use. Compiling costs far more than matching, so a set of
+//! rules keeps its patterns, and a fleet of a thousand hosts compiles each once.
 //!
-//! Lock: one of the table, a leaf, never held while a pattern is compiled. Two threads may compile
-//! the same; the first to finish is kept.
+//! Lock: one for the table, a leaf, never held while a pattern is compiled. Two threads may compile
+//! the same pattern; the first to finish is kept.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Words in lines that no format claims, and in the kernel's log.
 //!
-//! The words of a rule are a hint for its cause, and nothing else: no figure, no answer and no
-//! remedy stands on them (`diagnose::weigh`). What people say in many ways is written down once, in
-//! `words.txt`, and patterns name it: `<slow>` is "crawls", "takes hours" and the like.
+//! The words of a rule are only a hint for its cause: no figure, no answer and no remedy depends on
+//! them (`diagnose::weigh`). `words.txt` lists the ways to say a thing once, and patterns name the
+//! list: `<slow>` is "crawls", "takes hours" and the like.
 
 use std::sync::LazyLock;
 

@@ -1,10 +1,9 @@
 //! Shares of the busy samples.
 //!
-//! All shares are percent of samples in which the CPU was not idle. A table of symbols shows its
-//! top only: what it does not show is "not known" where the rest is large, and zero where the rest
-//! could not matter. Rows without callers give lower bounds for whoever called them; a bound of
-//! zero is no answer. A profile of a few busy samples has no shares: one of them more or less would
-//! be another answer.
+//! All shares are percent of samples in which the CPU was not idle. A table of symbols shows only
+//! its top. A missing symbol is unknown if the rest is large, and zero if the rest is too small to
+//! matter. Rows without callers give lower bounds for their callers; a bound of zero is no answer.
+//! A profile of a few busy samples has no shares, because one sample would change the answer.
 
 use super::fallback::Sought;
 use super::known_names::Leaf;
@@ -13,7 +12,7 @@ use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, Owner, absent};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
-/// Fewer busy samples than this have no shares, and name nobody.
+/// A profile of fewer busy samples has no shares and names no user.
 pub(crate) const FEWEST_SAMPLES: f64 = 20.0;
 /// A profile of fewer busy samples names no place and fills no list.
 pub(crate) const ENOUGH_SAMPLES: f64 = 60.0;

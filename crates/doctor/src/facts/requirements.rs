@@ -1,11 +1,10 @@
-//! What this host cannot have: causes that need another system, processor, release, parameter,
-//! feature or counter.
+//! Causes that this host cannot have, because they need another system, processor, release,
+//! parameter, feature or counter.
 //!
-//! Only what is shown rules out. Releases are compared by what the atlas has of OpenZFS's history;
-//! FreeBSD's base system says which OpenZFS it has by its own release; illumos and macOS number
-//! their ZFS otherwise, so that nothing follows from their numbers. A list that was read whole (the
-//! module's parameters, a pool's features, a kstat) and lacks a name shows that the name is not
-//! there, whatever the release.
+//! Only shown facts rule out. Releases are compared by OpenZFS's history in the atlas. On FreeBSD
+//! the system's release says which OpenZFS its base has. illumos and macOS number their ZFS
+//! differently, so their numbers prove nothing. A complete list (the module's parameters, a pool's
+//! features, a kstat) without a name proves that the name does not exist, whatever the release.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +23,7 @@ pub const PROCESSORS: [&str; 3] = ["x86", "arm", "power"];
 const FREEBSD: [(u32, &str, &str); 4] =
     [(0, "0.6.1", "0.7.x"), (13, "2.0.0", "2.1.x"), (14, "2.2.0", "2.2.x"), (15, "2.4.0", "2.4.x")];
 
-/// So many names make a list that was read whole; a paste has the few that its author chose.
+/// A list with this many names is complete; a paste has the few that its author chose.
 const WHOLE_LIST: usize = 40;
 /// The same of a pool's features, of which the oldest releases have fewer.
 const WHOLE_FEATURES: usize = 12;

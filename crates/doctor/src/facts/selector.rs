@@ -1,8 +1,7 @@
 //! What a rule means by functions or threads: a pattern of names, subsystems, or roles.
 //!
-//! `subsystem("ddt, brt")` and `role("read")` of the language of rules give a text that no pattern
-//! can be; here it is taken apart again, so that every question that takes a pattern of functions
-//! or threads takes these, too.
+//! In the language of rules, `subsystem("ddt, brt")` and `role("read")` return a text that no
+//! pattern can be. It is parsed here, so every question that takes a pattern takes these as well.
 
 use regex::Regex;
 

@@ -1,7 +1,7 @@
 //! Where the busy samples go, by subsystem: an answer for functions that no rule knows.
 //!
-//! A sample is its leaf's, unless the leaf serves anybody (it copies, locks or allocates): then it
-//! is that of the nearest caller that serves somebody in particular.
+//! A sample belongs to the subsystem of its leaf. If the leaf is a common helper (it copies, locks
+//! or allocates), the sample belongs to the nearest caller with a subsystem of its own.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ impl Facts {
     }
 }
 
-/// The nearest frame, leaf first, whose subsystem serves somebody in particular.
+/// The nearest frame, leaf first, whose subsystem is no common helper.
 fn stands_in(frames: &[Frame]) -> Option<(&'static str, &str)> {
     let general =
         |own: &str| SERVES_ANYBODY.iter().chain(&WAITS).any(|any| atlas::is_within(own, any));

@@ -1,9 +1,8 @@
-//! Lists of threads by their inputs, and which of their names a rule means.
+//! Lists of threads by their inputs, and the names in them that a rule means.
 //!
-//! A machine may list 60,000 threads, and several hundred signs ask about them. So the lists are
-//! taken apart once, and each name is held against each pattern once: names repeat, and so do
-//! patterns. A question visits the rows whose name it means, and no others. Idle threads are in no
-//! list.
+//! A machine may list 60,000 threads, and several hundred signs ask about them. The lists are
+//! therefore indexed once, and each distinct name meets each distinct pattern once. A question
+//! visits only the rows with a matching name. Idle threads are in no list.
 //!
 //! One lock guards the matches known so far; names are matched outside it.
 
@@ -142,7 +141,7 @@ impl Facts {
         matches
     }
 
-    /// Notes that so many rows or names were looked at.
+    /// Counts rows or names that were visited.
     fn worked(&self, count: usize) {
         self.thread_lists.work.fetch_add(count as u64, Ordering::Relaxed);
     }

@@ -1,12 +1,12 @@
 //! CPU of threads.
 //!
-//! The same thread may have been shown by several tools, and by several pages of one; lists are
-//! never added up, the one that shows most counts. Threads of a program count for it, once. What
-//! the lists show is made once ([`Listed`]), whoever asks.
+//! Several tools, or several pages of one tool, may show the same thread. Lists are never added up;
+//! the list that shows most counts. The threads of a program count for it once. The lists are
+//! evaluated once ([`Listed`]).
 //!
-//! A whole list shows everybody who uses CPU: who is not on it uses next to none. Rows that
-//! somebody picked prove that a thread is there, never that another is not, and are no share of
-//! anything.
+//! A whole list shows every thread that uses CPU: a thread that is not in it uses almost none. An
+//! excerpt proves that a thread is there. It never proves that a thread is absent, and it has no
+//! shares.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use crate::evidence::{Source, Thread};
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
 const NO_WHOLE: &str = "a whole list of threads, or the use of all CPUs (top -H -b -n 2)";
 
-/// A list sorted by CPU that comes down to this, percent of one CPU, left nobody busy out.
+/// A list sorted by CPU whose last row has this, percent of one CPU, leaves out no busy thread.
 const NEXT_TO_NOTHING: f64 = 1.0;
-/// Fewer rows than this are rows that somebody picked.
+/// A list with fewer rows than this is an excerpt.
 const PICKED_ROWS: usize = 5;
-/// A list that shows this part of what the CPUs did shows whoever matters.
+/// A list that shows this part of the busy CPU shows every user that matters.
 const MOST_OF_ALL: f64 = 0.85;
 /// Over a life that has quiet times only a busy thread comes to this, percent of one CPU.
 const BUSY_FOR_LIFE: f64 = 20.0;
 
-/// Somebody who uses CPU.
+/// A user of the CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumer {
     /// Name of the kernel thread, or of the process with all its threads where those are known.

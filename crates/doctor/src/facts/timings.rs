@@ -1,4 +1,4 @@
-//! Times of commands: how much one took, how much dearer one run was than another, how it grows.
+//! Times of commands: the time of one run, the ratio of two runs, and how the time grows.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
-//! What some hosts have in common and the others have not.
+//! What some hosts have in common and the others do not have.
 
 use std::collections::BTreeMap;
 
 use super::host::{Host, Trait};
 
-/// A lift is given from so many hosts on either side; below it counts are all there is to say.
+/// A lift is given from this many hosts on either side; below it only counts are given.
 pub const MIN_FOR_LIFT: usize = 5;
 /// A trait is worth naming where so much more of the one side has it than of the other.
 const WORTH: f64 = 0.3;
-/// So many rows are given.
+/// Rows that are given, at most.
 const ROWS: usize = 8;
 
 /// A trait that some hosts have more often than the others.
@@ -33,7 +33,7 @@ pub(super) fn in_common(hosts: &[Host], members: &[usize]) -> Vec<Common> {
         inside[*at] = true;
     }
     let mut having: BTreeMap<&Trait, Vec<usize>> = BTreeMap::new();
-    // Of whom something is known by name at all: what was not shown counts for nobody.
+    // Only hosts that show this name count.
     let mut knowing: BTreeMap<(&str, u8), [usize; 2]> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {
         let mut last = None;

@@ -1,5 +1,5 @@
-//! What is kept of a host once it has been diagnosed: its answer in a line, and its traits. The
-//! evidence itself is let go of, so that a fleet takes the memory of its answers.
+//! What is kept of a host after its diagnosis: its answer in a line, and its traits. The evidence
+//! is dropped, so a fleet takes only the memory of its answers.
 
 use std::collections::BTreeSet;
 

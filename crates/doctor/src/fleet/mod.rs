@@ -1,8 +1,8 @@
-//! Many hosts at once: who has what, worst first, and what those that are ill have in common and
-//! the others have not.
+//! Many hosts at once: the verdict of each, worst first, and what only the ill hosts have in
+//! common.
 //!
-//! Counts are given, and a lift where there are hosts enough for one to mean something. It shows
-//! where to look first; it proves nothing, as hosts that were bought together share everything.
+//! Counts are given, and a lift if there are enough hosts. The lift shows where to look first. It
+//! proves nothing, because hosts that were bought together share everything.
 
 mod common;
 mod host;

@@ -1,7 +1,7 @@
-//! What people typed: commands at prompts.
+//! Commands that people typed at prompts.
 //!
-//! A command names what its output is about (`text::boundary`); one that sets something is evidence
-//! itself.
+//! A command names the subject of its output (`text::boundary`). A command that sets something is
+//! evidence itself.
 
 use super::text::boundary;
 use super::text::clean::Line;

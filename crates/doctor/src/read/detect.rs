@@ -1,8 +1,8 @@
-//! The one table of formats: by which line each begins, which rows are known without their heading,
-//! and who reads it.
+//! The one table of formats: the line that begins each, the rows that are known without their
+//! heading, and the reader.
 //!
-//! Order matters only where two entries match one line: the earlier wins. Nothing here looks at a
-//! file's name.
+//! Order matters only if two entries match one line: the earlier wins. Names of files do not matter
+//! here.
 
 use std::sync::LazyLock;
 

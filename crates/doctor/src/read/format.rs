@@ -1,9 +1,9 @@
-//! What a format is, and how the first line of one is found among many.
+//! A format, and an index that finds the first line of one among many.
 //!
-//! A format says the words of its beginning: the first words of a line, the heading of a table, or
-//! words of which a line has one, with a test behind them. An index of all these words is derived
-//! from a table of formats, so that a line is tested by the few that one of its words names, and by
-//! those that no word tells.
+//! A format has the words of its beginning: the first words of a line, the heading of a table, or
+//! words of which a line must have one, and a test. The index over these words is derived from the
+//! table of formats. A line is therefore tested only by the formats that one of its words names,
+//! and by those without words.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

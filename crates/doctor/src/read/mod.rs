@@ -123,7 +123,7 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Percents of all CPUs add up to no more than this, with some rounding.
+/// Largest sum of the percents of all CPUs, with some rounding.
 const WHOLE_PERCENT: f64 = 112.0;
 
 /// Adds what only several inputs show together; call once behind the last.
@@ -258,7 +258,7 @@ fn read_left_over(
     }
 }
 
-/// Lists a line that no format claims. A ruler that somebody drew says nothing.
+/// Lists a line that no format claims. A drawn ruler is dropped.
 fn leave_unread(number: u32, text: &str, reading: &mut Reading<'_>) {
     let text = text.trim_start_matches(['*', '•', '-', '–']).trim();
     if !text.bytes().all(|byte| b"-=_*#~.|+ ".contains(&byte)) {

@@ -1,9 +1,9 @@
-//! Figures that no machine can show, taken out before anybody repeats them.
+//! Removes figures that no machine can show.
 //!
 //! Pastes are damaged: digits run together, columns shift, a counter wraps. A share above the whole
-//! or below nothing is not a large one, it is unreadable: the row keeps its name and loses the
-//! figure, and its line is listed as unread. How many CPUs there are may be told by another input,
-//! so that what a known number rules out is looked for when all are read.
+//! or below zero is unreadable. Its row keeps the name and loses the figure, and its line is listed
+//! as unread. Another input may state the number of CPUs, so this check runs after all inputs are
+//! read.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
 /// Takes out what the number of CPUs rules out, once it is known.
 pub(crate) fn take_out_by_cpus(evidence: &mut Evidence) {
     let Some(cpus) = evidence.host.cpus.as_ref().map(|cpus| f64::from(cpus.value)) else { return };
-    // A number that somebody wrote beside figures of another machine would rule out too much.
+    // A number of CPUs that was typed beside another machine's figures would rule out too much.
     for thread in &mut evidence.threads {
         if clear(thread, cpus.max(1.0) * SLACK + 1.0) {
             let value = format!("an impossible figure for {}", thread.name);

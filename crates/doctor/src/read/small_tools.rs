@@ -1,4 +1,5 @@
-//! Tools of which few lines are pasted: `zdb -m`, macOS `sample`, the SPL's task queues.
+//! Tools whose output is pasted a few lines at a time: `zdb -m`, macOS `sample`, the SPL's task
+//! queues.
 
 use super::text::clean::Line;
 use super::text::frame;
@@ -130,7 +131,7 @@ fn is_callee(path: &[(usize, f64, Frame, u32)], depth: usize, count: f64) -> boo
         && caller.is_some_and(|(_, left, ..)| *left < count)
 }
 
-/// So many samples at one instruction are no chance.
+/// This many samples at one instruction are no chance.
 const STILL_SAMPLES: f64 = 100.0;
 /// Part of a thread's samples from which it stood still.
 const STILL_PART: f64 = 0.95;

@@ -1,8 +1,8 @@
-//! Cuts an input into sections, one tool's output each.
+//! Cuts an input into sections, each with the output of one tool.
 //!
-//! A paste is a walk through a terminal: prompts with commands, file banners, outputs one behind
-//! the other, sentences in between. A section begins at a boundary (a prompt, a banner, a Markdown
-//! fence) or where a line begins another format; everything behind it belongs to it until the next.
+//! A paste follows a terminal session: prompts with commands, file banners, one output after the
+//! other, sentences between them. A section begins at a boundary (a prompt, a banner, a Markdown
+//! fence) or at a line that begins another format. It ends where the next section begins.
 
 use super::commands::{self, Typed};
 use super::detect;

@@ -10,7 +10,7 @@ use crate::compare::{Comparison, Difference, Outcome};
 /// Version of the schema.
 pub const COMPARISON_VERSION: u32 = 1;
 
-/// So many rows are printed unless all are asked for.
+/// Rows that are printed unless all are asked for.
 const ROWS: usize = 18;
 /// Columns that a figure may take before it is cut.
 const CELL: usize = 36;

@@ -1,5 +1,5 @@
-//! A fleet as a table, for programs, and as one self-contained page. What comes from outside is
-//! escaped; the page has no script and fetches nothing.
+//! A fleet as a table, for programs, and as one self-contained page. Outside text is escaped. The
+//! page has no script and fetches nothing.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ use crate::fleet::{Common, Fleet, Group, Host};
 /// Version of the schema.
 pub const FLEET_VERSION: u32 = 1;
 
-/// So many hosts of a group are named in the table.
+/// Hosts of a group that the table names, at most.
 const NAMED: usize = 5;
-/// So many bundles that could not be read are named in the table.
+/// Unreadable bundles that the table names, at most.
 const UNREAD: usize = 10;
 
 /// Writes the fleet as a table; `all` names every host.

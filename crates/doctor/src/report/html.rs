@@ -1,5 +1,5 @@
-//! The answer as one self-contained page. What comes from outside is escaped; there is no script of
-//! ours, and no address is fetched.
+//! The answer as one self-contained page. Outside text is escaped. The page has no script and
+//! fetches no address.
 
 use std::fmt::{Display, Write as _};
 

@@ -1,5 +1,5 @@
-//! An answer on paper: for a terminal, short or whole, for programs, for a browser; and a rule for
-//! people.
+//! The formats of an answer: for a terminal (short or whole), for programs and for a browser; and a
+//! rule for people.
 
 mod compare;
 mod explain;

@@ -1,5 +1,5 @@
-//! What the whole answer consists of, for a terminal and for a page: one list of rows about the
-//! machine, and one of sections for each finding.
+//! The parts of the whole answer, for a terminal and for a page: one list of rows about the
+//! machine, and one list of sections for each finding.
 
 use super::three;
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, Word};
@@ -37,7 +37,7 @@ fn joined(words: Vec<String>, mark: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(mark))
 }
 
-/// The functions with the most samples of their own, so many at most.
+/// The functions with the most samples of their own.
 pub(super) fn hottest(overview: &Overview, most: usize) -> Option<String> {
     let named = overview.symbols.iter().filter(|(name, _, share)| name != "?" && *share >= 1.0);
     let named = named.map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"));

@@ -1,4 +1,4 @@
-//! What was read as what, in one sentence, and what was not.
+//! Says in one sentence which inputs were read as which formats, and which lines were not read.
 
 use crate::evidence::Input;
 

@@ -1,15 +1,14 @@
-//! The answer that is read first: at most [`SHORT_LINES`] lines, the first for somebody who was
-//! woken up.
+//! The short answer: at most [`SHORT_LINES`] lines, the first for an operator who was woken up.
 //!
-//! It is made of blocks of whole statements. Where they are too long for the page the least
-//! important go first, never half a statement, and the last line says where the rest is.
+//! It consists of blocks of whole statements. If they are too long for the screen, the least
+//! important are dropped, never half a statement. The last line says where the rest is.
 
 use super::outline::hottest;
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Word};
 
-/// The short answer has at most so many lines.
+/// Lines of the short answer, at most.
 pub const SHORT_LINES: usize = 25;
 
 /// Columns of the labels.

@@ -1,4 +1,4 @@
-//! How text is set on a terminal: width, stress, and nothing that a terminal would obey.
+//! Text on a terminal: width, emphasis, and no sequence that a terminal would obey.
 
 use crate::diagnose::VerdictKind;
 

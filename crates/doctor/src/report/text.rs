@@ -11,7 +11,7 @@ use crate::evidence::Source;
 
 /// A cause below this is not near enough to be named.
 const NEAR: f64 = 0.30;
-/// How many lines that nobody understood are shown.
+/// Unread lines that are shown, at most.
 const SHOWN_NOT_UNDERSTOOD: usize = 10;
 /// How many inputs are named.
 const SHOWN_INPUTS: usize = 12;

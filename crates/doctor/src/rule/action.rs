@@ -1,8 +1,8 @@
-//! Actions: what a remedy's lines do, as data.
+//! Actions: what the lines of a remedy do, as data.
 //!
-//! A line is words alone, or a table that names one thing to do: set a parameter or a property, run
-//! a command of `actions.toml`, look with a probe, upgrade, replace a disk. No line holds a
-//! command: the program makes it for the host, checks it against the host and knows its way back.
+//! A line is plain words, or a table with one action: set a parameter or a property, run a command
+//! of `actions.toml`, look with a probe, upgrade, replace a disk. No line holds a command. The
+//! program writes the command for the host, checks it against the host, and knows how to undo it.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Rules: one file a cause, written by people who know ZFS and need know no Rust.
+//! Rules: one file for each cause. Their authors know ZFS and need no Rust.
 //!
-//! [`format`](RuleText) is the text as serde reads it; [`Rule`] is the same with its expressions
-//! compiled; [`RuleSet`] is all of them. The rules of this crate are compiled in, and a directory
-//! of further ones can be read. The format is taught in `docs/rules.md`.
+//! [`format`](RuleText) is the text as serde reads it; [`Rule`] is the same with compiled
+//! expressions; [`RuleSet`] is all rules. The rules of this crate are compiled in, and more can be
+//! read from a directory. `docs/rules.md` teaches the format.
 
 mod action;
 mod compile;

@@ -1,10 +1,10 @@
-//! Patterns that a rule names once (`[patterns]`), written out where its expressions name them.
+//! Patterns that a rule names once (`[patterns]`) and its expressions use by name.
 //!
-//! A name stands in an expression where a text could: `prop("primarycache", uncached)`. It is
-//! replaced in the rule's text before anything is compiled, so that the rest of the program knows
-//! no names: `--explain` prints the pattern, and the key of a sign changes with what it asks.
+//! A name stands where a text could stand: `prop("primarycache", uncached)`. It is replaced in the
+//! rule's text before anything is compiled, so the rest of the program knows no names. `--explain`
+//! prints the pattern, and the key of a sign changes with the pattern.
 //!
-//! Expressions have no variables, so every word that stands alone is such a name, or a mistake.
+//! Expressions have no variables, so every word that stands alone is such a name or a mistake.
 
 use std::collections::{BTreeMap, BTreeSet};
 

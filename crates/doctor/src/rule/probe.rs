@@ -1,7 +1,7 @@
 //! What rules name: probes (`probes.toml`) and commands that change something (`actions.toml`).
 //!
-//! Both are rows with a command for each system. The files are part of the program and are read
-//! once; the crate's tests see to it that they can be.
+//! Both are rows with a command for each system. The files are part of the program and are parsed
+//! once; the crate's tests check that they parse.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub enum Question {
     Kernel,
     /// What a program does.
     Program,
-    /// Which disk, and for whom.
+    /// Which disk, and which process uses it.
     Disks,
     /// Who has the memory.
     Memory,

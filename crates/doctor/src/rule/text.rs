@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::action::{self, ActionText};
 use crate::facts::Requires;
 
-/// What ZFS, or whoever the rule names, has to do with the CPU.
+/// What ZFS, or another named user, has to do with the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -1,8 +1,8 @@
-//! Other weights than those of the rules' files, to try what counted ones would do.
+//! Weights that replace those of the rules' files, to try counted weights.
 //!
-//! `bench/doctor/learn.py` counts over labelled cases what each sign weighs, and has the doctor
-//! weigh by it: one line a sign. A sign is known by its condition, not by its place, so that a
-//! changed condition never gets what was counted for another.
+//! `bench/doctor/learn.py` counts the weight of each sign over labelled cases, one line for each
+//! sign, and runs the doctor with it. A sign is known by its condition, not by its place. A changed
+//! condition therefore never gets a weight that was counted for another.
 
 use super::{Rule, SignKind};
 

@@ -1,9 +1,9 @@
-//! What samples of counted events (`perf record -e '{a,b}:S'`) stand for: how much each event
-//! counted since the sample before.
+//! Weights of samples of counted events (`perf record -e '{a,b}:S'`): how much each event counted
+//! since the sample before.
 //!
-//! The count is that of a CPU, of a thread, or of a thread among those that inherited the event, and
-//! which is not said. Where threads may have counts of their own, that difference is taken which is
-//! nearer to the period that the sample gives.
+//! The count belongs to a CPU, to a thread, or to a thread among those that inherited the event,
+//! and the recording does not say which. Where threads may have counts of their own, the difference
+//! that is nearer to the period of the sample is taken.
 
 use super::Map;
 

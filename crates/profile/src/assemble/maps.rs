@@ -1,4 +1,4 @@
-//! Where the kernel and its modules lie, as a recording says.
+//! Where the kernel and its modules lie, by a recording.
 
 /// The kernel proper, as perf calls it.
 pub(super) const KERNEL: &str = "[kernel.kallsyms]";

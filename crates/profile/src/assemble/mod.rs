@@ -308,7 +308,7 @@ impl Assembler {
         });
     }
 
-    /// Begins anew with samples, and with what was found missing for them.
+    /// Drops the samples, and the notes about what was missing for them.
     fn forget_samples(&mut self) {
         self.profile.forget_samples();
         self.missing.clear();

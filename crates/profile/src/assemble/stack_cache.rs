@@ -1,9 +1,8 @@
-//! The last stack of each of some threads. Two samples of a thread mostly differ in their innermost
-//! frames alone. The frames that they share need not be looked up again.
+//! The last stack of each recent thread. Two samples of a thread mostly differ only in their
+//! innermost frames, so the names of the shared frames need no second lookup.
 //!
-//! A stack is only taken over for the same addresses in the same address space, so the result is
-//! what a look-up would give. Whoever changes the names of kernel addresses must call
-//! [`Recent::clear`].
+//! A stack is reused only for the same addresses in the same address space, so the result is that
+//! of a lookup. A caller that changes the names of kernel addresses must call [`Recent::clear`].
 
 use crate::model::{Mode, StackId};
 

@@ -22,7 +22,7 @@ pub(crate) struct Mapping {
     /// Where in the file it begins.
     pub(crate) offset: u64,
     pub(crate) path: StringId,
-    /// 0 where nobody says.
+    /// 0 if unknown.
     pub(crate) inode: u64,
 }
 

@@ -57,7 +57,7 @@ impl Unwinding {
         (!self.addresses.is_empty()).then_some((&self.addresses, !is_whole))
     }
 
-    /// Begins to count anew.
+    /// Starts to count again.
     pub(super) fn forget(&mut self) {
         (self.samples, self.not_unwound, self.deferred) = (0, 0, 0);
     }

@@ -1,8 +1,8 @@
-//! Takes records out of the rings on a thread of its own, so that reading files for names and
-//! tables of unwinding, which may take long or hang, loses no sample.
+//! Takes records out of the rings on a thread of its own. Reading files for names and unwind tables
+//! may take long or hang, and so loses no sample.
 //!
-//! Batches go through a queue of bounded length. When it is full the rings fill, and the kernel
-//! counts what it has no room for. No lock is held.
+//! Batches go through a queue of bounded length. When the queue is full, the rings fill up, and the
+//! kernel counts the lost records. No lock is held.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -74,7 +74,7 @@ pub(super) fn run(
     }
 }
 
-/// Drains each ring once; false when nobody takes it.
+/// Drains each ring once; false when the receiver is gone.
 fn drain(samplers: &mut [Sampler], queue: &SyncSender<Batch>) -> bool {
     let mut batch = Batch::default();
     for sampler in samplers {

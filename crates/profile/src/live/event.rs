@@ -1,5 +1,4 @@
-//! Opening of the events: which counter, of whom, and what the kernel says when it does not want
-//! to.
+//! Opens the events: which counter, for which threads, and what the kernel's refusal means.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +18,7 @@ const SAMPLE_BYTES: u64 = 1200;
 const COPIES_BYTES: [u32; 3] = [32 << 10, 16 << 10, 8 << 10];
 /// Bytes that are copied in a second at most, on all CPUs together, but for the shortest copies.
 const COPIED_BYTES_MAX: u64 = 32 << 20;
-/// Rings are so large that they fill in so many seconds, within bounds.
+/// Seconds in which a ring fills, which sets its size within bounds.
 const RING_SECONDS: u64 = 4;
 const RING_BYTES_MIN: u64 = 128 << 10;
 const RING_BYTES_MAX: u64 = 8 << 20;

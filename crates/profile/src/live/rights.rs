@@ -1,4 +1,4 @@
-//! What this user may sample, found out by trying, and the smallest thing that would allow more.
+//! Tries what this user may sample, and names the smallest permission that would allow more.
 
 use perf_event::Builder;
 use perf_event::events::Software;

@@ -1,5 +1,5 @@
-//! What was there before sampling began: threads with their names, executable maps, modules. Read
-//! from /proc after the events are on, so that nothing falls between.
+//! The state before sampling: threads with their names, executable maps, modules. It is read from
+//! /proc after the events are on, so nothing falls between.
 
 use std::io::Read as _;
 

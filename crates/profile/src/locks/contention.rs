@@ -170,7 +170,7 @@ impl Contention {
         }
     }
 
-    /// So many records were lost by the kernel because a ring was full.
+    /// Records that the kernel lost because a ring was full.
     pub fn note_lost(&mut self, records: u64) {
         self.lost += records;
     }

@@ -1,8 +1,9 @@
-//! `illumos_lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
+//! `lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
 //! columns, rows.
 //!
-//! Widths overflow and FreeBSD's names hold blanks, so that figures are read from the left and the
-//! caller from the right. Stacks (`-s`) follow a row; histograms (`-h`) do, too, and are left out.
+//! Widths overflow, and FreeBSD's names contain blanks. Figures are therefore read from the left,
+//! and the caller from the right. Stacks (`-s`) follow a row. Histograms (`-h`) follow it too, and
+//! are skipped.
 
 use super::{LockRow, LockTable, Source, number};
 

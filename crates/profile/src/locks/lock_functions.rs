@@ -1,5 +1,5 @@
-//! Names: which functions are part of locking, which of OpenZFS's locks a caller waits for, and
-//! variables of the kernel that are locks.
+//! Functions that are part of locking, the OpenZFS lock that a caller waits for, and kernel
+//! variables that are locks.
 
 /// Beginnings of functions that take locks for others, and of what a tracepoint adds to a stack.
 const LOCKING: [&str; 31] = [

@@ -1,9 +1,9 @@
-//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `illumos_lockstat`, illumos'
+//! Lock contention as one table, from any counter: illumos' and FreeBSD's `lockstat`, illumos'
 //! `plockstat`, `perf lock contention`, `/proc/lock_stat`, ogive's own counters, and the kernel's
 //! tracepoints, live.
 //!
-//! Rows are ranked by the total time waited, not by how often: a lock that is waited for thirty
-//! times for 50 ms each is worse than one that is waited for a million times for 20 ns.
+//! Rows are ranked by the total time waited, not by count. Thirty waits of 50 ms each are worse
+//! than a million waits of 20 ns.
 
 pub mod contention;
 mod illumos_lockstat;
@@ -25,7 +25,7 @@ const STACK_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// `illumos_lockstat` of illumos or FreeBSD, or `plockstat`.
+    /// `lockstat` of illumos or FreeBSD, or `plockstat`.
     Lockstat,
     /// `/proc/lock_stat`.
     LockStat,

@@ -1,5 +1,5 @@
-//! Numbers that stand for interned things. Each counts from 0 in the order of first use, within one
-//! [`Profile`](crate::Profile); a number of one profile means nothing in another.
+//! Numbers of interned things. Each kind counts from 0 in the order of first use, within one
+//! [`Profile`](crate::Profile). A number of one profile means nothing in another.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -1,4 +1,4 @@
-//! Merging of samples, so that a recording of any length fits: samples of one thread in one stack
+//! Merges samples, so that a recording of any length fits. Samples of one thread in one stack
 //! within one step of time become one, with weights and counts added.
 
 use super::{CPU_UNKNOWN, SAMPLES_MAX, Sample};

@@ -1,5 +1,5 @@
-//! What is known of a profile as a whole: what was counted and how often, where, for how long, and
-//! what could not be had.
+//! Facts about a profile as a whole: what was counted, how often, where, for how long, and what is
+//! missing.
 
 use serde::Serialize;
 
@@ -22,9 +22,9 @@ pub enum WeightUnit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
-    /// So many a second on each CPU.
+    /// This many per second on each CPU.
     Hertz(f64),
-    /// One in so many events.
+    /// One in this many events.
     Period(u64),
     /// The source does not say.
     #[default]

@@ -1,4 +1,5 @@
-//! Questions to a profile: a [`View`] is some of its samples, and what can be asked of them.
+//! Questions to a profile. A [`View`] is a selection of its samples, and the questions are its
+//! methods.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,8 @@
-//! Stacks as a tree of frames. A node is a frame and the node that called it, so a million stacks
-//! with the same entry path keep that path once. A node's caller always has a smaller number. So
-//! every question about callers is answered in one pass over the nodes.
+//! Stacks as a tree of frames.
+//!
+//! A node is a frame and the node that called it, so a million stacks with the same entry path
+//! store that path once. The caller of a node always has a smaller number. Every question about
+//! callers is therefore answered in one pass.
 
 use std::hash::BuildHasher as _;
 

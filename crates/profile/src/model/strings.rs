@@ -1,5 +1,5 @@
-//! Interned strings: each text once, found by hash. Texts come from outside, so that their length
-//! and their number are bounded; what is over the limit becomes one text that says so.
+//! Interned strings: each text once, found by hash. Texts come from outside, so their length and
+//! number are bounded. A text over the limit becomes one text that says so.
 
 use std::hash::BuildHasher as _;
 

@@ -1,5 +1,5 @@
-//! Sources that are compressed: gzip, xz, Zstandard, known by their first bytes, whatever they are
-//! called. Decoders are given little memory, and what comes out is bounded.
+//! Compressed sources: gzip, xz and Zstandard, known by their first bytes and not by their names.
+//! The memory of decoders and the size of their output are bounded.
 
 use std::io::{self, BufRead, Read};
 

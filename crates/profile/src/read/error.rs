@@ -1,4 +1,4 @@
-//! Why a profile could not be read, in sentences that name the source and say what to do next.
+//! Why a profile could not be read. Each message names the source and the next step.
 
 use std::io;
 

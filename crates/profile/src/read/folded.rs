@@ -56,7 +56,7 @@ pub struct LineThread<'l> {
 pub struct LineFrame<'l> {
     /// Its name; empty where only the module is known.
     pub symbol: &'l str,
-    /// Its module; empty where nobody says.
+    /// Its module; empty if unknown.
     pub module: &'l str,
     /// Where it runs, as far as the line says.
     pub mode: Mode,

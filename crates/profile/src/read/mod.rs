@@ -28,7 +28,7 @@ use crate::symbols::{SymbolOptions, Symbols};
 use compressed::Compression;
 use perf_data::Directory;
 
-/// As much of the beginning as is looked at to know a format.
+/// Part of the beginning that shows the format.
 const PREFIX_BYTES: usize = 64 << 10;
 
 /// How to read.

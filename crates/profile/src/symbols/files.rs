@@ -1,8 +1,8 @@
-//! The file that is mapped in a process: by its path, where that leads to the same file, else as
-//! the process itself sees it, in another mount namespace or deleted.
+//! The file that is mapped in a process: by its path if that leads to the same file, else as the
+//! process itself sees it, in another mount namespace or deleted.
 //!
-//! Paths come out of recordings and from other people's processes: only regular files are opened,
-//! and none that is certainly another than the mapped one.
+//! Paths come from recordings and from other users' processes. Only regular files are opened, and
+//! none that certainly differs from the mapped one.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::model::Reason;
 pub(crate) struct Mapped<'m> {
     pub(crate) pid: i32,
     pub(crate) path: &'m str,
-    /// 0 where nobody says.
+    /// 0 if unknown.
     pub(crate) inode: u64,
     pub(crate) start: u64,
     pub(crate) len: u64,

@@ -1,10 +1,10 @@
-//! CPU by thread, by role and by CPU, counted by the kernel, from /proc: no sampling and no rights
-//! needed.
+//! CPU by thread, by role and by CPU, as the kernel counts it in /proc. It needs no sampling and no
+//! rights.
 //!
-//! A thread's time is `schedstat`'s nanoseconds, split into user and system as its `stat` says in
-//! ticks. Threads are looked at again every [`INTERVAL`]; one that comes and goes between two looks
-//! is not seen by itself. What it used is in the CPUs' own counters, so that the difference tells
-//! how much was missed, and `processes` of /proc/stat tells how many were started.
+//! A thread's time is `schedstat`'s nanoseconds, split into user and system by the ticks of its
+//! `stat`. Threads are read again every [`INTERVAL`]. A thread that starts and ends between two
+//! readings is not seen. Its CPU is in the counters of the CPUs, so the difference shows how much
+//! was missed, and `processes` of /proc/stat shows how many were started.
 
 mod proc;
 

@@ -184,7 +184,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Gives every thread, at most so many; whether there were more.
+    /// Gives the threads up to a limit; returns whether there were more.
     pub fn threads(&mut self, max: usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
         let mut left = max;
         names("/proc").any(|process| self.some(process, &mut left, each))

@@ -1,4 +1,4 @@
-//! Any bytes as a file and as a stack, for tests of what hostile ones do.
+//! Tests: any bytes as a file and as a stack, to try hostile ones.
 
 use super::{Arch, Image, Place, Registers, Space, Unwinder};
 

@@ -30,7 +30,7 @@ const DEPTH_MAX: usize = 1024;
 const WORK_MAX: usize = 256 << 10;
 /// Expressions evaluated for one stack at most. Some 20 are in a stack with a signal.
 const EXPRESSIONS_MAX: u32 = 256;
-/// Bytes of tables held at most; then they are read anew.
+/// Bytes of tables held at most; then they are read again.
 const TABLES_BYTES_MAX: usize = 256 << 20;
 /// Files remembered at most.
 const FILES_MAX: usize = 50_000;

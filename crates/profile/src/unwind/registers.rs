@@ -1,6 +1,6 @@
-//! Registers of a thread in user space, by their DWARF numbers, and how the kernel numbers them.
+//! Registers of a thread in user space by their DWARF numbers, and the kernel's numbers for them.
 //!
-//! A register whose value is not known is absent. What is absent is never read as 0.
+//! A register with an unknown value is absent. An absent register is never read as 0.
 
 /// DWARF numbers go below this on both processors.
 const COUNT: usize = 34;

@@ -21,7 +21,7 @@ pub(super) type Bytes<'b> = EndianSlice<'b, LittleEndian>;
 /// Where a value is.
 #[derive(Debug, Clone, Copy)]
 enum How {
-    /// Nobody knows.
+    /// Unknown.
     Lost,
     /// It is still there.
     Same,

@@ -1,4 +1,4 @@
-//! Tables and stacks made by hand: what is found in them, and what damage to them does.
+//! Handmade tables and stacks: what is found in them, and the effect of damage.
 
 use super::*;
 use crate::seed::seeded;
@@ -197,7 +197,7 @@ fn the_link_register_leads_from_the_innermost_function_only() {
 
 #[test]
 fn expressions_read_the_stack_and_have_an_end() {
-    // DW_OP_breg6 -8, DW_OP_deref: a stack that was aligned anew.
+    // DW_OP_breg6 -8, DW_OP_deref: a stack that was realigned.
     let aligned: &[u8] = &[0x0f, 3, 0x76, 0x78, 0x06];
     let file = x86(&[(0, 16, aligned), (64, 16, OUTERMOST)]);
     let start = registers(Arch::X86_64, &[(7, STACK), (6, STACK + 16), (16, code(3))]);

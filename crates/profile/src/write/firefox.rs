@@ -1,5 +1,5 @@
 //! JSON for the Firefox Profiler (<https://profiler.firefox.com>), by `fxprof-processed-profile`:
-//! a track a thread, kernel and user in colours of their own.
+//! one track for each thread, with separate colours for kernel and user.
 
 use std::io::{self, Write};
 use std::time::Duration;

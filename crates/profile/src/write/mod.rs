@@ -1,4 +1,4 @@
-//! Writers: from a profile to what people and other tools look at.
+//! Writers: from a profile to formats for people and other tools.
 
 pub mod html;
 

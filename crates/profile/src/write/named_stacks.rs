@@ -1,9 +1,9 @@
 //! Stacks by the names of their frames, in the order of their folded lines as text
 //! (`thread;root;...;leaf`). The text of a line is never held.
 //!
-//! Threads of one name are one, and so are frames of one name under one caller. Both may come from
-//! several profiles. All stacks share one tree. Its branches are ordered once, by numbers that
-//! stand for the order of names. A line is a thread, a node of that tree and weights: some 24
+//! Threads with one name are merged, and so are frames with one name under one caller. Both may
+//! come from several profiles. All stacks share one tree. Its branches are ordered once, by numbers
+//! that stand for the order of names. A line is a thread, a node of that tree and weights: some 24
 //! bytes, where its text may have thousands.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! pprof's gzipped protocol buffer. Values are the number of samples and the weight; threads are
-//! labels; every location has a mapping, without which some readers fail.
+//! pprof's gzipped protocol buffer. Values are the number of samples and the weight, and threads
+//! are labels. Every location has a mapping, because some readers fail without one.
 
 use std::io::{self, Write};
 

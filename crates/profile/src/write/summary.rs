@@ -1,6 +1,6 @@
-//! A profile in figures: the facts, and who is heaviest by thread, role, module and function.
+//! A profile in figures: its facts, and the heaviest threads, roles, modules and functions.
 //!
-//! The names of the fields are the schema; `schema` counts up when one changes its meaning.
+//! The names of the fields are the schema. `schema` increases when a field changes its meaning.
 
 use serde::Serialize;
 

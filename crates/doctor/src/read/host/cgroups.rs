@@ -1,8 +1,8 @@
-//! Limits of control groups (units, containers, pods), version 1 and 2, as
-//! `grep . /sys/fs/cgroup/…/cpu.stat` prints them: `PATH/cpu.stat:nr_throttled 5`.
+//! Limits of control groups (units, containers, pods), version 1 and 2, as `grep .
+//! /sys/fs/cgroup/…/cpu.stat` prints them: `PATH/cpu.stat:nr_throttled 5`.
 //!
-//! Counters are of the group's life, so only two readings say what holds now. [`finish`] makes of
-//! them the tables `cpu_limit` and `memory_limit`: the group that its limit holds most, by name.
+//! Counters run for the life of the group, so two readings are needed. [`finish`] makes the tables
+//! `cpu_limit` and `memory_limit` of them: the group that its limit restricts most, by name.
 
 use std::collections::BTreeMap;
 

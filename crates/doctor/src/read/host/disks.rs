@@ -1,5 +1,5 @@
-//! `/proc/diskstats`, and what two readings of it show: the figures that `iostat -x` prints, so a
-//! disk that limits is known by the same signs.
+//! `/proc/diskstats`, and what two readings of it show: the figures of `iostat -x`, so the same
+//! signs recognise a saturated disk.
 
 use std::collections::HashMap;
 

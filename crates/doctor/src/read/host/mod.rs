@@ -1,4 +1,4 @@
-//! What only a look at a live host gives, or a capture of one: one format a file.
+//! Formats of a live host or of a capture, one file for each.
 //!
 //! Most of these files count since boot, or since a group was made. `finish` of each takes the
 //! difference of two readings, which stand in the folders `start` and `end` of a capture.

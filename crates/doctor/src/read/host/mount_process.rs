@@ -1,5 +1,5 @@
-//! The process of the ogive mount that is asked about, among others of that name: a host may have
-//! several mounts, and each is a process `ogive`.
+//! The process of the ogive mount in question. A host may have several mounts, and each has a
+//! process called `ogive`.
 
 use crate::evidence::Evidence;
 

@@ -1,8 +1,8 @@
-//! Mounts that a daemon or a server answers for (FUSE, NFS, SMB), as a capture lists them:
-//! `TYPE SOURCE MOUNT WAITING PID STATE`, a mount a line, `-` where it is not known.
+//! Mounts that a daemon or a server serves (FUSE, NFS, SMB), as a capture lists them: `TYPE SOURCE
+//! MOUNT WAITING PID STATE`, one mount for each line, `-` for an unknown value.
 //!
-//! [`finish`] makes of two readings the tables `fuse_wait` (a daemon that answers nothing) and
-//! `server_wait` (threads that wait for file servers, and which those may be).
+//! [`finish`] makes two tables of two readings: `fuse_wait` (a daemon that answers nothing) and
+//! `server_wait` (threads that wait for file servers, and the possible servers).
 
 use super::{Moment, moment_of};
 use crate::evidence::{Evidence, Number, Source, Table};
@@ -12,7 +12,7 @@ use crate::read::lines::{FORMAT, Format};
 const TABLE: &str = "served_mount";
 /// A daemon with less CPU than this, percent of one, does nothing.
 const NEXT_TO_NOTHING: f64 = 1.0;
-/// So many servers are told.
+/// Servers that are named, at most.
 const MOST_SERVERS: usize = 3;
 /// Kinds of file servers: how types of mounts begin, and what threads wait for then.
 const SERVERS: [(&str, &str); 3] = [("nfs", "nfs"), ("cifs", "cifs"), ("smb3", "cifs")];

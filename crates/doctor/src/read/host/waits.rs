@@ -1,7 +1,7 @@
-//! What threads wait for that cannot be interrupted: by the functions on their kernel stacks.
+//! What threads in uninterruptible sleep wait for, by the functions on their kernel stacks.
 //!
-//! A capture has the stack of each such thread, or where that may not be read the one function in
-//! which it sleeps. [`finish`] counts them by what is waited for: tables `waits`, a scope a kind.
+//! A capture has the stack of each such thread, or the one function in which it sleeps. [`finish`]
+//! counts them by what they wait for, in the table `waits`, with a scope for each kind.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::read::text::word_lists;
 
 /// The file of a capture that has them.
 const FILE: &str = "waits.txt";
-/// So many names are told.
+/// Names that are given, at most.
 const MOST_NAMES: usize = 3;
 
 /// What is waited for, by how functions on the stack begin; the first kind that has one is it. A

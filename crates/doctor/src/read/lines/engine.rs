@@ -294,7 +294,7 @@ impl<'f> Open<'f> {
     }
 }
 
-/// Percents of all CPUs, with some rounding, add up to no more.
+/// Largest sum of the percents of all CPUs, with some rounding.
 const WHOLE_PERCENT: f64 = 112.0;
 
 /// Ticks as percent.

@@ -17,7 +17,7 @@ use crate::read::text::{frame, number, word_lists};
 /// The most nodes of one graph; what lies below is left out.
 const MAX_NODES: usize = 20_000;
 
-/// The most frames of one chain: the kernel records no more unless told to.
+/// Most frames of one chain: the default limit of the kernel.
 const MAX_FRAMES: usize = 127;
 
 /// Functions at which kernel or thread stacks begin.

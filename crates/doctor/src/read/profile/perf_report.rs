@@ -129,7 +129,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 const DECORATION: &str = "#|PerfTop:|samples  pcnt|Event count (approx.)|no symbols found|Press \
                           |For a higher level overview|Tip:|Cannot load tips";
 
-/// Adds a line to the graph of the last of so many rows; `false` if it is of none.
+/// Adds a line to the graph of the last row; `false` if it belongs to none.
 fn take_branch(graphs: &mut Vec<(usize, Graph)>, rows: usize, line: &Line<'_>) -> bool {
     let Some(at) = rows.checked_sub(1) else { return false };
     if graphs.last().is_none_or(|(of, _)| *of != at) {

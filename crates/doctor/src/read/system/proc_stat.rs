@@ -35,7 +35,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         if all > 0.0 && passed.len() >= 4 {
             let cpus = evidence.host.cpus.as_ref().map_or(1.0, |cpus| f64::from(cpus.value.max(1)));
             interval_s = Some(all / TICKS_PER_SECOND / cpus);
-            // What looking took is nobody's use of the machine.
+            // The CPU of the capture itself is not counted.
             for (at, seconds) in [(0, look.0), (2, look.1)] {
                 passed[at] = (passed[at] - seconds * TICKS_PER_SECOND).max(0.0);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Table<'a, 'l> {
     shown: HashSet<(usize, Option<&'a str>)>,
 }
 
-/// A row is tried under so many headings.
+/// Headings under which a row is tried, at most.
 const MOST_HEADINGS: usize = 16;
 
 /// Reads a section that is nothing but a table.

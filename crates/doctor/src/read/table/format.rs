@@ -78,7 +78,7 @@ pub(crate) struct Heading {
     pub(crate) any: &'static str,
     /// and none of these.
     pub(crate) none: &'static str,
-    /// Of the words so many percent are names of columns.
+    /// This percentage of the words are names of columns.
     pub(crate) known_percent: usize,
 }
 

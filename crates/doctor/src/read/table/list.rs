@@ -17,13 +17,13 @@ use crate::read::text::clean::Line;
 use crate::read::text::frame::{self, short_name};
 use crate::read::text::reading::Reading;
 
-/// The kernel keeps so many bytes of a thread's name.
+/// Bytes that the kernel keeps of a thread's name.
 const MAX_THREAD_NAME: usize = 15;
 /// Longer commands are none.
 const MAX_COMMAND: usize = 4096;
 /// What the kernel is called where it is one program with all its threads.
 const KERNELS: [&str; 5] = ["kernel_task", "System", "system", "System interrupts", "Interrupts"];
-/// What the time that nobody uses is called where it is a program.
+/// Names of idle time where a tool lists it as a program.
 const IDLE: [&str; 5] = ["Idle", "idle", "System Idle Process", "_Total", "_total"];
 
 /// The process whose threads stand below a row.
@@ -97,7 +97,7 @@ pub(crate) fn program(name: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thr
     Thread { kernel, ..reading.thread(name.to_owned(), line) }
 }
 
-/// Whether a row of programs is the time that nobody uses.
+/// Whether a row of programs is idle time.
 pub(crate) fn is_idle(name: &str) -> bool {
     IDLE.contains(&name)
 }

@@ -15,7 +15,7 @@ pub(crate) enum Unit {
     Word,
     /// Anything, in any number of words; a list has one such column.
     Text,
-    /// Anything, in so many words.
+    /// Anything, in this number of words.
     Words(usize),
     /// The text before a slash (`mysqld/9`).
     UntilSlash,
@@ -29,7 +29,7 @@ pub(crate) enum Unit {
     Share,
     /// Bytes, with a binary suffix.
     Bytes,
-    /// So many bytes each; with a suffix, bytes.
+    /// This number of bytes each; with a suffix, bytes.
     BytesOf(u32),
     /// Kilobytes, kept as such, also where the cell has a suffix.
     Kilobytes,

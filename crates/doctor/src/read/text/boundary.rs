@@ -37,7 +37,7 @@ const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch w
      btop busybox powermetrics spindump pbpaste procinfo nmon dstat collectl tasklist \
      typeperf wmic dool turbostat bpytop";
 
-/// First words of commands whose output nobody reads here, but which say what was done.
+/// First words of commands without a reader; they show what was done.
 const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt apt-get dnf yum \
      pacman pkg systemctl \
      service virsh qm pct fio bonnie++ iperf iperf3 modprobe rmmod insmod kldload git cd curl \

@@ -1,6 +1,6 @@
 //! `systemd-cgtop`, whose rows are groups of processes by their paths.
 //!
-//! Groups hold others: only those that hold none that is shown stand for what runs in them.
+//! Groups contain groups. Only a group without a visible child stands for the processes in it.
 
 use crate::read::table::{self, formats::lists::GROUPS};
 use crate::read::text::reading::Reading;

@@ -1,8 +1,8 @@
-//! Which columns a command prints whose heading was cut off: `ps -eo pcpu,pid,args | sort`,
-//! `ps aux | awk '{print $3, $11}'`.
+//! The columns that a command prints without a heading: `ps -eo pcpu,pid,args | sort`, `ps aux |
+//! awk '{print $3, $11}'`.
 //!
-//! The command is at the prompt; what it prints is named by it, so that nothing has to be guessed.
-//! A command that is not understood to its end names nothing.
+//! The command at the prompt names its columns, so none is guessed. A command that is not
+//! understood completely names none.
 
 use crate::read::table::Format;
 use crate::read::table::formats::lists::{PS_ROWS, TOP};

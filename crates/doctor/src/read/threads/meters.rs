@@ -1,10 +1,10 @@
-//! What screens of `top`, `htop`, `btop` and their like show around the list: load, CPUs, tasks and
-//! memory, in words or as meters.
+//! The header that `top`, `htop`, `btop` and similar tools draw around a list: load, CPUs, tasks
+//! and memory, in words or as meters.
 //!
-//! Words are translated, their order is not: where a line of Linux top has words that nobody knows,
-//! its figures are taken by their places. A meter of a CPU does not tell user from system, so what
-//! it shows counts as user. Only if CPUs from 0 or 1 on stand on a page without a gap are they all
-//! CPUs of the host.
+//! Words are translated, but their order is not. If a line of Linux top has unknown words, its
+//! figures are read by position. A meter of a CPU does not separate user from system, so its value
+//! counts as user. The CPUs of a page are all CPUs of the host only if their numbers start at 0 or
+//! 1 without a gap.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ const TASKS: &str = "total|running|sleeping|stopped|stuck|zombie|processes|threa
                      |lock|on cpu|thr|kthr";
 const MEMORY: &str = "total|used|free|buff/cache|buffers|buff|cached|avail|active|inact|laundry\
                       |wired|buf|inuse|phys mem|free mem|total swap|free swap";
-/// So many words are known of a line in English.
+/// Known words of a line in English.
 const KNOWN_WORDS: usize = 4;
 /// Parts of the use of CPUs add up to more than this, unless the line was damaged.
 const LEAST_PERCENT: f64 = 50.0;

@@ -1,8 +1,8 @@
 //! What lists of threads and processes have beside a table: meters around them (`meters`,
-//! `screens`), groups that hold others, counters, rows without a heading.
+//! `screens`), groups that contain others, counters, rows without a heading.
 //!
-//! The lists themselves are formats (`table/formats`). Percents that are averages over a life are
-//! kept apart from those of an interval.
+//! The lists themselves are formats (`table/formats`). Means over a life are kept apart from
+//! percents of an interval.
 
 pub(super) mod cgtop;
 mod command_columns;

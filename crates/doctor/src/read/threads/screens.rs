@@ -1,4 +1,4 @@
-//! Tools that show a list and, around it, meters: by which lines they begin.
+//! Tools that show a list with meters around it, and the lines that begin their output.
 
 use super::meters::{Meters, has_meter};
 use crate::pattern::Pattern;

@@ -1,8 +1,8 @@
-//! The heading of a process in `spindump` of macOS: who it is, and how long it had a CPU while it
-//! was watched.
+//! The heading of a process in `spindump` of macOS: its name, and how long it had a CPU during the
+//! recording.
 //!
-//! Seconds of CPU are taken as such: for how long it was watched stands only where the samples'
-//! distance does.
+//! The value stays in seconds of CPU, because the length of the recording stands only beside the
+//! distance of samples.
 
 use crate::evidence::Thread;
 use crate::pattern::Pattern;

@@ -1,8 +1,7 @@
-//! Where threads wait: the column WCHAN of `ps` names the function of the kernel in which a thread
-//! sleeps.
+//! Where threads wait: the column WCHAN of `ps` names the kernel function in which a thread sleeps.
 //!
-//! Of a thread that cannot be interrupted (state D) it is a stack of one frame. Others sleep
-//! because they have nothing to do, and where they do so tells nothing.
+//! For a thread in uninterruptible sleep (state D) it is a stack of one frame. Other threads sleep
+//! because they have no work, so their function says nothing.
 
 use crate::evidence::Thread;
 use crate::pattern::Pattern;

@@ -1,7 +1,7 @@
 //! Counters of Windows: `typeperf`, `Get-Counter`, `wmic cpu get loadpercentage`.
 //!
-//! Those of processors are percent of what they count (one CPU, or all as `_Total`); that of a
-//! process is percent of one CPU.
+//! A counter of processors is percent of one CPU, or of all as `_Total`. A counter of a process is
+//! percent of one CPU.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
-//! What a recording holds besides samples: traces that the processor wrote by itself (Intel PT, Arm
-//! SPE and CoreSight). Perf makes samples of them; here they are only weighed, so that the share
-//! that is not shown can be said.
+//! Traces that the processor wrote itself (Intel PT, Arm SPE and CoreSight). Perf makes samples of
+//! them. They are only weighed here, so that the missing share is reported.
 
 use super::header::Bytes;
 
@@ -36,7 +35,7 @@ impl HardwareTrace {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// What to say of a recording of so many bytes, if it has such a trace.
+    /// The note for a recording of this many bytes, if it has such a trace.
     pub(super) fn note(&self, all: u64) -> Option<String> {
         if self.bytes == 0 {
             return None;

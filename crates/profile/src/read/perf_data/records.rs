@@ -387,7 +387,7 @@ impl<R> Stream<R> {
     }
 }
 
-/// Notes what ended a stream early, when so many bytes of all were read.
+/// Notes what ended a stream early, and how many of its bytes were read.
 fn note_end(assembler: &mut Assembler, error: &io::Error, done: u64) {
     let what = if error.kind() == io::ErrorKind::UnexpectedEof {
         "the recording ends in the middle of a record".to_owned()

@@ -1,4 +1,4 @@
-//! A frame as `perf script` writes it: an address, and what of symbol, offset and module there is.
+//! A frame of `perf script`: an address, and the symbol, offset and module if they are known.
 
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

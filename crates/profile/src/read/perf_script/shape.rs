@@ -1,5 +1,5 @@
-//! What the lines of one text look like, as its beginning shows: with time or CPU, or which fields
-//! instead; with a paragraph for each sample, or with a line.
+//! The shape of the lines of one text, by its beginning: which fields they have, and whether a
+//! sample is a paragraph or a line.
 
 use super::frame::Frame;
 use super::head::{Fields, Head, is_record};

@@ -1,4 +1,4 @@
-//! Whole texts: how many samples of which thread come out, with which weight and how deep.
+//! Whole texts: the samples of each thread, with their weights and depths.
 
 use std::collections::BTreeMap;
 

@@ -97,7 +97,7 @@ pub fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     out.write_all(b"</body></html>\n")
 }
 
-/// Writes what a page of somebody else's needs to have the flame graph in it: styles, data, script.
+/// Writes what another page needs to embed the flame graph: styles, data, script.
 /// The page's policy must allow inline scripts and styles.
 ///
 /// # Errors

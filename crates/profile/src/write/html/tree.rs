@@ -1,4 +1,4 @@
-//! The tree that the page draws: stacks of one or two profiles over common frames, pruned.
+//! The tree that the page draws: stacks of one or two profiles over shared frames, pruned.
 
 use hashbrown::HashMap;
 

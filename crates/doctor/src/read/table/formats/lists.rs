@@ -71,7 +71,7 @@ const LONGER: Heading =
     Heading::of("", "PID TID LWP SPID & STAT S TTY TT STARTED ELAPSED VSZ TIME PPID WCHAN")
         .without(FOREIGN);
 
-/// Rows of `ps` whose columns somebody chose.
+/// Rows of `ps` with chosen columns.
 pub(crate) static PS_ROWS: [Format; 1] = [PS_OF_LIFE];
 
 /// `ps` of FreeBSD and macOS: what is used now. Rows without their heading come first of those that
