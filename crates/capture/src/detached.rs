@@ -179,7 +179,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn what_hangs_is_left_behind_with_what_it_took_and_there_is_a_bound() {
+    fn hanging_work_is_left_behind_within_a_bound() {
         let detached = Detached::default();
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));

@@ -32,7 +32,7 @@ const HEAD: &str =
     "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n";
 
 #[test]
-fn two_pasted_rows_of_top_acquit_nobody_and_are_no_share_of_the_machine() {
+fn two_pasted_rows_of_top_acquit_no_thread_and_have_no_shares() {
     let rows = "   4711 root      20   0  172000   4000   3000 R   6.2  0.0   0:01.33 top\n   \
          4000 root      20   0  172000   4000   3000 S   0.3  0.0   0:01.33 sshd\n";
     let diagnosis = diagnosed("top.txt", &format!("{HEAD}{rows}"));
@@ -44,7 +44,7 @@ fn two_pasted_rows_of_top_acquit_nobody_and_are_no_share_of_the_machine() {
 }
 
 #[test]
-fn rows_that_somebody_picked_do_not_speak_against_a_thread_that_is_not_among_them() {
+fn an_excerpt_is_no_evidence_against_a_missing_thread() {
     let profile = "  52.64%  [zfs]     [k] SHA256TransformBlocks\n   3.10%  [kernel]  [k] memcpy\n";
     let alone = diagnosed("perf-top.txt", profile);
     let mut loader = Loader::new();
@@ -111,7 +111,7 @@ fn nothing_given_is_not_enough_evidence_and_says_what_to_run() {
 }
 
 #[test]
-fn what_comes_from_outside_is_escaped_in_the_page_and_harmless_on_a_terminal() {
+fn outside_text_is_escaped_in_pages_and_on_terminals() {
     let diagnosis = diagnosed("a<script>.txt", "zzz \x1b[31m <script>alert(1)</script> 7;;;\n");
     let page = report::html(&diagnosis, None);
     assert!(!page.contains("<script>"), "{page}");
@@ -246,7 +246,7 @@ fn short_lived(profile: Option<&str>, children_cpus: u64) -> Diagnosis {
 }
 
 #[test]
-fn what_a_list_leaves_open_is_filled_from_samples_by_program() {
+fn samples_by_program_fill_the_gaps_of_a_list() {
     let users = |profile| short_lived(profile, 0).answers.users;
     let alone = users(None);
     assert_eq!(alone.first().map(|user| user.name.as_str()), Some("not shown by the list"));
@@ -273,7 +273,7 @@ fn children_that_have_ended_are_named_by_samples() {
 }
 
 #[test]
-fn words_are_a_hint_that_neither_the_first_line_nor_a_remedy_stands_on() {
+fn words_alone_make_no_first_line_and_no_remedy() {
     let mut loader = Loader::new();
     let words = "A scrub has been running for days and everything crawls.\nThe scrub is slow.\n";
     loader.add_bytes("report.txt", words.as_bytes().to_vec());

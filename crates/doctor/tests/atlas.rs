@@ -13,7 +13,7 @@ const HISTORIES: [(&str, &str); 3] =
     [("OGIVE_OPENZFS", "--openzfs"), ("OGIVE_SPL", "--spl"), ("OGIVE_LINUX", "--linux")];
 
 #[test]
-fn what_is_committed_is_what_the_histories_say() {
+fn the_committed_atlas_matches_the_histories() {
     let mut command = Command::new("python3");
     let atlas = Path::new(env!("CARGO_MANIFEST_DIR")).join("atlas");
     command.arg(atlas.join("generate.py"));

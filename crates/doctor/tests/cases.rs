@@ -56,7 +56,7 @@ fn the_cases_are_sound_and_in_their_halves() {
 }
 
 #[test]
-fn what_is_wrong_with_a_case_is_found() {
+fn faults_of_cases_are_found() {
     // The first byte of the SHA-256 of "b" is 0x3e, that of "c" is 0x2e, that of "e" is 0x3f.
     let (b, e) = (case("b", "u:b", "workload-legit"), case("e", "u:e", "workload-legit"));
     let Some((sound, faults)) = verdict_on(&b, &e) else { return };

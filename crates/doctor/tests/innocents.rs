@@ -38,7 +38,7 @@ fn fault(rules: &RuleSet, asked: &str, diagnosis: &Diagnosis) -> Option<String> 
 }
 
 #[test]
-fn nobody_innocent_is_accused_and_of_two_that_look_alike_the_right_one_is_named() {
+fn no_innocent_is_accused_and_look_alikes_are_told_apart() {
     let rules = RuleSet::bundled().unwrap();
     let mut cases = include_str!("innocents.txt").split("\n=== ");
     cases.next();

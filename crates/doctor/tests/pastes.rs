@@ -112,7 +112,7 @@ fn the_first_line_says_the_surest_thing() {
 }
 
 #[test]
-fn what_is_only_possible_is_no_fact_and_few_samples_are_not_certain() {
+fn a_possible_cause_is_no_fact_and_few_samples_are_not_certain() {
     let few = of("few-samples.txt");
     assert!(few.findings.iter().all(|finding| finding.confidence < 0.7), "{:?}", few.verdict);
     assert!(few.verdict.sentence.contains("of the only 65 busy samples"), "{:?}", few.verdict);
@@ -121,7 +121,7 @@ fn what_is_only_possible_is_no_fact_and_few_samples_are_not_certain() {
 }
 
 #[test]
-fn what_a_processor_has_not_got_is_not_named() {
+fn a_cause_of_another_processor_is_not_named() {
     let arm = of("arm64-ccm.txt");
     let named = arm.considered.iter().map(|(id, _)| id.as_str());
     let named: Vec<&str> =

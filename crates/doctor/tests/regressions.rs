@@ -87,7 +87,7 @@ tank        3.10T  4.10T  2.10K    305  2.01G  30.8M
 }
 
 #[test]
-fn ksmd_is_neither_zfs_nor_an_idle_cpu() {
+fn ksmd_is_not_zfs_and_not_an_idle_cpu() {
     let top = "\
 top - 18:01:00 up 20 days,  3:11,  2 users,  load average: 1.30, 1.21, 1.13
 Tasks: 312 total,   2 running, 310 sleeping,   0 stopped,   0 zombie

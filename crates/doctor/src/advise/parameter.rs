@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_it_back_is_the_value_that_was_read_and_none_is_invented() {
+    fn the_undo_is_the_value_that_was_read() {
         let read = format!("{PATH}:60\n");
         let made = format!("`echo 90 > {PATH}` (undo: `echo 60 > {PATH}`)");
         let files = [("parameters", read.as_str())];
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_without_the_parameter_is_not_told_of_it() {
+    fn a_parameter_that_the_release_lacks_is_not_advised() {
         let version = [("zfs-version.txt", "zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n")];
         assert_eq!(raise(LIMIT, "90", &version, "linux"), Setting::No);
         let dynamic = [("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n")];
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_that_of_the_system() {
+    fn the_command_fits_the_system() {
         let files = [("sysctl.txt", "vfs.zfs.arc.meta_limit_percent: 75\n")];
         let made = "`sysctl vfs.zfs.arc.meta_limit_percent=90` (undo: `sysctl \
                     vfs.zfs.arc.meta_limit_percent=75`)";

@@ -180,7 +180,7 @@ tank/busy   recordsize   1M      local
     }
 
     #[test]
-    fn the_dataset_is_the_one_that_is_used_and_not_the_first_of_the_list() {
+    fn the_advice_names_the_dataset_with_traffic() {
         let texts = [
             objset("tank/idle", 9_000_000, 0, 2_000_000_000),
             objset("tank/busy", 0, 6_000, 2_000_000_000),

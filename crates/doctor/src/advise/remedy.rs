@@ -492,7 +492,7 @@ unused devices: <none>
     }
 
     #[test]
-    fn a_release_that_has_the_fix_is_not_told_to_upgrade() {
+    fn an_upgrade_is_not_advised_where_the_fix_is_installed() {
         let rules = RuleSet::bundled().expect("they compile");
         let rule = rules.get("arc-prune-meta-pinned").expect("a rule");
         let lasting = |zfs: &str| {

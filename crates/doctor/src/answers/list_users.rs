@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_up_to_more_than_was_busy_is_ranges_that_do_not() {
+    fn users_above_the_busy_cpu_become_ranges() {
         let words = |users: &Users| {
             let words = users.list.iter().map(|user| format!("{} {}", user.name, user.used()));
             words.collect::<Vec<_>>().join(", ")

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_said_as_people_say_them() {
+    fn figures_are_rounded_for_people() {
         assert_eq!(cpus(0.001), "under 0.01 CPUs");
         let said = [3.8, 1.04, 0.999, 0.04, 12.3, 0.113].map(cpus);
         assert_eq!(said, ["3.8 CPUs", "1 CPU", "1 CPU", "0.04 CPUs", "12 CPUs", "0.11 CPUs"]);

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_loses_what_is_least_first() {
+    fn a_long_line_drops_its_least_important_clause_first() {
         let possible = " Possible: a scrub or resilver is running (50%).";
         let line = |figures: &str| {
             Statement::plain("60% of the busy samples go to dd")
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_is_called_is_no_clause() {
+    fn the_name_of_a_program_is_never_a_clause() {
         let name = "x; how busy was not shown";
         let line = Statement::plain(format!("{name} uses 2 CPUs"));
         assert_eq!(line.fitting("", "").0, format!("{name} uses 2 CPUs."));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn several_commits_fix_it_where_all_of_them_are() {
+    fn several_commits_are_a_fix_only_together() {
         let fixed = |commits: &[&str]| {
             fixed_by(&commits.iter().map(|&commit| commit.to_owned()).collect::<Vec<_>>())
         };

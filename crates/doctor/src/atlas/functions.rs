@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_no_release_is_placed_by_its_kin() {
+    fn an_unknown_name_is_placed_by_its_beginning() {
         assert_eq!(of("metaslab_vendor_trick"), "metaslab");
         assert_eq!(of("shrink_folio_batch_for_tests"), "?");
         assert_eq!(of("completely_unheard_of"), "?");
     }
 
     #[test]
-    fn names_placed_by_their_kin_alone_are_seldom_placed_wrongly() {
+    fn names_are_seldom_placed_wrongly_by_their_beginning() {
         let all = section("functions");
         let ours = all.iter().filter_map(|line| Some((name_of(line), parse(line)?)));
         let (mut placed, mut wrong) = (0_usize, Vec::new());
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_and_systems_of_functions_are_told() {
+    fn functions_have_their_releases_and_systems() {
         let adjust = functions("arc_adjust").next().expect("0.7 has it");
         assert_eq!((adjust.file, adjust.module), (Some("arc.c"), Some("zfs")));
         assert_eq!(adjust.releases, "0.6.1-0.8.6");

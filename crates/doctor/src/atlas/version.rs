@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_known_answers_only_where_it_does_not_matter() {
+    fn a_version_known_in_part_answers_only_if_all_its_versions_agree() {
         assert_eq!(lacks_text("0.8.x", "0.8.4"), None);
         assert_eq!(lacks_text("0.8.x", "2.0.0"), Some(true));
         assert_eq!(lacks_text("0.8.x", "0.7.0"), Some(false));

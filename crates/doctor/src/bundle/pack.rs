@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_out_again() {
+    fn a_packed_bundle_unpacks_to_the_same() {
         let mut writer = BundleWriter::new(Vec::new(), 1).unwrap();
         writer.add("start/proc/uptime", b"1.0 2.0\n").unwrap();
         writer.add("manifest.json", b"{}").unwrap();

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_that_ends_early_says_so_wherever_it_ends() {
+    fn an_archive_that_is_cut_anywhere_says_so() {
         let mut builder = tar::Builder::new(Vec::new());
         for name in ["top.txt", "arcstats"] {
             let mut header = tar::Header::new_ustar();

@@ -154,7 +154,7 @@ fn parameters_of(rule: &Rule) -> Vec<String> {
 }
 
 #[test]
-fn a_name_in_a_command_is_one_word_whatever_it_is() {
+fn a_name_in_a_command_is_always_one_word() {
     let rules = RuleSet::bundled().expect("the rules compile");
     let systems = ["", "linux", "freebsd", "illumos", "macos", "windows"];
     let all: Vec<(&Rule, &str)> =

@@ -183,7 +183,7 @@ pub(super) fn none_of(mut faults: Vec<String>) {
 }
 
 #[test]
-fn nothing_that_is_printed_has_a_place_left_open() {
+fn no_printed_text_has_an_open_slot() {
     let rules = RuleSet::bundled().expect("the rules compile");
     none_of(on_all(&samples(), |path| {
         let mut loader = Loader::new();
@@ -214,7 +214,7 @@ pub(super) fn convincing(rule: &Rule, system: &str) -> Option<Evidence> {
 }
 
 #[test]
-fn no_system_is_told_commands_of_another() {
+fn no_command_belongs_to_another_system() {
     let rules = RuleSet::bundled().expect("the rules compile");
     let systems = ["linux", "freebsd", "illumos", "macos", "windows"];
     let all: Vec<(&Rule, &str)> =

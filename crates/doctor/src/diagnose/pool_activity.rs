@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_told_and_what_has_ended_is_not() {
+    fn running_scans_are_reported_and_ended_ones_are_not() {
         let status = "\
   pool: tank
  state: DEGRADED

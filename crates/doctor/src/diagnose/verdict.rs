@@ -411,7 +411,7 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
     }
 
     #[test]
-    fn of_a_calm_list_it_is_said_who_uses_most_and_that_it_is_little() {
+    fn a_calm_list_names_its_largest_user_as_little() {
         let top = "\
   PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND
   801 root      20   0       0      0      0 S   0.3  0.0   0:01.00 txg_sync

@@ -498,7 +498,7 @@ text = "c"
     }
 
     #[test]
-    fn a_text_that_says_that_zfs_is_not_there_stands_in_for_hints_alone() {
+    fn a_text_without_zfs_only_affects_hints() {
         let rule = RULE.replace("prop(\"encryption\", \"ccm\")", "zfs_loaded() == false");
         let rule = rule.replace("prop_value(\\\"encryption\\\", \\\"ccm\\\")", "os()");
         let found = told(&rule, "zfs module: not loaded\nThe server is busy.\n");

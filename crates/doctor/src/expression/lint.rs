@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_found_without_evidence() {
+    fn faults_of_expressions_are_found_without_evidence() {
         assert_eq!(fault(r#"thread_cpu("a") > 5 && shown("profile")"#), "");
         assert!(fault(r#"thread_cp("a") > 5"#).contains("no function"));
         assert!(fault(r#"thread_cpu("a", "b") > 5"#).contains("takes 1"));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_shown_is_not_known_rather_than_false() {
+    fn a_missing_fact_is_unknown_and_not_false() {
         assert_eq!(truth(r#"thread_cpu("arc_prune") > 50"#), None);
         assert_eq!(truth(r#"thread_cpu("arc_prune") > 50 && ogive()"#), Some(false));
         assert_eq!(truth(r#"thread_cpu("arc_prune") > 50 || !ogive()"#), Some(true));

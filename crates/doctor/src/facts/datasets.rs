@@ -259,7 +259,7 @@ tank/hash   checksum    blake3 local
     }
 
     #[test]
-    fn small_writes_into_large_records_show_by_the_data_set_that_has_them() {
+    fn small_writes_into_large_records_name_their_data_set() {
         let small = ("tank/big", [20_000, 20_000 * 4096, 0, 0]);
         let large = ("tank/plain", [1000, 1000 * 131_072, 8000, 8000 * 131_072]);
         let used = facts(&[large, small], &[]);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_never_a_thread_of_the_kernel_whatever_its_name() {
+    fn a_program_with_the_name_of_a_kernel_thread_stays_a_program() {
         let threads = vec![row("arc_prune", Some(false)), row("txg_sync", Some(true))];
         let facts = Facts::new(Evidence { threads, ..Evidence::default() });
         assert_eq!(facts.owner("arc_prune"), Owner::Program);

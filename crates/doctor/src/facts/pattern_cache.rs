@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_said_and_not_kept() {
+    fn a_wrong_pattern_is_reported_and_not_cached() {
         let patterns = Patterns::default();
         assert!(matches!(patterns.get("(", false), Err(Missing::Wrong(_))));
         assert!(matches!(patterns.get(&"a".repeat(4001), false), Err(Missing::Wrong(_))));

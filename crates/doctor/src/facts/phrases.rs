@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_told_in_one_line_in_whatever_words() {
+    fn all_patterns_match_within_one_sentence() {
         let wording = "scrub & <slow> & !memory";
         for text in ["A scrub crawls", "The SCRUB has been running for three days"] {
             assert!(tells(text, wording), "{text}");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_figures_that_a_tool_printed_are_no_text() {
+    fn names_and_figures_of_tools_are_no_text() {
         for line in ["z_unlinked_drain 0 64 0", "kfpu_allowed  1", r#""scrub": "none","#] {
             assert!(!is_text(line), "{line}");
         }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_hold_others_are_written_out_and_are_patterns() {
+    fn words_inside_words_are_expanded_to_patterns() {
         for (name, pattern) in WORDS.iter() {
             assert!(!pattern.contains('<') && pattern.len() < 1900, "{name}: {}", pattern.len());
             assert!(regex::Regex::new(pattern).is_ok(), "{name}");

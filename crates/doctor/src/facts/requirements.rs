@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_was_read_whole_shows_what_is_not_there() {
+    fn a_complete_list_proves_what_is_absent() {
         let read = |name: &str, text: &str| {
             let mut evidence = Evidence::default();
             crate::read::read_bytes(&mut evidence, name, text.as_bytes());

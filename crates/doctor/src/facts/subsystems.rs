@@ -181,7 +181,7 @@ mod tests {
     use crate::read::{finish, read_bytes};
 
     #[test]
-    fn a_sample_belongs_to_whoever_called_what_serves_anybody() {
+    fn a_sample_of_a_common_helper_belongs_to_its_caller() {
         let folded = "\
 txg_sync;spa_sync;metaslab_vendor_trick;memcpy 60
 z_rd_int;zio_execute;zio_checksum_verify;fletcher_4_avx2_native 30

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_shows_is_unread() {
+    fn impossible_figures_are_unread() {
         let list = "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n";
         let row =
             |share: &str| format!("{list} 1 root 20 0 0 0 0 R {share} 0.0 0:01.00 txg_sync\n");

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_no_format_claims_are_counted_and_the_first_is_told() {
+    fn unread_lines_are_counted_and_the_first_is_named() {
         let input = |name: &str, formats: &[&str], lines, unread, first_unread| Input {
             name: name.into(),
             formats: formats.iter().map(|&name| name.to_owned()).collect(),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_words_or_one_thing_to_do() {
+    fn a_line_of_a_remedy_is_text_or_one_action() {
         let read = |text: &str| toml::from_str::<Lines>(text).map(|lines| lines.now);
         let both = read("now = ['wait', { parameter = 'a', value = '1', only = 'up' }]").unwrap();
         assert_eq!(both[0].say.as_deref(), Some("wait"));

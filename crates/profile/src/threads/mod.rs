@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_between_two_looks_is_told_by_cpu_by_role_and_by_name() {
+    fn cpu_between_two_readings_is_split_by_cpu_role_and_name() {
         let before = Snapshot::parse(
             "cpu 10 0 10 100 50 0 0 0 0 0\ncpu0 10 0 10 100 50 0 0 0\nprocesses 7\n",
         );

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_look_what_is_older_than_it_is_history() {
+    fn log_lines_older_than_a_capture_are_dropped() {
         let (lines, stacks) = left(&[]);
         assert_eq!((lines, stacks), (5, 2));
         let of = |ticks: &str| {

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_loses_what_no_tool_printed() {
+    fn terminal_and_forum_marks_are_removed_from_lines() {
         assert_eq!(one(b"  12,34%  [zfs]\r"), "  12,34%  [zfs]");
         assert_eq!(one(b"\x1b[1;31mred\x1b[0m text\x1b[K"), "red text");
         assert_eq!(one(b"\x1b]0;title\x07after"), "after");

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grep_left_of_waiting_threads_shows_where_they_wait() {
+    fn rows_that_grep_left_show_where_threads_wait() {
         let text = "D    1234 io_schedule          mysqld\n 812 D+ vfs_fsync_range [nfsd]\n";
         let mut evidence = Evidence::default();
         read_bytes(&mut evidence, "rows.txt", text.as_bytes());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_anything_is_left_unread() {
+    fn ambiguous_rows_are_left_unread() {
         for text in [
             "12.5 apples\n",
             "java 780%\npython 45%\nsomething 3%\n",

@@ -42,7 +42,7 @@ mod tests {
     use crate::read::{finish, read_bytes};
 
     #[test]
-    fn messages_of_before_the_look_are_history() {
+    fn messages_older_than_the_capture_are_dropped() {
         const OLD: &str =
             "1795736586   metaslab.c:1717:spa_set_allocator(): spa allocator: dynamic";
         const DONE: &str =

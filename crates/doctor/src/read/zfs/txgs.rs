@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_before_the_look_are_history() {
+    fn groups_older_than_the_capture_are_dropped() {
         // Snapshots made short groups some minutes ago; since then they are closed by the clock.
         let start = ("start", text(10, &[400, 400, 400, 5100]));
         let end = ("end", text(12, &[400, 5100, 5120, 5130]));
