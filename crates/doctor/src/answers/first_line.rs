@@ -11,10 +11,10 @@ use super::users::{Kind, User, Users};
 use super::zfs::{Among, is_in_user_space};
 use super::{Answers, cpus, percent, spent};
 
-/// Samples up to which their number belongs to the sentence.
+/// Up to this number of samples, the sentence gives the number.
 const FEW_SAMPLES: f64 = 200.0;
 
-/// The line, where anything is known.
+/// The line, if anything is known.
 pub(super) fn line(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
     let (line, acquits) = match cpu.state {
@@ -41,7 +41,7 @@ fn not(answers: &Answers) -> String {
 fn idle(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
     let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words());
-    // What was long ago says nothing of now.
+    // Use of long ago says nothing about now.
     if cpu.since_boot() {
         let listed = answers.users.first().and_then(|_| unknown(answers));
         return listed.or_else(|| {
@@ -50,7 +50,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
             Some(Statement::new(text, brief).and(ClauseKind::NotShown, not_shown))
         });
     }
-    // What the load says is the news; who uses the little that is used is not.
+    // The load is the news, and not the user of the little CPU.
     if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent()) {
         return Some(Statement::plain(format!(
             "Not the CPU: {} is busy, and {load}",
@@ -63,7 +63,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
     Some(Statement::new(told(cpu.busy_words()), told(cpu.busy_words_in_brief())))
 }
 
-/// Whether clearly most of what is busy is one user's.
+/// Whether one user clearly has most of the busy CPU.
 fn is_most(user: &User, cpu: &Cpu) -> bool {
     let own = user.used.map(|used| (used.of, used.middle()));
     let half = match (own, cpu.busy_cpus(), cpu.busy_percent()) {
@@ -75,7 +75,7 @@ fn is_most(user: &User, cpu: &Cpu) -> bool {
     half && user.kind != Kind::NotShown
 }
 
-/// The line where nothing tells how busy the machine is.
+/// The line if nothing shows how busy the machine is.
 fn unknown(answers: &Answers) -> Option<Statement> {
     let Answers { users, zfs, .. } = answers;
     let first = users.first();
@@ -93,7 +93,7 @@ fn unknown(answers: &Answers) -> Option<Statement> {
     let first = first.filter(|user| !user.is_little() || zfs.among != Among::Unknown)?;
     let cut = zfs.sampled.is_some_and(|part| part.most - part.least >= 50.0);
     let known = match not(answers) {
-        // The rest of a table that was cut may be anybody's.
+        // The rest of a table that was cut may belong to any user.
         known if cut && !known.is_empty() => format!("Nothing listed is {}'s: ", zfs.name),
         known => known,
     };
@@ -130,7 +130,7 @@ fn with(user: &User) -> String {
     }
 }
 
-/// What is to be added about ZFS.
+/// The clause about ZFS.
 fn whether(answers: &Answers) -> Option<Clause> {
     let zfs = &answers.zfs;
     let not_shown = |text: String| Some(clause(ClauseKind::NotShown, text));
@@ -141,7 +141,7 @@ fn whether(answers: &Answers) -> Option<Clause> {
             let text = format!("{brief}: {}", zfs.because);
             Some(Clause { kind: ClauseKind::Among, text, brief })
         }
-        // A text that says nothing of ZFS is not told about it first.
+        // If the inputs do not mention ZFS, the line does not begin with it.
         Among::Unknown if !zfs.is_hinted => None,
         Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => {
             not_shown(format!(
@@ -161,7 +161,7 @@ fn waiting(answers: &Answers) -> Statement {
         let brief = format!("part of that is {}", zfs.name);
         Clause { kind: ClauseKind::Among, text: format!("{brief}: {}", zfs.because), brief }
     });
-    // One command that waits, or an array that is rebuilt, is not the machine.
+    // One waiting command, or an array that is rebuilt, is not the whole machine.
     if !cpu.is_known {
         return Statement::plain(capital_first(&proof))
             .and(ClauseKind::NotShown, "how busy the machine is was not shown")
@@ -189,14 +189,14 @@ fn busy(answers: &Answers) -> Statement {
         .list
         .iter()
         .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
-    // Nor is who uses next to nothing of a busy machine.
+    // Nor is a user of almost nothing on a busy machine.
     let busy = cpu.busy_percent().is_some_and(|busy| busy >= 30.0);
     let tells =
         |user: &&User| (listed || user.kind != Kind::NotShown) && !(busy && users.is_little());
     let Some(first) = users.first().filter(tells) else {
         return by_nobody(answers);
     };
-    // One CPU that is full of interrupts hides among many.
+    // One CPU full of interrupts is invisible among many CPUs.
     if let Some(FullCpu { name, most: Some(Part::Interrupts), percent: value }) = &cpu.full
         && first.kind != Kind::Zfs
         && first.cpus().is_none_or(|count| count < 0.9)
@@ -249,7 +249,7 @@ fn by(first: &User, answers: &Answers) -> Statement {
         }
         _ => None,
     };
-    // What names ZFS says whose it is.
+    // A name of ZFS shows the owner.
     let said = zfs.among == Among::Yes
         && (first.kind == Kind::Zfs || first.name == zfs.name || outweighs(first, answers));
     Statement::new(head(&does(first)), head(""))
@@ -258,13 +258,13 @@ fn by(first: &User, answers: &Answers) -> Statement {
         .and_all(waits)
 }
 
-/// Whether its threads together are more than the first of others.
+/// Whether its threads together use more than the first other user.
 fn outweighs(first: &User, answers: &Answers) -> bool {
     let own = answers.zfs.listed.zip(first.used).filter(|(own, first)| own.of == first.of);
     first.kind != Kind::Zfs && own.is_some_and(|(own, first)| own.least >= first.middle())
 }
 
-/// Who is busy, and with how much.
+/// The busy users, and their CPU.
 fn head_of(first: &User, answers: &Answers, does: &str) -> String {
     let Answers { cpu, users, zfs } = answers;
     let of = match cpu.cpus {
@@ -307,7 +307,7 @@ fn head_of(first: &User, answers: &Answers, does: &str) -> String {
     }
 }
 
-/// What a second part uses that is about as large as the first.
+/// The use of a second part that is about as large as the first.
 fn beside(users: &Users, kind: Kind, first: &User) -> Option<String> {
     let other = users.list.iter().find(|user| user.kind == kind)?;
     (other.size() >= 0.5 * first.size()).then(|| other.used())
@@ -318,7 +318,7 @@ fn uses(user: &User) -> &'static str {
     if user.is_several() { "use" } else { "uses" }
 }
 
-/// What a mean over lives is called.
+/// The words for a mean over lives.
 fn over_life(users: &Users, first: &User) -> &'static str {
     match (users.over_life(), first.rows > 1) {
         (false, _) => "",

@@ -13,13 +13,13 @@ use crate::facts::{Basis, Consumption, ENOUGH_SAMPLES, Facts, ListedUser, Owner}
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
 const REMAINDER_CPUS: f64 = 0.15;
 const REMAINDER_PART: f64 = 0.15;
-/// Less CPU than this is not filled in from samples.
+/// Samples fill in no less CPU than this.
 const LEAST_FILLED_CPUS: f64 = 0.05;
 /// The figures of a list and of the states of the CPUs are not of the same moment: up to this they
 /// agree.
 const TOO_MUCH: f64 = 1.25;
 const TOO_MUCH_CPUS: f64 = 0.5;
-/// Nor do they agree better than this where they are of one look.
+/// Figures of one look agree up to this.
 const ROUNDING: f64 = 1.05;
 const ROUNDING_CPUS: f64 = 0.05;
 
@@ -49,7 +49,7 @@ pub(super) fn user(used: &ListedUser, basis: Basis, cpu: &Cpu) -> User {
     }
 }
 
-/// What the states of the CPUs have beside a list.
+/// What the states of the CPUs add to a list.
 pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     let part = |name: &str, kind, of_all: f64| {
         let used = match cpu.cpus {
@@ -234,7 +234,7 @@ mod tests {
         let all = look(0.7, 0.0);
         assert_eq!(words(&all), "java 0.57 to 0.70 CPUs, bash at most 0.13 CPUs");
         assert!(all.list.iter().map(|user| user.used.unwrap().least).sum::<f64>() <= 0.71);
-        // Who ended gives way before who was measured.
+        // An ended child gives way before a measured thread.
         let children = words(&look(1.13, 0.4));
         let told = "java 0.80 CPUs, finished children of bash 0.20 to 0.40 CPUs, bash 0.13 CPUs";
         assert_eq!(children, told);

@@ -32,11 +32,11 @@ static HUNG: Pattern = Pattern::new(r"task (\S+?):\d+ blocked for more than");
 
 /// A wait, and what shows it.
 pub(super) struct Waiting {
-    /// What is waited for, where that is known.
+    /// The target of the wait, if it is known.
     pub(super) wait: Option<Wait>,
-    /// What shows it, in words.
+    /// The words for the fact that shows it.
     pub(super) proof: String,
-    /// Where that was read.
+    /// The source of that fact.
     pub(super) source: Option<Source>,
     /// Whether it is measured of the machine, and not of single threads.
     pub(super) of_machine: bool,
@@ -114,7 +114,7 @@ fn stalls(facts: &Facts) -> Option<Waiting> {
     })
 }
 
-/// Memory of which next to nothing is left, and swap that is full.
+/// Memory that is almost used up, and swap that is full.
 fn no_memory(facts: &Facts) -> Option<Waiting> {
     let [total, available, swap, free] = ["MemTotal", "MemAvailable", "SwapTotal", "SwapFree"]
         .map(|name| facts.gauge(&format!("meminfo.{name}_bytes")).ok());
@@ -194,14 +194,14 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     Some(Waiting::of_threads(for_what, proof, Some(source)))
 }
 
-/// Whether the lists are a few rows that use next to nothing, chosen for who sleeps.
+/// Whether the lists are a few rows of sleeping threads with almost no CPU.
 fn is_short(facts: &Facts) -> bool {
     let threads = &facts.evidence().threads;
     let used = |thread: &Thread| thread.cpu_percent.or(thread.life_percent).unwrap_or(0.0);
     threads.len() <= 6 && threads.iter().all(|thread| used(thread) < 5.0)
 }
 
-/// Who sleeps uninterruptibly, by name: `rsync, txg_sync, nfsd and 2 more`.
+/// Names of the threads in uninterruptible sleep: `rsync, txg_sync, nfsd and 2 more`.
 pub(super) fn sleepers_named(facts: &Facts) -> Option<String> {
     let threads = facts.evidence().threads.iter();
     let mut names: Vec<&str> = threads

@@ -17,14 +17,14 @@ use crate::atlas;
 use crate::evidence::Source;
 use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
 
-/// Whether it is among the users.
+/// Whether ZFS is among the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Among {
-    /// It is not loaded, or its most is small beside the first user.
+    /// It is not loaded, or its upper bound is small beside the first user.
     No,
-    /// A considerable part is shown to be its.
+    /// A considerable part is shown to be ZFS's.
     Yes,
-    /// Neither is shown.
+    /// Neither "yes" nor "no" is shown.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl Among {
 pub struct Zfs {
     /// In a word.
     pub among: Among,
-    /// Who is looked for: `ZFS` or `ogive`.
+    /// The name that is looked for: `ZFS` or `ogive`.
     pub name: &'static str,
     /// What it has by a list; its most is infinite where nothing bounds it.
     pub listed: Option<Range>,
@@ -58,11 +58,11 @@ pub struct Zfs {
     pub sources: Vec<Source>,
 }
 
-/// CPUs of its own threads from which it is a user to speak of.
+/// From this many CPUs of its own threads on, ZFS is a user.
 const SPEAKS_CPUS: f64 = 0.3;
-/// The same as part of what is busy or sampled.
+/// The same as a part of the busy CPUs or samples.
 const SPEAKS_PART: f64 = 0.15;
-/// Beside a first user, at most this part of it is small.
+/// At most this part of the first user is small.
 const SMALL: f64 = 0.25;
 /// A first user below this many CPUs, or percent of all, does not acquit: ZFS may use as much.
 const ACQUITS_CPUS: f64 = 0.5;
@@ -79,7 +79,7 @@ const MOVES_FILES: &str = "rsync cp mv rm tar dd find du ls cat fio smbd nfsd gi
     updatedb updatedb.mlocat bonnie++ iozone sysbench scp rclone borg restic samba nfsd: \
     ganesha.nfsd md5sum sha256sum grep unzip gzip pigz cpio mbuffer filebench";
 
-/// What it is judged by.
+/// The facts that decide.
 struct Shown<'a> {
     facts: &'a Facts,
     list: Option<&'a Consumption>,
@@ -162,7 +162,7 @@ impl Zfs {
         let most = sum(true, |used| used.most);
         let of_others = sum(false, |used| used.most);
         let all = most + of_others;
-        // Of ranges that share what was busy it has at least what the others leave.
+        // It has at least the part of the busy CPUs that the other ranges leave.
         let left = busy.map_or(0.0, |busy| busy - of_others).min(most);
         let least = sum(true, |used| used.least).max(left);
         let busy = busy.or_else(|| list.filter(|list| list.comes_down).map(|_| all));
@@ -259,7 +259,7 @@ impl Zfs {
         if let Some(because) = calm(shown, self.is_hinted, &has) {
             return self.because(Among::No, because);
         }
-        // All that a mount does is done by its process.
+        // The process of a mount does all of its work.
         if let Some(own) = own.filter(|_| self.name == "ogive") {
             return self.because(
                 Among::No,
@@ -293,7 +293,7 @@ impl Zfs {
         self.because(Among::Unknown, because)
     }
 
-    /// Its most is small beside the first user.
+    /// Whether its upper bound is small beside the first user.
     fn by_bound(&self, first: &User, cpu: &Cpu, has: &str) -> Option<String> {
         let (most, size) = (self.listed?.most, first.part(Of::Cpus)?.least);
         let enough = ACQUITS_CPUS.min(cpu.busy_cpus().map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
@@ -312,7 +312,7 @@ impl Zfs {
 
 /// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
 fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
-    // Tools that show one figure do not tell the kernel from programs.
+    // A tool with one figure does not separate the kernel from programs.
     if !cpu.parts.iter().any(|(part, _)| *part == Part::System) {
         return None;
     }
@@ -374,7 +374,7 @@ pub(super) fn is_in_user_space(user: &User) -> bool {
     user.kind == Kind::Program && system.is_some_and(|(system, all)| system <= 0.15 * all)
 }
 
-/// What is shown of it where its part of the CPU is not.
+/// Facts about it, if its part of the CPU is unknown.
 fn because_seen(facts: &Facts) -> String {
     let evidence = facts.evidence();
     let mut frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
@@ -405,7 +405,7 @@ fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
         (State::Idle, None) => true,
         _ => false,
     };
-    // Of the little that is used most may be its.
+    // Most of a small use may be ZFS's.
     let own = list.map_or(0.0, |list| {
         let own = list.users.iter().filter(|one| one.is_zfs);
         own.map(|one| one.percent).sum::<f64>() / list.percent.max(0.1)

@@ -10,7 +10,7 @@ use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
 use crate::rule::{Remedy, Role, Rule};
 
-/// A share below it, in percent, measured something else: the cause stands on other facts.
+/// A share below this percentage is not reported: the cause depends on other facts.
 const LEAST_PERCENT: f64 = 0.5;
 
 /// Confidence in a word.
@@ -65,7 +65,7 @@ pub struct Finding {
     pub id: String,
     /// Its family.
     pub family: String,
-    /// Who is to blame, if anybody.
+    /// Its role: cause, innocent and so on.
     pub role: Role,
     /// A few words.
     pub title: String,
@@ -73,7 +73,7 @@ pub struct Finding {
     pub verdict: String,
     /// 0 to 1.
     pub confidence: f64,
-    /// The same in a word.
+    /// The word for the confidence.
     pub word: Word,
     /// Whether it is no finding without words in lines that no format claims; then it has no
     /// remedy.
@@ -84,9 +84,9 @@ pub struct Finding {
     pub evidence: Vec<EvidenceLine>,
     /// Facts that speak against it.
     pub against: Vec<EvidenceLine>,
-    /// Facts that would have been looked at, and were not shown.
+    /// Facts that its signs asked for, and that were not shown.
     pub not_known: Vec<String>,
-    /// Look-alikes that are out.
+    /// Look-alikes that are ruled out.
     pub ruled_out: Vec<Neighbour>,
     /// Look-alikes that are open.
     pub open: Vec<OpenQuestion>,
@@ -98,7 +98,7 @@ pub struct Finding {
     pub mechanism: Option<String>,
     /// One command that would settle it.
     pub ask: String,
-    /// Where the knowledge is from.
+    /// References.
     pub references: Vec<String>,
 }
 

@@ -15,14 +15,14 @@ use crate::rule::{Rule, SignKind};
 /// A fact that weighs less against a rule than this, in log-odds, does not rule it out.
 const RULES_OUT: f64 = -2.0;
 
-/// A look-alike that is out.
+/// A look-alike that is ruled out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Its rule.
     pub cause: String,
     /// The fact that rules it out.
     pub because: String,
-    /// Where that is from.
+    /// The sources of that fact.
     pub sources: Vec<Source>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn separated(
 ) -> (Vec<Neighbour>, Vec<OpenQuestion>) {
     let (mut out, mut open) = (Vec::new(), Vec::new());
     let same = |cause: &String| weighed.iter().find(|(known, _)| known.text.id == *cause);
-    // What is not weighed cannot be here.
+    // A rule that was not weighed is impossible on this host.
     for (other, own) in rule.text.lookalikes.iter().filter_map(same) {
         if rank::needs_zfs(other) && !answers.zfs.is_hinted {
             continue;

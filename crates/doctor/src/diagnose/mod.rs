@@ -27,7 +27,7 @@ use crate::rule::{Rule, RuleSet};
 pub use crate::advise::Step;
 pub use finding::{Finding, VersionAdvice, Word};
 pub use lookalike::{Neighbour, OpenQuestion};
-pub use pool_activity::Running;
+pub use pool_activity::PoolActivity;
 pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::EvidenceLine;
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
@@ -50,7 +50,7 @@ pub struct Overview {
     pub cpus: Option<f64>,
     /// Percent of the busy CPU that is ZFS's.
     pub zfs_share_percent: Option<f64>,
-    /// Who uses the CPU, best first.
+    /// The users of the CPU, largest first.
     pub consumers: Vec<Consumer>,
     /// Functions with the largest own share: name, module, percent of busy samples.
     pub symbols: Vec<(String, String, f64)>,
@@ -60,7 +60,7 @@ pub struct Overview {
     pub zfs_version: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// What looking cost while it lasted, percent of one CPU: for whoever looks live to fill in.
+    /// The cost of a live look, percent of one CPU; the caller fills it in.
     pub looking_percent: Option<f64>,
 }
 
@@ -72,14 +72,14 @@ pub struct Diagnosis {
     /// Whether it is the CPU, who uses it, and whether ZFS is among them.
     pub answers: Answers,
     /// What `zpool status` says to be running, whether or not it explains anything.
-    pub running: Vec<Running>,
+    pub running: Vec<PoolActivity>,
     /// Findings, best first.
     pub findings: Vec<Finding>,
     /// Causes weighed and not reported, best first, with their probability.
     pub considered: Vec<(String, f64)>,
     /// The machine in figures.
     pub overview: Overview,
-    /// What was read as what.
+    /// The formats of the inputs.
     pub inputs: Vec<Input>,
     /// Lines that no format claims.
     pub not_understood: Vec<Statement<String>>,
@@ -115,18 +115,18 @@ fn is_asked_about(rule: &Rule, of_ogive: bool) -> bool {
 /// A candidate below this is not worth a question of its own.
 const WORTH_ASKING: f64 = 0.30;
 
-/// What to run next, where it would tell more.
+/// The command that would tell more, if there is one.
 fn next_step(
     weighed: &[(&Rule, weigh::Weighed)],
     answers: &Answers,
     environment: &Environment,
 ) -> Option<Step> {
-    // What is only near asks where nothing that is known excludes it.
+    // A near cause asks if no known fact excludes it.
     let near = weighed.first().filter(|(rule, best)| {
         best.confidence >= POSSIBLE
             || best.confidence >= WORTH_ASKING
                 && answers.zfs.among != Among::No
-                // Where nothing shows ZFS, it is not asked about by what is hardly a guess.
+                // If nothing shows ZFS, a weak guess does not ask about it.
                 && (!advise::works_in_pools(rule) || advise::has_pool(environment.facts()))
     });
     let near = near.map(|(rule, best)| Near { rule, open: &best.open });
@@ -140,8 +140,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let mut rule_faults = Vec::new();
     let mut weighed = Vec::new();
     let of_ogive = environment.facts().is_ogive();
-    // Whoever asks about a mount of ogive does not ask about the kernel's ZFS, nor the other way
-    // round.
+    // A question about an ogive mount is not about the kernel's ZFS, and the reverse.
     for rule in rules.iter().filter(|rule| is_asked_about(rule, of_ogive)) {
         let facts = environment.facts();
         if rank::is_impossible(rule, facts) || facts.cannot_have(&rule.text.requires).is_some() {
@@ -211,6 +210,6 @@ fn zfs_share(facts: &Facts, consumers: &[Consumer]) -> Option<f64> {
     }
     let threads = consumers.iter().filter(|user| user.is_zfs);
     let threads: f64 = threads.filter_map(|user| user.share_percent).sum();
-    // Half a percent is what rounding hides.
+    // Rounding hides half a percent.
     (all + 0.5 >= threads).then_some(all.abs())
 }

@@ -12,7 +12,7 @@ const MAX_RUNNING: usize = 4;
 
 /// Something that runs in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct PoolActivity {
     /// It in a sentence.
     pub text: String,
     /// The same without how far it is.
@@ -22,13 +22,13 @@ pub struct Running {
 }
 
 /// What runs in the pools that are shown.
-pub(super) fn running(facts: &Facts) -> Vec<Running> {
-    let mut all: Vec<Running> = Vec::new();
+pub(super) fn running(facts: &Facts) -> Vec<PoolActivity> {
+    let mut all: Vec<PoolActivity> = Vec::new();
     for line in &facts.evidence().pools {
         let Some((what, more)) = sentence(line) else { continue };
         let text = format!("{what}{more}");
         if all.iter().all(|one| one.text != text) {
-            all.push(Running { text, what, source: line.source.clone() });
+            all.push(PoolActivity { text, what, source: line.source.clone() });
         }
     }
     all.truncate(MAX_RUNNING);

@@ -8,7 +8,7 @@ use crate::answers::{Among, Answers, Kind, State, Wait};
 use crate::facts::Facts;
 use crate::rule::{Role, Rule, SignKind};
 
-/// Part of what a non-answer explains from which a cause explains the same.
+/// From this part of a non-answer's share on, a cause explains the same samples.
 const SAME_SAMPLES: f64 = 0.5;
 /// A share with this ratio to another is not near it.
 const MANY_TIMES: f64 = 4.0;
@@ -17,7 +17,7 @@ const NOISE_PERCENT: f64 = 2.0;
 /// An ARC up to this size holds nothing that would make the kernel work.
 const EMPTY_ARC_BYTES: f64 = 134_217_728.0;
 
-/// What the module does before there is a pool.
+/// Work of the module before there is a pool.
 const NEEDS_NO_POOL: [&str; 2] = ["module-load-benchmark", "pool-import-work"];
 
 /// Whether the rule accuses the kernel's ZFS.
@@ -62,7 +62,7 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     empty && facts.zfs_share().is_ok_and(|share| share < NOISE_PERCENT)
 }
 
-/// No cause that the first three answers contradict is surer than this.
+/// The highest confidence of a cause that the first three answers contradict.
 const CONTRADICTED: f64 = 0.25;
 
 /// Takes from a cause what the first three answers contradict: an idle CPU that is busy, a program
@@ -74,7 +74,7 @@ pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts:
     }
 }
 
-/// Whether a rule is about ZFS, and what was given does not name it, or says that it is not there.
+/// Whether a rule is about ZFS, and the inputs do not name ZFS or say that it is absent.
 fn is_of_another_system(rule: &Rule, facts: &Facts) -> bool {
     needs_zfs(rule) && (facts.told_without_zfs().is_some() || !facts.names_zfs())
 }
@@ -89,7 +89,7 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
     let busy = matches!(state, State::Busy | State::Some);
     match rule.text.role {
         Role::NotCpu => match rule.text.id.as_str() {
-            // Who waits for disks or memory is not told that nothing is to be done.
+            // A host that waits for disks or memory has something to do.
             "idle-host" | "innocent-loadavg-dstate" => {
                 let waits = matches!(answers.cpu.waits_for, Some(Wait::Disks | Wait::Memory));
                 busy || state == State::Waiting && waits && answers.cpu.is_known
@@ -99,7 +99,7 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
         },
         Role::Innocent if rule.text.id == "innocent-user-process" => {
             let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));
-            // Rows of next to nothing make nobody the consumer; no rows contradict no hint.
+            // Tiny rows name no consumer, and missing rows contradict no hint.
             let little = first.map_or(!is_hint, |user| user.is_little()) && state == State::Unknown;
             state == State::Waiting
                 || state == State::Idle
@@ -125,7 +125,7 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
     }
 }
 
-/// Orders what was weighed, best first; what is a hint stands behind every finding that is none.
+/// Orders the weighed rules, best first; hints stand behind all findings.
 pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
     let is_found = |one: &Weighed| one.confidence >= POSSIBLE && !one.is_hint;
     weighed.sort_by(|(_, a), (_, b)| {
@@ -135,7 +135,7 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
             .then_with(|| b.share_percent.unwrap_or(0.0).total_cmp(&a.share_percent.unwrap_or(0.0)))
             .then_with(|| b.log_odds.total_cmp(&a.log_odds))
     });
-    // Of two that are likely the one that takes many times the CPU is the answer to where it goes.
+    // Of two likely causes, the one with many times the CPU answers where the CPU goes.
     for at in (1..weighed.len()).rev() {
         let (before, behind) = (&weighed[at - 1].1, &weighed[at].1);
         let likely = before.confidence >= LIKELY && behind.confidence >= LIKELY;
@@ -143,7 +143,7 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
             && more > MANY_TIMES * less
         {
             weighed.swap(at - 1, at);
-            // Nor is it surer of being the answer.
+            // Its confidence is not higher either.
             weighed[at].1.confidence = weighed[at].1.confidence.min(weighed[at - 1].1.confidence);
         }
     }
@@ -157,7 +157,7 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
             .filter(|_| rule.text.role == Role::Unknown);
         match behind {
             Some(distance) => {
-                // Nor is it surer than what explains it.
+                // Its confidence is not higher than that of its cause.
                 let last = at + 1 + distance;
                 weighed[at].1.confidence = weighed[at].1.confidence.min(weighed[last].1.confidence);
                 weighed[at..=last].rotate_left(1);
@@ -170,8 +170,8 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
     }
 }
 
-/// On a machine with room the answer is what a limit holds back or what waits, and not what uses
-/// the rest; but for a cause that is as likely.
+/// On a machine with idle CPUs, a limit or a wait is the answer, and not the use of the rest,
+/// unless a cause is as likely.
 fn what_is_held_back_first(weighed: &mut [(&Rule, Weighed)]) {
     let is_likely = |one: &Weighed| one.confidence >= LIKELY && !one.is_hint;
     let is_held = |rule: &Rule| matches!(&*rule.text.family, "limits" | "waits");

@@ -22,13 +22,13 @@ pub enum VerdictKind {
     NotZfs,
     /// It is not CPU at all.
     NotCpu,
-    /// A program in user space is the one.
+    /// A program in user space uses the CPU.
     UserProcess,
-    /// The kernel outside of ZFS is the one.
+    /// The kernel outside of ZFS uses the CPU.
     Kernel,
-    /// Something is proven, what causes it is not.
+    /// A fact is proven, and its cause is unknown.
     Open,
-    /// The evidence does not suffice.
+    /// The evidence is not enough.
     Insufficient,
 }
 
@@ -65,13 +65,13 @@ impl VerdictKind {
 pub struct Place {
     /// The subsystem.
     pub name: &'static str,
-    /// What it is seen by: `functions` or `stacks` (where, not how much).
+    /// What shows it: `functions`, or `stacks` (a place without a share).
     pub by: &'static str,
     /// Percent of the busy CPU, by functions.
     pub percent: Option<f64>,
-    /// It in words.
+    /// Its description.
     pub sentence: String,
-    /// It as a line.
+    /// The line that names it.
     pub(crate) line: Statement,
 }
 
@@ -80,16 +80,15 @@ pub struct Place {
 pub struct Verdict {
     /// What kind of answer it is.
     pub kind: VerdictKind,
-    /// What the kind is called before the sentence, where that does not say so by itself: `Problem
-    /// found. `
+    /// The label before the sentence, if the sentence does not say its kind: `Problem found. `
     pub label: &'static str,
     /// The sentence.
     pub sentence: String,
     /// The cause that it names, by the id of its rule.
     pub names: Option<String>,
-    /// What would tell more, where the answer is not the last word.
+    /// The next step, if the answer is open.
     pub step: Option<Step>,
-    /// Where it goes, in an answer that names no cause.
+    /// Where the CPU goes, in an answer without a cause.
     pub place: Option<Place>,
 }
 
@@ -106,9 +105,9 @@ impl Verdict {
 
 /// A subsystem with less than this, percent of the busy CPU, is no answer.
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
-/// What takes less of the busy CPU, percent, is not most of it.
+/// Below this percentage a share is not most of the busy CPU.
 const MOST_OF_IT_PERCENT: f64 = 50.0;
-/// What is said where nothing that was read tells.
+/// The words if nothing that was read answers.
 const NOTHING: &str = "nothing shows how busy the CPU is, who uses it, or whether ZFS does";
 
 /// The verdict over the weighed rules, best first, and the first three answers.
@@ -127,9 +126,9 @@ pub(super) fn verdict(
     let place = place(environment);
     let step = super::next_step(weighed, answers, environment);
     let line = answers.statement();
-    // Of the innocent the line says all that is known.
+    // For an innocent, the line says all that is known.
     let told = named.filter(|(rule, _)| rule.text.family != "innocent" || line.is_none());
-    // Nor is a cost of CPU possible where it is not the CPU.
+    // A cost of CPU is not possible if it is not the CPU.
     let not_cpu = kind_of(answers) == VerdictKind::NotCpu;
     let told = told.filter(|(rule, _)| !(not_cpu && costs(rule)));
     let possible = told.map(|(rule, best)| {
@@ -144,7 +143,7 @@ pub(super) fn verdict(
     if let Some(line) = line {
         let kind = match kind_of(answers) {
             _ if well => VerdictKind::NormalCost,
-            // What is possible is not sure, and neither is its contrary.
+            // A possible cause is not certain, and neither is its opposite.
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,
         };
@@ -196,7 +195,7 @@ fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Envi
     !is_idle && (!few || counted)
 }
 
-/// The verdict where none of the three can be told and no cause is named.
+/// The verdict if none of the three answers is known and no cause is named.
 fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Verdict {
     let facts = environment.facts();
     let inputs = &facts.evidence().inputs;
@@ -227,7 +226,7 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
             line(NOTHING).and(ClauseKind::NotShown, format!("{lines} lines were not read"))
         }
     };
-    // Where nothing but a pool at work is shown, at least that is told.
+    // If only a working pool is shown, the verdict says at least that.
     let runs = pool_activity::running(facts).into_iter().next();
     let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
     Verdict::new(kind, statement.fitting("", &runs).0)
@@ -250,13 +249,13 @@ fn likely(
 ) -> Verdict {
     environment.set_share(best.share_percent);
     let written = rule.verdict.write(environment).ok();
-    // A sentence with a gap in it is none.
+    // A sentence with a gap is not used.
     let sentence = written.filter(|written| written.is_whole).map(|written| written.text);
     let kind = VerdictKind::of(rule.text.role);
-    // Of the innocent the answers tell more than their rules: who it is instead, and how much.
+    // The answers say more about an innocent than its rule: the real user, and its CPU.
     let line = answers.statement().filter(|_| {
         let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
-        // What waits is told by the rule where the answers do not know it.
+        // The rule says what waits if the answers do not know it.
         let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
         sentence.is_none() || innocent && !waits || is_smaller(kind, best, answers)
     });
@@ -284,8 +283,7 @@ fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
     }
 }
 
-/// Whether a normal cost is the smaller part, and a program uses more: then it is no answer to where
-/// the CPU goes.
+/// Whether a program uses more than a normal cost, which is then no answer to where the CPU goes.
 fn is_smaller(kind: VerdictKind, best: &Weighed, answers: &Answers) -> bool {
     kind == VerdictKind::NormalCost
         && best.share_percent.is_some_and(|share| share < MOST_OF_IT_PERCENT)
@@ -298,7 +296,7 @@ fn kind_of(answers: &Answers) -> VerdictKind {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.zfs.among) {
         (State::Waiting, _) if !answers.cpu.is_known => VerdictKind::Open,
-        // What was long ago says nothing of now.
+        // Use of long ago says nothing about now.
         (State::Idle, _) if answers.cpu.since_boot() => VerdictKind::Open,
         (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
         (_, Among::No) => match first {

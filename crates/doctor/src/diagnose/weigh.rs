@@ -26,22 +26,22 @@ pub const POSSIBLE: f64 = 0.45;
 const MOST: f64 = 0.99;
 /// Without a symbol, lock, counter or log.
 const CAP_WITHOUT_PROOF: f64 = 0.69;
-/// Names of threads, and what fits to them.
+/// Names of threads, and facts that fit them.
 const CAP_THREAD_NAMES: f64 = 0.45;
 /// Words alone.
 const CAP_WORDS: f64 = 0.60;
-/// Words in one of several lines: near, and no finding. Where a text is longer, a single line is as
-/// often about something else.
+/// Words in one of several lines: near, and no finding. In a longer text a single line is as often
+/// about another thing.
 const CAP_PASSING_WORD: f64 = 0.38;
-/// Settings and versions: they make it possible, they do not show that it happens.
+/// Settings and versions: they make a cause possible, and do not show that it happens.
 const CAP_SETTINGS: f64 = 0.35;
 /// Fewer busy samples than this prove little.
 const FEW_SAMPLES: f64 = 100.0;
 
-/// What takes less of the busy CPU, percent, is not the answer to where it goes.
+/// Below this percentage of the busy CPU, a cause does not answer where the CPU goes.
 const SMALL_PERCENT: f64 = 15.0;
 
-/// What a stack without weight counts, of what the same place in a profile counts.
+/// The weight of a stack without weights, as a part of that of the same place in a profile.
 const PRESENCE: f64 = 0.7;
 
 /// A fact that speaks for or against a finding.
@@ -49,7 +49,7 @@ const PRESENCE: f64 = 0.7;
 pub struct EvidenceLine {
     /// The fact in words and figures.
     pub text: String,
-    /// What it stands on.
+    /// Its kind.
     pub kind: SignKind,
     /// Log-odds it adds.
     pub weight: f64,
@@ -75,26 +75,26 @@ pub(super) struct Weighed {
 /// One sign, evaluated.
 struct Seen<'a> {
     sign: &'a Sign,
-    /// What it stands on: the sign's own kind, or words where only what is told makes it hold.
+    /// The sign's own kind, or words if it holds only by what was told.
     kind: SignKind,
     truth: Option<bool>,
     /// Where its facts are from.
     sources: Vec<Source>,
     /// Whether the words that it matches are a name.
     is_name: bool,
-    /// The functions seen on stacks that have no weight, where no profile answers, or the threads
-    /// that were busy over their life, where no list says who is now.
+    /// The functions on stacks without weights, if no profile answers. Or the threads that were
+    /// busy over their life, if no list shows current use.
     present: Option<Vec<String>>,
 }
 
 impl Seen<'_> {
-    /// Log-odds where it holds: a stack without weight shows where, not how much, and what was used
-    /// over a life may not be used now.
+    /// Log-odds if it holds. A stack without weights shows a place and no share, and CPU over a
+    /// life may not be current.
     fn weight(&self) -> f64 {
         if self.present.is_some() { self.sign.weight * PRESENCE } else { self.sign.weight }
     }
 
-    /// It in words, and where their figures are from. What is not known takes its clause with it.
+    /// Its text, and the sources of the figures. An unknown figure removes its clause.
     fn words(
         &self,
         rule: &Rule,
@@ -154,7 +154,7 @@ pub(super) fn weigh(
             Some(false) if seen.sign.otherwise < 0.0 => (&mut against, seen.sign.otherwise),
             _ => continue,
         };
-        // Nothing may be left that can be said.
+        // The text may be empty.
         let Some((text, more)) = seen.words(rule, environment)? else { continue };
         for source in more {
             if !sources.contains(&source) {
@@ -212,8 +212,8 @@ pub(super) fn holding(
     truths.map(Some)
 }
 
-/// Evaluates a sign, and says what was not known; where no profile or list answers, on stacks
-/// without weight and whole lives, and where nothing was measured, by what is told.
+/// Evaluates a sign, and says what was unknown. If no profile or list answers, stacks without
+/// weights and CPU over lives do; if nothing was measured, unread lines do.
 fn look<'a>(
     sign: &'a Sign,
     environment: &Environment,
@@ -261,7 +261,7 @@ fn share_of(
     Ok(share.map(|percent| percent.clamp(0.0, 100.0)))
 }
 
-/// The group of all words that speak for a rule: what is told is one observation.
+/// The group of all words for a rule: they are one observation.
 const TOLD: &str = "what is told";
 
 /// What each sign counts, groups reduced to their strongest.
@@ -292,8 +292,8 @@ fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
     single
 }
 
-/// What a rule costs that explains (next to) no CPU. To accuse takes more: what is small beside
-/// all that is used is work that goes on as well.
+/// The penalty of a rule that explains almost no CPU. An accusation needs a larger share, because a
+/// small share is often work that goes on as well.
 fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
     if !matches!(role, Role::Cause | Role::LegitWork | Role::Kernel) {
         return 0.0;
@@ -322,7 +322,7 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
         return if few { CAP_WITHOUT_PROOF } else { MOST };
     }
     let (names, words) = (held(&[SignKind::Thread]), held(&[SignKind::Words]));
-    // A setting makes the mechanism possible; a release or a kind of host does not even that.
+    // A setting makes the mechanism possible; a release or a kind of host does even less.
     let config = held(&[SignKind::Config]);
     let settings = config || held(&[SignKind::Host, SignKind::Version]);
     // Where ZFS is not loaded, one line may be the answer: it accuses no part of ZFS.
@@ -351,7 +351,7 @@ fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool
             seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.kind == SignKind::Words
         })
         .collect();
-    // Two signs of which each can have a line of its own are two observations.
+    // Two signs with different lines are two observations.
     let independent = held.iter().enumerate().any(|(at, one)| {
         held[at + 1..]
             .iter()

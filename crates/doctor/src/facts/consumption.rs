@@ -17,7 +17,7 @@ pub enum Basis {
     Life,
     /// Of all CPUs, whose number is not known.
     Machine,
-    /// Seconds of CPU since each process began: who, and not how much of now.
+    /// Seconds of CPU since each process began: they name users, and not their current use.
     Seconds,
 }
 
@@ -59,7 +59,7 @@ pub struct Consumption {
     /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
     /// last.
     pub comes_down: bool,
-    /// Whether it comes down to next to nothing: it shows everybody who uses the CPU.
+    /// Whether its last rows use almost nothing: then it shows every user of the CPU.
     pub ends: bool,
     /// Whether its last row is so small that no hidden user is large beside the first.
     pub comes_near: bool,
@@ -82,7 +82,7 @@ const NEXT_TO_NOTHING: f64 = 1.0;
 const NEAR: f64 = 0.35;
 
 impl Facts {
-    /// Who uses the CPU, by the list that shows most of it.
+    /// The users of the CPU, by the list that shows most of it.
     pub fn consumption(&self) -> Option<Consumption> {
         let figures: [(Basis, Percent); 4] = [
             (Basis::Now, |thread| thread.cpu_percent),

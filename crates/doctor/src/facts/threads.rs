@@ -55,7 +55,7 @@ impl Consumer {
         }
     }
 
-    /// What there is to order by: the share, or else the CPU.
+    /// The key of its order: the share, or else the CPU.
     pub(crate) fn size(&self) -> f64 {
         self.share_percent.or(self.cpu_percent).unwrap_or(0.0)
     }
@@ -64,7 +64,7 @@ impl Consumer {
 /// What the lists of threads show of the CPU.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// Of each list, whether it shows everybody who uses CPU.
+    /// For each list, whether it shows every user of the CPU.
     is_whole: Vec<bool>,
     /// The same of the list that shows most.
     fullest_is_whole: bool,
@@ -72,13 +72,13 @@ pub(super) struct Listed {
     busy: Option<f64>,
     /// Where the largest thread of all was read.
     largest: Option<Source>,
-    /// Who uses it by the list that shows most, best first.
+    /// Its users by the list that shows most, largest first.
     consumers: Vec<Consumer>,
 }
 
 impl Facts {
-    /// Whether a list shows everybody who uses CPU: it comes down to those that use next to none
-    /// and was not filtered for ZFS's threads, or it adds up to what the CPUs did.
+    /// Whether a list shows every user of the CPU: its last rows use almost none and it was not
+    /// filtered for ZFS's threads, or it adds up to the busy CPU.
     fn shows_all(&self, list: &[&Thread]) -> bool {
         let least = list.iter().copied().filter_map(cpu).fold(f64::MAX, f64::min);
         // `grep` leaves one name, or ZFS's threads alone.
@@ -124,7 +124,7 @@ impl Facts {
         })
     }
 
-    /// Whether a list shows everybody who uses CPU.
+    /// Whether a list shows every user of the CPU.
     fn is_whole(&self, list: usize) -> bool {
         self.listed().is_whole[list]
     }
@@ -180,8 +180,8 @@ impl Facts {
         if now.is_ok() { now } else { self.busy_for_life(name).unwrap_or(now) }
     }
 
-    /// While presence is asked for: CPU of matching threads over their life, which proves that they
-    /// are busy where it is much, and nothing where it is little.
+    /// With the fallback to presence: CPU of matching threads over their life. Much of it proves
+    /// that they are busy; little proves nothing.
     fn busy_for_life(&self, name: &str) -> Option<Known<f64>> {
         let pattern =
             self.selector(name).ok().filter(|_| self.falls_back_to(Fallback::Presence))?;
@@ -196,7 +196,7 @@ impl Facts {
         Some(Ok(used))
     }
 
-    /// While presence is asked for: the CPU over its life of the busiest matching thread, of the
+    /// With the fallback to presence: the CPU over its life of the busiest matching thread, of the
     /// kernel or of programs, if it is much.
     fn busiest_life(&self, name: &str, kernel: bool) -> Option<Known<f64>> {
         let pattern =
@@ -316,8 +316,8 @@ impl Facts {
         self.listed_share(|user| user.is_zfs)
     }
 
-    /// Share of the busy CPU, by a list of threads, of those that match. Picked rows give a share
-    /// of whom they show; that they show nobody is no answer.
+    /// Share of the busy CPU that matching threads of a list use. An excerpt gives the share of the
+    /// threads that it shows; that it shows none is no answer.
     fn listed_share(&self, matches: impl Fn(&Consumer) -> bool) -> Known<f64> {
         self.busy_percent_of_one_cpu()?;
         let listed = self.listed();
@@ -339,19 +339,19 @@ impl Facts {
         self.listed_share(|user| !user.is_kernel)
     }
 
-    /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one
-    /// user.
+    /// The users of the CPU, largest first: by profile, else by threads. Threads of a program are
+    /// one user.
     pub fn consumers(&self) -> &[Consumer] {
         let profiled = self.profiled_consumers();
         if profiled.is_empty() { &self.listed().consumers } else { profiled }
     }
 
-    /// Who uses the CPU by the best list of now, best first; empty without one.
+    /// The users of the CPU by the best list of current use, largest first; empty without one.
     pub(crate) fn listed_consumers(&self) -> &[Consumer] {
         &self.listed().consumers
     }
 
-    /// Who has the busy samples, best first, where stacks name threads.
+    /// The users of the busy samples, largest first, if stacks name threads.
     pub(super) fn profiled_consumers(&self) -> &[Consumer] {
         self.profiled.get_or_init(|| {
             let rows = self.profiled_threads().into_iter();
@@ -370,7 +370,7 @@ impl Facts {
         self.zfs_share().ok()
     }
 
-    /// Who uses the CPU by one list, best first; `all` is the busy CPU, percent of one.
+    /// The users of the CPU by one list, largest first; `all` is the busy CPU, percent of one.
     fn consumers_of(&self, list: &[&Thread], all: Option<f64>) -> Vec<Consumer> {
         let processes: BTreeMap<u64, &str> =
             list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();

@@ -30,7 +30,7 @@ use events::{Choice, Events};
 use maps::KernelMaps;
 pub(crate) use maps::kernel_module_name;
 use sample::SampleFields;
-use stack_cache::Recent;
+use stack_cache::StackCache;
 use tasks::{Mapping, Tasks};
 use unwinding::{Process, Unwinding, is_file};
 
@@ -73,7 +73,7 @@ pub(crate) struct Assembler {
     /// Of files, whose code is the same in every address space.
     file_frames: Map<(StringId, u64, u64), FrameId>,
     missing: Map<(StringId, bool), Missing>,
-    recent: Recent,
+    recent: StackCache,
     /// Innermost first.
     chain: Vec<(Mode, u64)>,
     frames: Vec<FrameId>,
@@ -100,7 +100,7 @@ impl Assembler {
             user_frames: Map::default(),
             file_frames: Map::default(),
             missing: Map::default(),
-            recent: Recent::default(),
+            recent: StackCache::default(),
             chain: Vec::new(),
             frames: Vec::new(),
             damaged: 0,

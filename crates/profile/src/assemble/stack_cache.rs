@@ -2,7 +2,7 @@
 //! innermost frames, so the names of the shared frames need no second lookup.
 //!
 //! A stack is reused only for the same addresses in the same address space, so the result is that
-//! of a lookup. A caller that changes the names of kernel addresses must call [`Recent::clear`].
+//! of a lookup. A caller that changes the names of kernel addresses must call [`StackCache::clear`].
 
 use crate::model::{Mode, StackId};
 
@@ -19,17 +19,17 @@ pub(super) struct Path {
 
 /// The last stacks.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct StackCache {
     slots: Vec<Path>,
 }
 
-impl Default for Recent {
+impl Default for StackCache {
     fn default() -> Self {
         Self { slots: vec![Path::default(); SLOTS] }
     }
 }
 
-impl Recent {
+impl StackCache {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.slots.iter_mut().for_each(|path| path.frames.clear());
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn only_what_is_the_same_from_the_outermost_frame_on_is_taken_over() {
-        let mut recent = Recent::default();
+        let mut recent = StackCache::default();
         let path = recent.of(7, 0);
         let chain = [(Mode::User, 1), (Mode::User, 2), (Mode::Kernel, 3)];
         assert_eq!(path.keep(5, chain.into_iter()), (0, StackId::EMPTY));
