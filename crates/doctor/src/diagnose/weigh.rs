@@ -233,7 +233,7 @@ fn look<'a>(
     }
     let mut kind = sign.kind;
     if truth.is_none() {
-        environment.facts().fall_back_to(Fallback::Told);
+        environment.facts().fall_back_to(Fallback::UnreadLines);
         let told = environment.truth(&sign.when);
         environment.facts().fall_back_to(Fallback::Nothing);
         if let (Some(true), by) = told? {

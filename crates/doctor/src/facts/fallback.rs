@@ -1,4 +1,4 @@
-//! What answers a question when no measurement does: stacks without weights, or what was told.
+//! What answers a question when no measurement does: stacks without weights, or unread lines.
 //!
 //! A stack of `/proc/PID/stack`, a trace in the kernel's log and folded stacks of weight one show
 //! where a thread was, and not how much CPU it used. With [`Fallback::Presence`] a share is
@@ -25,7 +25,7 @@ pub enum Fallback {
     /// Stacks without weights, and CPU over the life of a thread.
     Presence,
     /// Lines that no format claims.
-    Told,
+    UnreadLines,
 }
 
 /// What is looked for on a stack.

@@ -131,7 +131,7 @@ impl Facts {
         if seen {
             return Ok(true);
         }
-        if self.falls_back_to(Fallback::Told)
+        if self.falls_back_to(Fallback::UnreadLines)
             && let Some(line) = self.told_without_zfs()
         {
             self.used(&line.source);
