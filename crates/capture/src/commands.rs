@@ -36,7 +36,7 @@ const TELLING: &str =
     "encryption,checksum,compression,recordsize,volblocksize,dedup,sync,primarycache";
 /// More of them.
 const FURTHER: &str = "type,secondarycache,logbias,atime,dnodesize,xattr,mounted";
-/// What is to be counted for each data set.
+/// The counters of each data set.
 const SPACE: &str = "used,quota";
 
 const GET: [&str; 4] = ["zfs", "get", "-t", "filesystem,volume"];
@@ -44,7 +44,7 @@ const GET: [&str; 4] = ["zfs", "get", "-t", "filesystem,volume"];
 /// The most telling and, on a sick host, slowest one: it runs beside the look.
 const BESIDE: (&str, &[&str]) = ("zfs-get.txt", &[GET[0], GET[1], GET[2], GET[3], TELLING]);
 
-/// What is asked behind the look, in this order.
+/// The commands after the snapshots, in this order.
 const BEHIND: [(&str, &[&str]); 10] = [
     ("uname.txt", &["uname", "-a"]),
     ("lscpu.txt", &["lscpu"]),
@@ -81,7 +81,7 @@ impl Task {
     }
 }
 
-/// What came of a task.
+/// The result of a task.
 type Came = Option<(Vec<u8>, Option<Gone>)>;
 
 /// The command that runs beside the look.
@@ -213,7 +213,7 @@ fn busiest(files: &[(String, Vec<u8>)]) -> Vec<String> {
     moved.into_iter().map(|(name, _)| name).take(MAX_NAMED).collect()
 }
 
-/// What the thread of a command tells.
+/// The messages of the thread of a command.
 enum Heard {
     NotThere,
     Started(Option<Pid>),

@@ -27,7 +27,7 @@ use ogive_profile::Profile;
 
 pub use pack::{Error, pack};
 
-/// What to look at.
+/// The subject of a capture.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// This host.
@@ -36,27 +36,27 @@ pub enum Subject {
     Mount(PathBuf),
 }
 
-/// What was taken.
+/// The content of a capture.
 #[derive(Debug, Default)]
 pub struct Bundle {
     /// Name inside the bundle, and content.
     pub files: Vec<(String, Vec<u8>)>,
     /// The profile.
     pub profile: Option<Profile>,
-    /// What could not be taken, and what would allow it.
+    /// Notes on what is missing, and what would allow it.
     pub notes: Vec<String>,
     /// CPU seconds that taking it has cost, commands included.
     pub cpu_seconds: Option<f64>,
 }
 
-/// What a look at the host found.
+/// The result of a look at the host.
 #[derive(Debug)]
 pub struct Look {
     /// The evidence, and the profile if there is one.
     pub loaded: Loaded,
-    /// What looking cost, in percent of one CPU.
+    /// The cost of the look, in percent of one CPU.
     pub looking_percent: Option<f64>,
-    /// What could not be seen, and what would allow it.
+    /// Notes on what is missing, and what would allow it.
     pub notes: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub fn look(subject: &Subject, duration: Duration) -> Look {
     read(take(subject, duration), duration)
 }
 
-/// What was taken as the doctor's evidence.
+/// The capture as the doctor's evidence.
 fn read(bundle: Bundle, duration: Duration) -> Look {
     let looking_percent =
         bundle.cpu_seconds.map(|seconds| seconds * 100.0 / duration.as_secs_f64());

@@ -24,7 +24,7 @@ pub enum Error {
     File {
         /// The file's name inside the capture.
         name: String,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
 }

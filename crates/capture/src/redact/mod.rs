@@ -43,7 +43,7 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 });
 static MAIL: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"));
-/// Who built a kernel, and where: a host need not be called as hosts of the net are.
+/// The builder of a kernel and its host, whose name need not look like one.
 static BUILDER: LazyLock<Regex> = LazyLock::new(|| compiled(r"[^\s()@]+@[^\s()@]+"));
 /// An absolute path behind something that can stand before one, and behind it what may be a part of
 /// it: columns, which no path reaches over, are two blanks apart.
@@ -58,7 +58,7 @@ static URL: LazyLock<Regex> =
 static COMMON_URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"^https?://(openzfs\.github\.io|openzfs\.org|zfsonlinux\.org|illumos\.org)/")
 });
-/// What the kernel's log says of a program: behind these words stands its name.
+/// The words of the kernel's log that stand before a program's name.
 static TASK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?P<before>\btask |\bComm: |\bcomm: |\bprocess \d+ \(|stuck for \d+s! \[)(?P<name>.+?)(?P<behind>:\d+|\)| Not tainted| Tainted|$)",

@@ -133,7 +133,7 @@ fn bundle() -> Bundle {
     Bundle { notes: notes.collect(), files, ..Bundle::default() }
 }
 
-/// What is packed, one piece a line.
+/// The packed content, one piece for each line.
 fn packed(bundle: &Bundle) -> Vec<String> {
     let mut all: Vec<String> = bundle.notes.clone();
     for (name, content) in &bundle.files {

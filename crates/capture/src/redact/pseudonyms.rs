@@ -10,7 +10,7 @@ use super::host_names::Secrets;
 use super::public_names::is_public;
 use super::spellings::Spellings;
 
-/// What ends a path or a data set in a text.
+/// The characters that end a path or a data set in a text.
 const ENDS: [char; 12] = ['\n', '\t', ' ', '"', '\'', ';', ',', ')', ']', ':', '>', '='];
 
 /// Names and their numbers.
@@ -126,7 +126,7 @@ impl Pseudonyms {
         }
     }
 
-    /// What a program or a thread of one is called from now on.
+    /// The new name of a program or of one of its threads.
     pub(super) fn program(&mut self, name: &str) -> String {
         // The kernel names some threads by the server that they are for.
         let gives_away = ADDRESS.is_match(name) || self.in_text(name) != name;
@@ -145,7 +145,7 @@ impl Pseudonyms {
         word
     }
 
-    /// What a control group is called from now on.
+    /// The new name of a control group.
     pub(super) fn group(&mut self, path: &str) -> String {
         let number = self.groups.len() + 1;
         self.groups.entry(path.to_owned()).or_insert_with(|| format!("group{number}")).clone()

@@ -78,12 +78,12 @@ fn text_of(lines: &'static [&'static str], name: &str) -> Option<&'static str> {
     Some(lines[at].split_once(": ")?.1)
 }
 
-/// What a subsystem does, as the rest of a sentence: "asks file systems to drop inodes".
+/// The work of a subsystem, as the rest of a sentence: "asks file systems to drop inodes".
 pub fn does(subsystem: &str) -> Option<&'static str> {
     text_of(section("subsystems"), subsystem)
 }
 
-/// What the threads of a role do, likewise.
+/// The work of the threads of a role, likewise.
 pub fn role_does(role: &str) -> Option<&'static str> {
     text_of(section("roles"), role)
 }

@@ -5,9 +5,9 @@ use serde_json::Value;
 /// What the doctor takes from a manifest.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Manifest {
-    /// What looking cost, percent of one CPU.
+    /// The cost of the look, percent of one CPU.
     pub(super) looking_percent: Option<f64>,
-    /// What could not be taken, and what would allow it.
+    /// Notes on what is missing, and what would allow it.
     pub(super) not_taken: Vec<String>,
 }
 

@@ -32,14 +32,14 @@ pub const MAX_INPUTS: usize = 20_000;
 /// Directories are entered this deep.
 const MAX_DEPTH: usize = 12;
 
-/// What was loaded.
+/// The loaded inputs.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The facts.
     pub evidence: Evidence,
     /// The profile with the most samples, for the flame graph.
     pub profile: Option<ogive_profile::Profile>,
-    /// What looking at the host cost, percent of one CPU, where a capture says so.
+    /// The cost of the look at the host, percent of one CPU, if a capture says so.
     pub looking_percent: Option<f64>,
 }
 

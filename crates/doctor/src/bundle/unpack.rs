@@ -12,12 +12,12 @@ const MAX_LAYERS: usize = 2;
 /// Files of an archive that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 
-/// What came out.
+/// The unpacked files.
 #[derive(Debug, Default)]
 pub(super) struct Unpacked {
     /// Name and content.
     pub(super) files: Vec<(String, Vec<u8>)>,
-    /// What was not taken.
+    /// The parts that were left out.
     pub(super) left_out: Vec<Input>,
 }
 

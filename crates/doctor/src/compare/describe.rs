@@ -24,7 +24,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// What is set here and not there, or all of it.
+    /// The settings that differ from the other host, or all of them.
     pub(crate) fn words(&self, other: &Self) -> String {
         let own: Vec<&String> =
             self.values.keys().filter(|value| !other.values.contains_key(*value)).collect();

@@ -19,14 +19,14 @@ use self::side::Side;
 const NOISE_CPUS: f64 = 0.05;
 /// The same as a part of what the healthy host uses.
 const NOISE_PART: f64 = 0.10;
-/// Who has this part of the additional CPU is named in the first line.
+/// A user with this part of the additional CPU is named in the first line.
 const MOST_PERCENT: f64 = 50.0;
 /// This ratio of work is more work.
 const MORE_WORK: f64 = 1.5;
 /// CPU for a unit of work that grew by less than this is the same.
 const SAME_COST: f64 = 1.3;
 
-/// What kind of difference it is.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A cause, or another answer, by the rules.
@@ -41,7 +41,7 @@ pub enum Kind {
     Version,
     /// Processor, memory.
     Hardware,
-    /// What was asked of the host, and what a unit of it costs.
+    /// The work of the host, and the CPU for a unit of it.
     Load,
     /// A counter's rate.
     Counter,
@@ -66,13 +66,13 @@ impl Kind {
 /// Something that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// What kind it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What differs.
+    /// Its name.
     pub name: String,
-    /// What it is on the healthy host.
+    /// Its value on the healthy host.
     pub healthy: Option<String>,
-    /// What it is on the sick one.
+    /// Its value on the sick host.
     pub sick: Option<String>,
     /// How many times the healthy host's figure the sick one's is.
     pub factor: Option<f64>,
@@ -102,7 +102,7 @@ impl Difference {
     }
 }
 
-/// What the comparison comes to.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The sick host has a cause.
@@ -138,13 +138,13 @@ impl Outcome {
 pub struct Comparison {
     /// Names of the healthy and the sick host.
     pub names: [String; 2],
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// The same as the first line.
     pub sentence: String,
     /// CPUs that were busy on each.
     pub busy_cpus: [Option<f64>; 2],
-    /// What differs, best explanation first.
+    /// The differences, best explanation first.
     pub differences: Vec<Difference>,
 }
 
@@ -269,7 +269,7 @@ fn place(healthy: &Side, sick: &Side, extra: f64, differences: &[Difference]) ->
         one.kind == Kind::Thread && sick.threads.get(&one.name).is_some_and(|(_, kernel)| !kernel)
     };
     let programs: Vec<&Difference> = differences.iter().filter(is_program).collect();
-    // What a program does inside of ZFS is ZFS's.
+    // The work of a program inside ZFS is ZFS's.
     let of_zfs = healthy.zfs_cpus.zip(sick.zfs_cpus).map(|(before, after)| after - before);
     let is_innocent = of_zfs.is_some_and(|cpus| cpus * 100.0 / extra < MOST_PERCENT);
     if is_innocent && programs.iter().map(|one| part(one)).sum::<f64>() >= MOST_PERCENT {

@@ -70,7 +70,7 @@ fn causes(healthy: &Side, sick: &Side) -> Vec<Difference> {
             let both = [known(healthy, &finding.id), known(sick, &finding.id)];
             Difference::new(Kind::Cause, &finding.id, both, base + 100.0 * finding.confidence)
         })
-        // What both have to the same degree is no difference.
+        // A value that both hosts share is no difference.
         .filter(|one| one.healthy != one.sick)
         .collect()
 }
@@ -95,7 +95,7 @@ fn cpus(kind: Kind, healthy: &Cpus, sick: &Cpus, extra: Option<f64>) -> Vec<Diff
 
 fn settings(healthy: &Side, sick: &Side) -> Vec<Difference> {
     let differs = |(name, own): (&String, &Setting)| {
-        // What the other does not show may be set all the same.
+        // A setting that the other host does not show may still be set there.
         let other = healthy.settings.get(name)?;
         if own.values.keys().eq(other.values.keys()) || NO_SETTINGS.contains(&name.as_str()) {
             return None;

@@ -12,7 +12,7 @@ use crate::rule::RuleSet;
 /// Tables whose counters say what the host did, not what it is.
 const TABLES: &str = "abdstats arcstats brtstats dbufstats ddtstats dmu_tx dnodestats fm \
      ogivestats proc_vmstat vdev_raidz zfetchstats zil";
-/// What was asked of the host, per second.
+/// The work of the host, per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
     /// Unit.

@@ -11,7 +11,7 @@ pub struct Statement<T> {
     pub source: Source,
 }
 
-/// What is known about the host; `None` is "not said".
+/// Facts about the host; `None` is "not shown".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// `linux`, `freebsd`, `illumos`, `macos` or `windows`.

@@ -52,7 +52,7 @@ pub struct Evidence {
     pub log: Vec<Statement<String>>,
     /// When lines of the kernel's log were written, seconds since the start of the machine.
     pub log_stamps: Vec<(Source, f64)>,
-    /// What was read as what.
+    /// The inputs and their formats.
     pub inputs: Vec<Input>,
     /// Lines that no format claims: sentences and damage. They are counted and shown; rules match
     /// them through their `words` alone, as a hint for a cause.
@@ -74,7 +74,7 @@ pub struct Input {
     pub unread: usize,
     /// Number of the first of these.
     pub first_unread: Option<u32>,
-    /// What was wrong with it (truncated, binary, too large), as a sentence.
+    /// Its trouble (truncated, binary, too large), as a sentence.
     pub trouble: Option<String>,
     /// Whether it ends early, so that its beginning alone was read.
     pub in_part: bool,

@@ -20,9 +20,9 @@ pub struct Function {
     /// Its arguments: `r` a pattern, `f` a pattern or subsystems of functions, `t` a pattern or
     /// roles of threads, `s` other text, `n` a number.
     pub arguments: &'static str,
-    /// What it gives: `n` a number, `b` a truth, `s` text.
+    /// Its result: `n` a number, `b` a truth, `s` text.
     pub result: char,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 

@@ -39,7 +39,7 @@ const FIGURES: [&str; 6] = ["gauge", "rate", "delta", "word", "ratio", "counter_
 /// Functions whose text is a version or a list of them.
 const VERSIONS: [&str; 4] = ["zfs_before", "zfs_at_least", "kernel_at_least", "kernel_before"];
 
-/// What is wrong with an expression; empty if nothing is.
+/// The faults of an expression; empty if there are none.
 pub fn faults(expression: &Expression) -> Vec<String> {
     let mut found = Vec::new();
     walk(expression.program().expression(), &mut found);

@@ -32,7 +32,7 @@ pub enum ExpressionError {
     Syntax {
         /// The expression.
         expression: String,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
     },
     /// It parses and cannot be evaluated, whatever the evidence.
@@ -40,7 +40,7 @@ pub enum ExpressionError {
     Evaluation {
         /// The expression.
         expression: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
@@ -83,7 +83,7 @@ impl Expression {
     }
 }
 
-/// What an expression came to.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// True or false.

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::{Facts, Owner, without_number};
 use crate::evidence::{Source, Thread};
 
-/// What the figures of a list are of.
+/// The basis of the figures of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Of one CPU, while it was watched.
+    /// Percent of one CPU, during the measurement.
     Now,
-    /// Of one CPU, as a mean over the life of each process.
+    /// Percent of one CPU, as a mean over the life of each process.
     Life,
-    /// Of all CPUs, whose number is not known.
+    /// Percent of all CPUs, whose number is unknown.
     Machine,
     /// Seconds of CPU since each process began: they name users, and not their current use.
     Seconds,
@@ -50,7 +50,7 @@ pub struct ListedUser {
 /// A list as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumption {
-    /// What its figures are of.
+    /// The basis of its figures.
     pub basis: Basis,
     /// Its users, best first.
     pub users: Vec<ListedUser>,
@@ -108,7 +108,7 @@ fn is_filtered(users: &[ListedUser]) -> bool {
     users.iter().all(|used| used.name.contains(first.name.as_str()))
 }
 
-/// What several rows are called together: workers by whose work they do, the rest by its name.
+/// The common name of several rows: that of their work for workers, else the name without numbers.
 fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
     match thread.name.strip_prefix("kworker/") {
         Some(_) => "kworker",

@@ -33,7 +33,7 @@ const OF_TRAFFIC: [&str; 13] = [
 /// A data set with less than this part of all bytes is not what the CPU works on.
 const SMALL_PART: f64 = 0.02;
 
-/// What programs did with a data set between the first and the last reading.
+/// The I/O of programs on a data set between the first and the last reading.
 #[derive(Clone, Debug)]
 pub(super) struct DatasetUse {
     name: String,

@@ -28,7 +28,7 @@ pub enum Fallback {
     UnreadLines,
 }
 
-/// What is looked for on a stack.
+/// The function that is looked for on a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sought<'a> {
     /// The leaf.

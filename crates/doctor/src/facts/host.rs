@@ -27,7 +27,7 @@ static WITHOUT_ZFS: Pattern = Pattern::new(concat!(
     r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
 ));
 
-/// What people call the systems.
+/// The names that people give the systems.
 static SYSTEMS_TOLD: [(&str, Pattern); 5] = [
     ("linux", Pattern::new(r"\b(?i:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
     ("freebsd", Pattern::new(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),

@@ -7,7 +7,7 @@
 
 use crate::pattern::Pattern;
 
-/// What a leaf function says about the sample.
+/// The state of a sample, by its leaf function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     /// The CPU had nothing to do.
@@ -79,7 +79,7 @@ pub fn is_zfs_thread(name: &str) -> bool {
     ZFS_THREAD.is_match(name)
 }
 
-/// What a leaf says.
+/// The state that a leaf shows.
 pub(super) fn leaf(symbol: &str) -> Leaf {
     if is_idle_symbol(symbol) {
         Leaf::Idle

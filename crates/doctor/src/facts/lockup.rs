@@ -5,7 +5,7 @@ use super::Facts;
 use crate::evidence::Source;
 use crate::pattern::Pattern;
 
-/// What the kernel says of a CPU that did not come back from a thread.
+/// The kernel's message about a CPU that stays in a thread.
 static LOCKUP: Pattern = Pattern::new(concat!(
     r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]]+?)(?::\d+)?\])?",
     r"|(?:self-detected stall on|detected stalls? on) CPUs?",

@@ -103,12 +103,12 @@ pub struct Facts {
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
-    /// What programs read and write, by data set.
+    /// The I/O of programs, by data set.
     dataset_uses: OnceLock<Vec<datasets::DatasetUse>>,
     owners: Owners,
     thread_lists: ThreadLists,
     listed: OnceLock<threads::Listed>,
-    /// Who has the busy samples.
+    /// The users of the busy samples.
     profiled: OnceLock<Vec<Consumer>>,
 }
 

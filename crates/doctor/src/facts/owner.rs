@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{Facts, is_zfs_thread};
 use crate::evidence::{Evidence, Frame, Thread};
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A program's.
@@ -63,7 +63,7 @@ impl Owners {
         }
     }
 
-    /// Whose threads of a name are.
+    /// The owner of the threads with a name.
     pub(super) fn of(&self, name: &str) -> Owner {
         match self.is_kernel.get(name) {
             Some(true) => Owner::of_kernel(name),
@@ -90,7 +90,7 @@ impl Facts {
         self.owners.of(name)
     }
 
-    /// Whose one thread of a list is.
+    /// The owner of one thread of a list.
     pub fn owner_of(&self, thread: &Thread) -> Owner {
         match thread.kernel {
             Some(false) => Owner::Program,

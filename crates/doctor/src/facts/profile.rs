@@ -304,7 +304,7 @@ impl Facts {
         })
     }
 
-    /// Who has the busy samples, best first, where the profile names threads.
+    /// The users of the busy samples, largest first, if the profile names threads.
     pub fn profiled_users(&self) -> Vec<Consumer> {
         let users = self.profiled_consumers();
         if !users.is_empty() {

@@ -85,7 +85,7 @@ impl Facts {
         self.shown_to_lack(requires).or_else(|| self.release_lacks(requires))
     }
 
-    /// What is required and is not in a list that was read whole.
+    /// The requirement that a complete list lacks.
     fn shown_to_lack(&self, requires: &Requires) -> Option<String> {
         let evidence = self.evidence();
         let lacks = |name: &str, names: Vec<&str>, whole: usize| {
@@ -116,7 +116,7 @@ impl Facts {
         is_without.then(|| format!("{table} of this host has no {row}"))
     }
 
-    /// What is required and is not in the release, by the atlas.
+    /// The requirement that the release lacks, by the atlas.
     fn release_lacks(&self, requires: &Requires) -> Option<String> {
         let range = self.openzfs_range()?;
         if let Some(from) = requires.from.as_deref().and_then(parse_versions)

@@ -18,7 +18,7 @@ const ANYBODY: &str = "\u{1}";
 /// Functions or threads that a rule asks about.
 #[derive(Debug)]
 pub(crate) enum Selector {
-    /// Whose name matches.
+    /// Names that match a pattern.
     Pattern(Regex),
     /// Functions of these subsystems.
     Subsystems(String, Vec<String>),

@@ -10,7 +10,7 @@ use super::{Facts, Known, absent};
 use crate::atlas;
 use crate::evidence::Frame;
 
-/// What many others call; who calls it says more.
+/// Common helpers: their callers say more.
 const SERVES_ANYBODY: [&str; 13] = [
     "kernel/lock",
     "kernel/copy",
@@ -35,7 +35,7 @@ const WAITS: [&str; 3] = ["kernel/scheduler", "kernel/idle", "taskq"];
 pub struct Standing {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its work.
     pub does: &'static str,
     /// Threads that stand there.
     pub threads: u64,
@@ -50,7 +50,7 @@ pub struct Standing {
 pub struct SubsystemUse {
     /// Its name.
     pub name: &'static str,
-    /// What it does: "asks file systems to drop inodes".
+    /// Its work: "asks file systems to drop inodes".
     pub does: &'static str,
     /// Percent of the busy samples.
     pub percent: f64,

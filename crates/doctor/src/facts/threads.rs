@@ -61,7 +61,7 @@ impl Consumer {
     }
 }
 
-/// What the lists of threads show of the CPU.
+/// The CPU that the lists of threads show.
 #[derive(Debug)]
 pub(super) struct Listed {
     /// For each list, whether it shows every user of the CPU.
@@ -94,7 +94,7 @@ impl Facts {
         self.stated_percent_of_one_cpu().is_some_and(|stated| shown >= MOST_OF_ALL * stated)
     }
 
-    /// What the lists show, made once.
+    /// The CPU that the lists show, computed once.
     fn listed(&self) -> &Listed {
         self.listed.get_or_init(|| {
             let lists: Vec<_> = self.lists().iter().map(|list| self.rows(list, cpu)).collect();
@@ -362,7 +362,7 @@ impl Facts {
         })
     }
 
-    /// What ZFS has of the busy CPU, by the same view as [`Facts::consumers`].
+    /// ZFS's part of the busy CPU, by the same view as [`Facts::consumers`].
     pub fn zfs_share_beside_consumers(&self) -> Option<f64> {
         if self.profiled_consumers().is_empty() && !self.listed().consumers.is_empty() {
             return self.listed_share(|user| user.is_zfs).ok();

@@ -26,7 +26,7 @@ pub struct Common {
     pub lift: Option<f64>,
 }
 
-/// What `members` have in common and the others have not, most telling first.
+/// The traits that `members` share and the others lack, most telling first.
 pub(super) fn in_common(hosts: &[Host], members: &[usize]) -> Vec<Common> {
     let mut inside = vec![false; hosts.len()];
     for at in members {

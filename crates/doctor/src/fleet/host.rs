@@ -20,11 +20,11 @@ pub struct Trait {
     pub kind: TraitKind,
     /// Its name: `kernel`, `encryption`.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: String,
 }
 
-/// What kind of trait it is; the first is the likeliest to be the reason.
+/// The kind of a trait; the first is the likeliest reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TraitKind {
     /// ZFS, kernel, distribution.
@@ -61,7 +61,7 @@ pub struct Host {
     pub share_percent: Option<f64>,
     /// Percent of all CPUs that was busy.
     pub busy_percent: Option<f64>,
-    /// What was wrong with its bundle.
+    /// The trouble with its bundle.
     pub trouble: Option<String>,
     pub(super) traits: BTreeSet<Trait>,
 }

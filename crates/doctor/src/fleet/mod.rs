@@ -21,11 +21,11 @@ pub struct Group {
     pub id: String,
     /// The same in words.
     pub title: String,
-    /// What kind of answer it is.
+    /// The kind of the answer.
     pub verdict: VerdictKind,
     /// Numbers of its hosts in [`Fleet::hosts`], worst first.
     pub hosts: Vec<usize>,
-    /// What they have and the others have not, for causes.
+    /// The traits that only they have, for causes.
     pub common: Vec<Common>,
 }
 
@@ -45,7 +45,7 @@ pub struct Fleet {
     pub hosts: Vec<Host>,
     /// Their answers, worst first.
     pub groups: Vec<Group>,
-    /// What could not be read.
+    /// The bundles that could not be read.
     pub unread: Vec<Unread>,
 }
 

@@ -44,7 +44,7 @@ fn sure(finding: &Finding) -> String {
     format!("{} ({:.0}%){hint}", finding.word, finding.confidence * 100.0)
 }
 
-/// What a finding explains, in words, where that can be told.
+/// The share that a finding explains, in words, if it is known.
 fn share(finding: &Finding) -> Option<String> {
     Some(format!("{} of the busy CPU", Format::Percent.write(finding.share_percent?)))
 }

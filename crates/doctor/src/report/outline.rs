@@ -52,19 +52,19 @@ pub(super) struct Line {
     pub(super) cause: String,
     pub(super) words: String,
     pub(super) sources: Vec<Source>,
-    /// What to run.
+    /// The command.
     pub(super) run: Option<String>,
 }
 
 /// A part of what is said of a finding.
 pub(super) struct Section {
     pub(super) title: &'static str,
-    /// What stands before its lines on a terminal.
+    /// The mark before its lines on a terminal.
     pub(super) mark: char,
     pub(super) lines: Vec<Line>,
 }
 
-/// What is said of a finding below its title.
+/// The sections of a finding below its title.
 pub(super) fn sections(finding: &Finding) -> Vec<Section> {
     let plain = |lines: &[String]| -> Vec<Line> {
         lines.iter().map(|words| Line { words: words.clone(), ..Line::default() }).collect()

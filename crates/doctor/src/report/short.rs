@@ -150,7 +150,7 @@ fn proof(line: &EvidenceLine) -> String {
     }
 }
 
-/// What fits between head and foot.
+/// The blocks that fit between head and foot.
 fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
     let set: Vec<String> = blocks
         .iter()

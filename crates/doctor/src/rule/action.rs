@@ -51,7 +51,7 @@ pub struct ActionText {
     /// Set only where that raises (`up`) or lowers (`down`) it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Direction>,
-    /// What it is for, in words that stand before the command.
+    /// Its purpose, in words before the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// It is advised only where this is shown to hold.
@@ -175,7 +175,7 @@ pub struct Action {
     pub amount: Option<Expression>,
     /// The value that takes it back.
     pub old: Option<Expression>,
-    /// What holds where it worked.
+    /// The condition that holds if the remedy worked.
     pub holds: Option<Expression>,
 }
 

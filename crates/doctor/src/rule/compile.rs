@@ -14,7 +14,7 @@ pub enum RuleError {
     Format {
         /// File of the rule.
         file: String,
-        /// What is wrong, with line and column.
+        /// The fault, with line and column.
         reason: String,
     },
     /// An expression in it is wrong.
@@ -24,7 +24,7 @@ pub enum RuleError {
         file: String,
         /// Where in the rule.
         place: String,
-        /// What is wrong.
+        /// The fault.
         source: ExpressionError,
     },
     /// A pattern that it names is missing, unused or wrong.
@@ -42,7 +42,7 @@ pub enum RuleError {
     Read {
         /// The path.
         path: String,
-        /// What the system says.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -75,7 +75,7 @@ pub struct Actions {
     pub lasting: Vec<Action>,
     /// How to see that it worked.
     pub verify: Vec<Action>,
-    /// What does not help.
+    /// The actions that do not help.
     pub dont: Vec<Action>,
 }
 
@@ -89,7 +89,7 @@ impl Actions {
 /// A compiled sign.
 #[derive(Debug)]
 pub struct Sign {
-    /// What it stands on.
+    /// Its kind.
     pub kind: SignKind,
     /// Its condition.
     pub when: Expression,

@@ -107,7 +107,7 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
     }
 }
 
-/// What a rule says of commits and releases is what the history says.
+/// Checks commits and releases of a rule against the history.
 fn check_fixes(text: &RuleText, found: &mut Vec<String>) {
     for commit in &text.fix {
         if atlas::first_releases(commit).is_none() {
@@ -119,7 +119,7 @@ fn check_fixes(text: &RuleText, found: &mut Vec<String>) {
     }
 }
 
-/// What a line of a remedy names is there.
+/// Checks that the names in a line of a remedy exist.
 fn check_action(line: &ActionText, found: &mut Vec<String>) {
     let words = line.say.iter().chain(&line.text);
     for clause in words.flat_map(|text| text.split(';')).flat_map(|part| part.split(". ")) {

@@ -12,7 +12,7 @@ use super::text::RuleText;
 use crate::expression::{FUNCTIONS, Template};
 use crate::facts::pattern_of;
 
-/// What else a word that stands alone may have been meant for.
+/// Other meanings that a lone word may have.
 const HINT: &str = "a function has its brackets behind it";
 /// Words that stand alone in CEL.
 const RESERVED: [&str; 4] = ["true", "false", "null", "in"];
@@ -24,7 +24,7 @@ const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 pub(super) struct Fault {
     /// The name.
     pub(super) name: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub(super) reason: String,
 }
 

@@ -16,21 +16,21 @@ use super::SignKind;
 pub enum Question {
     /// Everything: who uses how much.
     Who,
-    /// What the kernel does.
+    /// The work of the kernel.
     Kernel,
-    /// What a program does.
+    /// The work of a program.
     Program,
     /// Which disk, and which process uses it.
     Disks,
-    /// Who has the memory.
+    /// The users of memory.
     Memory,
     /// Which interrupts.
     Interrupts,
-    /// Who takes the time.
+    /// The guests that take the CPU time.
     Stolen,
     /// Which locks.
     Locks,
-    /// What threads wait for that sleep uninterruptibly.
+    /// The waits of threads in uninterruptible sleep.
     Sleepers,
 }
 
@@ -113,7 +113,7 @@ impl Probe {
         self.here(system).map(Here::run).filter(|run| !run.is_empty())
     }
 
-    /// What each outcome means on a system.
+    /// The meaning of each outcome on a system.
     pub fn means(&self, system: &str) -> &[String] {
         match self.here(system) {
             Some(Here::Full { means, .. }) if !means.is_empty() => means,
@@ -169,7 +169,7 @@ impl Command {
         own.as_deref().or(self.any.as_deref())
     }
 
-    /// What takes it back there.
+    /// Its undo on that system.
     pub fn undo(&self, system: &str) -> Option<&str> {
         let system = if system.is_empty() { "linux" } else { system };
         match self.undo.as_ref()? {

@@ -15,7 +15,7 @@ const MAX_RULE_BYTES: u64 = 256 * 1024;
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    /// What they ask by, compiled at the first evidence and kept for the next.
+    /// Their patterns, compiled at the first evidence and kept for the next.
     patterns: Arc<Patterns>,
 }
 

@@ -43,11 +43,11 @@ pub enum SignKind {
     Thread,
     /// Properties and parameters.
     Config,
-    /// What the host is.
+    /// Facts about the host.
     Host,
     /// Versions.
     Version,
-    /// What a person wrote.
+    /// Words that a person wrote.
     Words,
 }
 
@@ -59,7 +59,7 @@ pub struct RuleText {
     pub id: String,
     /// Family of causes.
     pub family: String,
-    /// Who is to blame, if anybody.
+    /// The role of the cause.
     pub role: Role,
     /// A few words.
     pub title: String,
@@ -76,7 +76,7 @@ pub struct RuleText {
     /// Gate: false puts the rule out.
     #[serde(default)]
     pub applies: Option<String>,
-    /// What a host must have for it to be possible at all.
+    /// The requirements without which it is impossible.
     #[serde(default)]
     pub requires: Requires,
     /// Percent of the busy CPU that it can be shown to take.
@@ -122,7 +122,7 @@ pub struct RuleText {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignText {
-    /// What it stands on.
+    /// Its kind.
     pub kind: SignKind,
     /// Condition.
     pub when: String,
@@ -152,7 +152,7 @@ pub struct RemedyText {
     /// How to see that it worked.
     #[serde(default, deserialize_with = "action::lines")]
     pub verify: Vec<ActionText>,
-    /// What does not help.
+    /// Advice that does not help.
     #[serde(default, deserialize_with = "action::lines")]
     pub dont: Vec<ActionText>,
 }
@@ -209,15 +209,15 @@ impl Change {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestText {
-    /// What it shows.
+    /// Its name, for people.
     pub name: String,
-    /// What must come out.
+    /// The expected result.
     pub expect: Expectation,
     /// File name and content.
     pub files: BTreeMap<String, String>,
 }
 
-/// What a test of a rule expects.
+/// The expected result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expectation {

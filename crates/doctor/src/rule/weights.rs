@@ -9,7 +9,7 @@ use super::{Rule, SignKind};
 /// Digits of a key.
 const KEY_DIGITS: usize = 8;
 
-/// What one sign was counted to weigh.
+/// The counted weight of one sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Counted {
     /// Log-odds where it holds.
