@@ -76,7 +76,7 @@ pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts:
 
 /// Whether a rule is about ZFS, and the inputs do not name ZFS or say that it is absent.
 fn is_of_another_system(rule: &Rule, facts: &Facts) -> bool {
-    needs_zfs(rule) && (facts.told_without_zfs().is_some() || !facts.names_zfs())
+    needs_zfs(rule) && (facts.statement_without_zfs().is_some() || !facts.names_zfs())
 }
 
 fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {

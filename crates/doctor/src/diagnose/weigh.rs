@@ -234,9 +234,9 @@ fn look<'a>(
     let mut kind = sign.kind;
     if truth.is_none() {
         environment.facts().fall_back_to(Fallback::UnreadLines);
-        let told = environment.truth(&sign.when);
+        let by_statement = environment.truth(&sign.when);
         environment.facts().fall_back_to(Fallback::Nothing);
-        if let (Some(true), by) = told? {
+        if let (Some(true), by) = by_statement? {
             (truth, trace, kind) = (Some(true), by, SignKind::Words);
         }
     }
@@ -328,7 +328,7 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     // Where ZFS is not loaded, one line may be the answer: it accuses no part of ZFS.
     let harmless = !matches!(role, Role::Cause | Role::LegitWork | Role::Unknown)
         && (environment.facts().zfs_loaded() == Ok(false)
-            || environment.facts().told_without_zfs().is_some());
+            || environment.facts().statement_without_zfs().is_some());
     let passing = || !config && !harmless && in_passing(role, seen, environment);
     match (names, words, settings) {
         (true, true, _) | (true, _, true) => CAP_WITHOUT_PROOF,

@@ -132,7 +132,7 @@ impl Facts {
             return Ok(true);
         }
         if self.falls_back_to(Fallback::UnreadLines)
-            && let Some(line) = self.told_without_zfs()
+            && let Some(line) = self.statement_without_zfs()
         {
             self.used(&line.source);
             return Ok(false);
@@ -142,7 +142,7 @@ impl Facts {
 
     /// The unread line that says that the host has no ZFS. It stands for no measurement: a cause
     /// that needs ZFS is no hint then, and one that needs its absence may be.
-    pub fn told_without_zfs(&self) -> Option<&Statement<String>> {
+    pub fn statement_without_zfs(&self) -> Option<&Statement<String>> {
         self.evidence().not_understood.iter().find(|line| WITHOUT_ZFS.is_match(&line.value))
     }
 
