@@ -1,5 +1,5 @@
 //! An S3 store on loopback that keeps its objects in a directory: to try buckets without an account,
-//! and to test against. [`objects`] keeps one bucket, [`service`] answers S3's protocol with its
+//! and to test against. `objects` keeps one bucket, `service` answers S3's protocol with its
 //! conditions honoured.
 //!
 //! # Invariants

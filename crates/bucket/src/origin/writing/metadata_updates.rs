@@ -111,7 +111,7 @@ impl Writing {
     /// Notes what is to be beside the file of a key.
     ///
     /// # Errors
-    /// As [`Handle::note`].
+    /// As [`Handle::update_metadata`].
     pub(in crate::origin) fn update_metadata(
         self: &Arc<Self>,
         key: &str,
