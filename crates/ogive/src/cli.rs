@@ -1,7 +1,6 @@
-//! The command line as it is typed: the top level and the list of subcommands.
+//! The command line as a whole: global help and the list of subcommands.
 //!
-//! What the arguments of a subcommand are is said in that subcommand's module, next to what they
-//! do.
+//! Each subcommand's module describes its own arguments, next to the code that uses them.
 
 use clap::{Parser, Subcommand};
 

@@ -4,9 +4,10 @@
 //! line and forge the next.
 //!
 //! Under systemd each line carries its priority (sd-daemon(3)); in a log file it carries the time.
-//! With [`Style::Json`] a line is a JSON object with these members: `time` (RFC 3339, UTC,
-//! milliseconds), `level` (`error`, `warning`, `notice`, `info`, `debug`), `target` (the part of
-//! ogive), `pid` and `message`. In the journal it carries its priority as well.
+//! With [`Style::Json`] a line is a JSON object with the members `time`, `level`, `target`, `pid`
+//! and `message`. The time is RFC 3339 in UTC with milliseconds. The level is `error`, `warning`,
+//! `notice`, `info` or `debug`, and the target is the part of ogive. In the journal it carries its
+//! priority as well.
 //!
 //! A record with a member `event` reports something that happened to the mount. At level info it is
 //! a notice, which is printed at every level. Its members become members of the JSON object, as

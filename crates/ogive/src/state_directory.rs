@@ -1,4 +1,4 @@
-//! The state directory: where ogive keeps what must outlive it and nobody named a place for.
+//! The state directory: the default place for files that must outlive the process.
 
 use std::path::{Path, PathBuf};
 

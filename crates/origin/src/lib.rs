@@ -8,11 +8,11 @@
 //! # Identity
 //!
 //! A [`Origin::Node`] names an object independently of its path, so it survives renames and the
-//! removal of one of its names. The directory origin keeps a kernel file handle
-//! (`name_to_handle_at(2)`) of a few bytes, if the file system has handles and the process may open
-//! by them. Otherwise it keeps the object's identity and its place, a directory and a name. It
-//! opens the object on demand, and accepts it only if the identity is the same. Paths are never
-//! stored: they cause two thirds of the faults of path-based pass-through file systems.
+//! removal of one of its names. The directory origin keeps a kernel file handle of a few bytes
+//! (`name_to_handle_at(2)`). This needs a file system with handles, and permission to open by them.
+//! Otherwise it keeps the object's identity and its place, a directory and a name. It opens the
+//! object on demand, and accepts it only if the identity is the same. Paths are never stored: they
+//! cause two thirds of the faults of path-based pass-through file systems.
 //!
 //! # Version
 //!

@@ -309,8 +309,8 @@ pub trait Origin: Send + Sync + 'static {
     /// between could send attributes with names that are older than its own limit for attributes.
     fn drop_kept_names(&self, _directory: &Self::Directory) {}
 
-    /// Whether, on this device, any spelling of a name leads to the same object: then a change by
-    /// one name is one of names that nobody can tell. Asked with each answer, so it must not wait.
+    /// Whether different spellings of a name lead to the same object on this device. A change by
+    /// one name then changes unknown other names. Called for each answer, so it must not wait.
     fn folds_case(&self, _device: u64) -> bool {
         false
     }

@@ -1,8 +1,8 @@
 //! Changes behind the mount, directly in its source, where the mount cannot see them.
 //!
 //! Each change is made to a file of the source and equally to its copy in the mirror. The list has
-//! the changes that a cache easily misses: the size stays, the time is set back, two changes fall
-//! into one clock tick, the name gets another file.
+//! the changes that a cache easily misses. The size stays, the time is set back, two changes fall
+//! into one clock tick, or the name gets another file.
 
 use std::path::Path;
 

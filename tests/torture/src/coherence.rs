@@ -1,17 +1,17 @@
-//! The promises of coherence, each a named test that is made many times with many timings.
+//! The promises of coherence: each is a named test that runs many times with many timings.
 //!
-//! - *Close-to-open* ([`reopen`]): what was changed behind the mount is what a fresh open and
-//!   read through the mount shows, whatever the change did to size and times.
-//! - *Read your writes* ([`readback`]): what was written through the mount is read back at once
-//!   by every way of reading, and is in the source when the write returned.
-//! - *Appends* ([`append`]): what is appended stands at the end, and nothing of others is gone.
-//! - *Times* ([`times`]): those of a file are what they were set to, also before 1970.
-//! - *Races* ([`race`]): while writers and readers run at once no reader goes back in time, and
-//!   when they are done the mount shows exactly what the source holds.
+//! - *Close-to-open* ([`reopen`]): after a change behind the mount, a fresh open and read through
+//!   the mount shows it, with any effect on size and times.
+//! - *Read your writes* ([`readback`]): every way of reading returns a write through the mount at
+//!   once. It is in the source when the write has returned.
+//! - *Appends* ([`append`]): appended bytes are at the end, and no appends of others are lost.
+//! - *Times* ([`times`]): a file has the times that were set, even before 1970.
+//! - *Races* ([`race`]): with concurrent writers and readers, no reader goes back in time. In the
+//!   end the mount shows exactly the bytes of the source.
 //!
-//! A promise is a function that makes one round in a directory of its own. It waits between its
-//! steps for a time that the round's seed decides, from nothing to more than a tick of the
-//! kernel's clock, because a version made of times is wrong only within one tick.
+//! A promise is a function that makes one round in a directory of its own. Between its steps it
+//! waits for a time that the round's seed decides, from nothing to more than a tick of the kernel's
+//! clock. A version made of times can be wrong only within one tick.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

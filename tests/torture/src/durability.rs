@@ -10,8 +10,8 @@
 //! - [`Method::Mapped`]: `msync` of a shared map returned.
 //!
 //! A place is overwritten with rising numbers. So a block in the source may be newer than the last
-//! acknowledged one, but never older, and always complete: a block is one page, and the daemon
-//! writes a page to the source in one piece.
+//! acknowledged one, but never older. It is always complete, because a block is one page, and the
+//! daemon writes a page in one piece.
 //!
 //! The daemon is killed after a number of acknowledged blocks that the seed gives, however long
 //! that takes. So a stalled machine does not change the run, and a seed can be repeated.
@@ -94,7 +94,7 @@ pub fn block(file: u32, place: u32, number: u64) -> Vec<u8> {
 /// The number of a whole block that belongs to this place.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault.
 pub fn number_of(bytes: &[u8], file: u32, place: u32) -> Result<u64> {
     ensure!(bytes.len() == BLOCK_BYTES, "{} bytes instead of {BLOCK_BYTES}", bytes.len());
     let number = u64::from_le_bytes(bytes[16..24].try_into()?);

@@ -10,11 +10,11 @@
 //!
 //! This crate does not know how the mount works. It needs a mounted directory, the directory that
 //! the mount shows, and an empty directory on the same file system. So the suites run on any other
-//! passthrough file system, and that is how they are tested themselves: a suite that has never
-//! failed proves nothing (see the unit tests, which run against lying directories).
+//! passthrough file system, and that is how they are tested themselves. A suite that has never
+//! failed proves nothing: the unit tests run against lying directories.
 //!
-//! Exit codes of the binary: 0 everything agreed; 1 a difference or a broken promise was found; 2
-//! wrong use; 3 the environment failed (a directory missing, no space, no mount).
+//! Exit codes of the binary: 0 for agreement, 1 for a difference or a broken promise, and 2 for
+//! wrong use. 3 means that the environment failed (a directory missing, no space, no mount).
 
 pub mod access;
 pub mod attributes;

@@ -23,7 +23,7 @@ use crate::operation::{Answer, LockKind, Outcome};
 
 /// Exit code of the probe when another process holds the lock.
 pub const PROBE_FREE: i32 = 100;
-/// Exit code of the probe when somebody else holds the lock.
+/// Exit code of the probe when another process holds the lock.
 pub const PROBE_TAKEN: i32 = 101;
 
 /// Held while a lock is held or a probe is started; see the module.

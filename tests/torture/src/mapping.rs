@@ -1,7 +1,7 @@
 //! Memory maps of files: the only place where this crate maps anything.
 //!
-//! A map is never longer than its file, and no other program changes the file during its life, so
-//! no access runs past the end (which would be SIGBUS). A mount that reports a wrong size can
+//! A map is never longer than its file, and no other program changes the file during its life. So
+//! no access runs past the end, which would be SIGBUS. A mount that reports a wrong size can
 //! therefore kill the suite with SIGBUS; that counts as a failure of the mount.
 #![allow(unsafe_code, reason = "mapping a file is unsafe by nature")]
 

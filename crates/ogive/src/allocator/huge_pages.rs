@@ -2,9 +2,9 @@
 //!
 //! The first touch of new memory costs more than the read that fills it: a fault and a page to
 //! clear for every 4 KiB. So a serving process grows by one huge page at a time
-//! ([`use_huge_pages`]). jemalloc's arena asks for memory through our [`map`], which lets the
-//! system back those 2 MiB at once, with one fault, if it can. Freed records are used again before
-//! the arena grows.
+//! ([`use_huge_pages`]). The arena of jemalloc asks for memory through our [`map`]. [`map`] lets
+//! the system back those 2 MiB at once, with one fault, if it can. Freed records are used again
+//! before the arena grows.
 //!
 //! Huge pages have a bad name for taking unneeded memory and not returning it. Here:
 //!
@@ -18,8 +18,8 @@
 //!   rest is small pages from then on.
 //! - If the system has no huge page, the touch brings one small page, as without this module.
 //!
-//! The hooks stay for the life of the process, and their targets are set before them. jemalloc
-//! grows its arena under a lock of its own, so a hook takes no lock and allocates nothing.
+//! The hooks stay for the life of the process, and their targets are set before them. The arena
+//! grows under a lock of jemalloc, so a hook takes no lock and allocates nothing.
 
 use rustix::mm::{Advice, madvise};
 use std::ffi::{CStr, c_uint, c_void};

@@ -2,21 +2,21 @@
 //!
 //! A cache that evicts must be able to return memory. The C library's allocator keeps everything
 //! below the last live allocation of a heap. With records of 128 KiB among small allocations it
-//! keeps most of the freed memory. jemalloc keeps freed pages apart, uses them again first, and
-//! returns them on request. After each shrink of the cache, the file system calls
-//! [`release_memory`]. jemalloc's background threads would do so by the clock and are off: an idle
-//! mount has no wake-ups.
+//! keeps most of the freed memory. The allocator here is jemalloc, which keeps freed pages apart,
+//! uses them again first, and returns them on request. After each shrink of the cache, the file
+//! system calls [`release_memory`]. Background threads of jemalloc would do so by the clock. They
+//! are off, because an idle mount has no wake-ups.
 //!
-//! All threads share one arena. By default jemalloc has eight of them on two processors, and a
-//! record freed by one thread lies in another's arena when the next record is loaded. A cache of
+//! All threads share one arena. By default jemalloc has eight of them on two processors. A record
+//! freed by one thread may then lie in another's arena when the next record is loaded. A cache of
 //! 100 MiB under random misses then took 161 to 180 MiB; with one arena it takes 114, at the same
 //! speed.
 //!
 //! Each thread has a cache for small allocations, which keeps up to 200 freed ones of each size by
 //! default. They count as allocated, and their runs of pages stay. The kernel forgets inodes in any
 //! order, so these caches held a third of the memory after a prune of 100,000 inodes. With 16 of
-//! each size they hold a twentieth. The price is some CPU: listing 50,000 files with their
-//! attributes took 6 to 23% more in the median of three rounds, with spreads that overlap.
+//! each size they hold a twentieth. The price is some CPU. Listing 50,000 files with their
+//! attributes took 6 to 23% more (medians of three rounds, with overlapping spreads).
 //!
 //! A mount's memory grows by huge pages: [`huge_pages`] configures the arena.
 //!

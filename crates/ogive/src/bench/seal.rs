@@ -1,10 +1,9 @@
 //! `ogive bench seal`: the cost of a cipher for a reader.
 //!
-//! The case that made ZFS's choice of cipher famous: one large file, read again and again through a
-//! cache whose second level is sealed. The file is mounted once sealed and once unsealed, and read
-//! until the second level has it. Then memory forgets it and it is read once more, by each cipher in
-//! turn and several times, so that all of them see the same moods of the disk; those reads are
-//! measured. The second level has no CCM: the reader applies it to what it reads unsealed.
+//! This case made ZFS's choice of cipher famous. One large file is read again and again through a
+//! cache with a sealed second level. The benchmark mounts the file once for each cipher, and reads
+//! it until the second level holds it. Then it drops the file from memory and measures one more
+//! read. It does so several times, with the ciphers in turn, so that all see the same disk.
 //!
 //! The readers, the session and the second level are threads of this process, so their CPU time is read
 //! from the kernel by name. For the same reason a signal may not just end the process: a reader

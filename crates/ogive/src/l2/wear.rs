@@ -5,7 +5,7 @@
 //! NVMe alone, and would need root as well.
 //!
 //! For SATA, only standard figures count (ACS device statistics), because each maker gives SMART
-//! attributes its own meaning. /sys shows which disk a file lies on. A file system without a single
+//! attributes its own meaning. The disk of a file is found in /sys. A file system without a single
 //! disk (overlayfs, btrfs, NFS) and a virtual disk have no such figures, and the report says so.
 
 use std::io::Read as _;

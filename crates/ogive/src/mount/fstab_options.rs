@@ -5,8 +5,8 @@
 //! mount(8) and systemd, and FUSE's old names.
 //!
 //! Commas separate options. A value may contain commas inside double quotes, as libmount reads them
-//! (`ul_optstr_next`), or each after a backslash. mount(8) before util-linux 2.39 does not know the
-//! backslash. It removes the options that it knows from a value and passes on the rest.
+//! (`ul_optstr_next`), or each after a backslash. Before util-linux 2.39, mount(8) does not know
+//! the backslash. It removes the options that it knows from a value and passes on the rest.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};

@@ -5,7 +5,7 @@
 //! so that mounting again after a crash works. While the process is still exiting, a request that
 //! one of its threads has half read fails with EIO (`fuse_dev_do_read` in the kernel's
 //! fs/fuse/dev.c). A live mount whose source has vanished fails with EIO too. Only another request
-//! after the process has ended tells the two apart.
+//! after the process has ended distinguishes the two.
 //!
 //! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
 //! reach MNT again, and the mount would wait for itself. With SRC inside MNT (or equal to it), the

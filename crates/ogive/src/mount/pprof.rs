@@ -2,8 +2,9 @@
 //!
 //! `/debug/pprof/profile?seconds=N` is the path that Go's programs made common. The process samples
 //! itself at 99 hertz for as long as the request asks. So any client that may ask can cause a
-//! little work: the route needs an option, one profile runs at a time, and none takes longer than
-//! [`SECONDS_MAX`]. A profile contains names of functions, but no file, path or program of a user.
+//! little work. Therefore the route needs an option, one profile runs at a time, and none takes
+//! longer than [`SECONDS_MAX`]. A profile contains names of functions, but no file, path or program
+//! of a user.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

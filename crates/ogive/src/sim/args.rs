@@ -95,7 +95,7 @@ pub(crate) struct SimArgs {
     #[arg(short, long, help_heading = "Output options")]
     pub(crate) quiet: bool,
 
-    /// Print the tables of the ARC paper beside our own numbers
+    /// Print the tables of the ARC paper next to our own numbers
     ///
     /// Uses the traces that it finds. The exit code is 1 if a cell differs by more than 0.02
     /// percentage points.

@@ -2,8 +2,8 @@
 //!
 //! Means of series become evidence. A series that is a rate of a counter becomes two readings of
 //! that counter a minute apart, and a level becomes a gauge. CPU by roles of threads is part of the
-//! answer, but not of the evidence: a role is not the name of a thread or program, which the rules
-//! need.
+//! answer, but not of the evidence. The rules need names of threads and programs, and a role is
+//! neither.
 
 use std::sync::Arc;
 

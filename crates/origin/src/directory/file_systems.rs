@@ -3,8 +3,8 @@
 //! Some properties cannot be asked of a file system, but follow from its type. Any object has the
 //! magic number of its type (`linux/magic.h`), which gives the unusual behaviour. The table of
 //! mounts has the name of the type, which says where its bytes are and what its times prove. A type
-//! without a row gets the careful answers: its times and its time of birth prove nothing, its
-//! numbers and names are used as they come, and its bytes are on this machine unless it is FUSE.
+//! without a row gets the careful answers. Its times and its time of birth prove nothing, and its
+//! numbers and names are used as they come. Its bytes are on this machine, unless it is FUSE.
 //!
 //! If the bytes are on a server or with another program, permissions are decided there too, and the
 //! mode bits may not count. Directories of such a type are always read again, because the exported

@@ -7,9 +7,9 @@
 //!
 //! On NFS and similar file systems an open file stays in its directory when it is removed
 //! ([`super::file_systems`]). There a kept descriptor would leave a file that no program has open,
-//! for a second. So such a descriptor is kept only, open for reading, if a program found the file
-//! gone and is about to open it again by the same path. It serves only that thread, and only its
-//! next open of that file.
+//! for a second. So such a descriptor, open for reading, is kept only in one case. A program found
+//! the file gone, and is about to open it again by the same path. It serves only that thread, and
+//! only its next open of that file.
 //!
 //! The last few directories of lookups are kept as well. A program that walks a tree makes most of
 //! its requests in the same directory. Opening it again for each request costs more than the rest

@@ -7,8 +7,8 @@
 //! kernel resolves without a lookup of names.
 //!
 //! Without handles, or without permission to open by them, objects have a place and an identity as
-//! names ([`placed_object`]), and a bounded number of them is open ([`descriptor_cache`]).
-//! Everything starts at one descriptor of the directory ([`root`]), which is opened once.
+//! names ([`placed_object`]). A bounded number of them is open ([`descriptor_cache`]). Everything
+//! starts at one descriptor of the directory ([`root`]), which is opened once.
 
 mod credentials;
 mod descriptor_cache;
@@ -86,7 +86,7 @@ impl DirectoryOrigin {
     /// shows its original directory.
     ///
     /// # Errors
-    /// What `open(2)` says: missing, not a directory, not permitted.
+    /// The error of `open(2)`: missing, not a directory, not permitted.
     pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
         Self::open_root(path, false)
     }

@@ -1,15 +1,15 @@
 //! Opening objects by their place, when they have no descriptor.
 //!
-//! The walk goes up from the object to an open directory, to one with a handle, or to the top, and
-//! then down again by name. Each step starts in an open directory, and its result is compared with
-//! the known identity. So a rename or replacement meanwhile can make a step fail, but can never
-//! lead to another object.
+//! The walk goes up from the object to an open directory, to one with a handle, or to the top. Then
+//! it goes down again by name. Each step starts in an open directory, and its result is compared
+//! with the known identity. So a rename or replacement meanwhile can make a step fail, but can
+//! never lead to another object.
 //!
 //! If a step fails, the other places of the object are tried. Then its inode number is searched in
 //! the directory, where it may have been renamed behind the mount. During a rename through the
 //! mount, the object has the old and the new place until the rename ends. It may move from one to
 //! the other between two tries. So both are tried until its count of moves stays the same for two
-//! rounds: between two counts there is at most one rename, and the second round comes after it.
+//! rounds. Between two counts there is at most one rename, and the second round comes after it.
 //!
 //! On FAT and exFAT the kernel invents inode numbers, and invents new ones once it has dropped an
 //! object from memory. There, the object at the place is accepted unless something shows that it is
@@ -17,7 +17,7 @@
 //! them. There, the directory at the place is accepted ([`Object::may_be_forgotten`]).
 //!
 //! An object that is not found is `ESTALE`. A program that came by a path sees no error: the kernel
-//! looks the path up again, and finds the new place. One case remains: an object was moved to
+//! looks the path up again, and finds the new place. One case remains. An object was moved to
 //! another directory behind the mount, and a program holds it without an open file, as its working
 //! directory. It is `ESTALE` until the next lookup of its new name.
 //!

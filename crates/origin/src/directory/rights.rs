@@ -3,9 +3,9 @@
 //! If the kernel of this machine decides about permissions, the kernel above the mount has done so
 //! before a request arrives. The request then runs with the rights of this process. On other
 //! sources the mode bits may not decide: a server has its own access lists, does not know our root,
-//! or another program decides. There, each system call that needs a permission runs on a thread
-//! with the file-system user and group of the requester ([`crate::on_behalf_of`]), the
-//! supplementary groups, and no capability. The answer of the source is final.
+//! or another program decides. There, a system call that needs a permission runs on a thread
+//! without capabilities. The thread has the file-system user, group and supplementary groups of the
+//! requester ([`crate::on_behalf_of`]). The answer of the source is final.
 //!
 //! This process itself opens objects by handle (`open_by_handle_at(2)` needs a capability), but
 //! only with `O_PATH`, which grants nothing. Through that descriptor the requester then opens or
@@ -186,7 +186,7 @@ impl Drop for Switched<'_> {
 /// Whether this process can ask in the name of others.
 ///
 /// # Errors
-/// What it lacks.
+/// The missing privilege.
 pub(super) fn can_switch() -> std::result::Result<(), &'static str> {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     if !geteuid().is_root() || !capabilities(None).is_ok_and(|own| own.effective.contains(needed)) {

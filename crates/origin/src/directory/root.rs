@@ -2,13 +2,13 @@
 //!
 //! Everything else is found relative to it, so later changes to its *path* do not matter. The
 //! directory may be renamed, covered by another mount or unmounted lazily: writes still go to the
-//! original place. A path that is looked up again could mean another file system by then, such as
-//! the directory below a mount point, and a full system disk.
+//! original place. A second lookup of the path could lead to another file system. It could be the
+//! directory below a mount point, and fill the system disk.
 //!
-//! A root can be *gone*: the disk was pulled out, the file system was shut down after an error, the
-//! server is dead or forgot the directory, or the directory was removed. Only an operation with a
-//! typical error starts the check. It asks the directory itself, in a way that cached answers
-//! cannot satisfy ([`answers`]).
+//! A root can be *gone*. The disk was pulled out, the file system was shut down after an error, or
+//! the directory was removed. Or the server is dead, or has forgotten the directory. Only an
+//! operation with a typical error starts the check. It asks the directory itself, in a way that
+//! cached answers cannot satisfy ([`answers`]).
 //!
 //! A root can *come back* as another directory at the same path: a disk is mounted again, or a
 //! server is started again. Only then the path is looked up again. The directory there is accepted

@@ -1,11 +1,12 @@
 //! File systems mounted below the origin, checked before any request to them.
 //!
-//! A name may lead to a mount that did not exist when the view was mounted: the view itself, bound
-//! into its own source, or another ogive mount that reads from this one. A request to it would wait
-//! for this very process. So it is refused with `ELOOP`, like a symbolic link to itself.
+//! A name may lead to a mount that did not exist when the view was mounted. It may be the view
+//! itself, bound into its own source, or another ogive mount that reads from this one. A request to
+//! it would wait for this very process. So it is refused with `ELOOP`, like a symbolic link to
+//! itself.
 //!
-//! The kernel says which mount an object lies on, through calls that do not ask the file system:
-//! the call for its handle, or `statx` with `AT_STATX_DONT_SYNC`. A new mount is searched in the
+//! The kernel says which mount an object lies on. It does so without asking the file system: by the
+//! call for its handle, or by `statx` with `AT_STATX_DONT_SYNC`. A new mount is searched in the
 //! graph of mounts ([`MountGraph`]), which comes from the kernel alone. The verdict on a mount
 //! stays: only a new mount can close a circle, and the next request to that mount judges it.
 //!

@@ -1,4 +1,4 @@
-//! What the times of a file system prove about its contents.
+//! The proof that the times of a file system give about its contents.
 //!
 //! Contents are recognized by size, modification time and *change time*. On most local file systems
 //! the kernel of this machine sets the change time at each change, and no program can set it.

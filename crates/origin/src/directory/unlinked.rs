@@ -1,12 +1,11 @@
 //! Descriptors of objects that lost their last name through this origin.
 //!
-//! A program may keep a removed object without having it open for reading: as its working
-//! directory, with an `O_PATH` descriptor, or through another program's `/proc/PID/fd`. A disk
-//! still serves such an object. But a file handle of an object without a name cannot be opened any
-//! more, and its place is gone. So a descriptor is opened before the name is removed. It is kept
-//! until the view reports that the object is no longer known. The kernel reports that to the view
-//! once no program holds the object, for most objects at once. Until then its blocks are not free,
-//! as on a disk.
+//! A program may keep a removed object without having it open for reading. It may be its working
+//! directory, an `O_PATH` descriptor, or another program's `/proc/PID/fd`. A disk still serves such
+//! an object. But a file handle of an object without a name cannot be opened any more, and its
+//! place is gone. So a descriptor is opened before the name is removed. It is kept until the view
+//! reports that the object is no longer known. The kernel reports that to the view once no program
+//! holds the object, for most objects at once. Until then its blocks are not free, as on a disk.
 //!
 //! File systems that keep open files in their directory, such as NFS, do not need this
 //! ([`super::file_systems`]).

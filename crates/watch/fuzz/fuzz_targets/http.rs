@@ -1,9 +1,9 @@
-//! Any bytes of a peer are requests, or are refused, and never more than that:
+//! Any bytes of a peer are requests or are refused, and cause nothing else.
 //!
-//! - Answers do not depend on how the bytes come: the first byte says where they are cut.
-//! - What acts is done only for who has the token, by POST, for a name of this server, and not for
-//!   another site's page.
-//! - What a request says ends no line of an answer: each answer is as long as it says.
+//! - Answers do not depend on how the bytes arrive: the first byte says where they are split.
+//! - An action needs the token, POST, and a name of this server, and never comes from another
+//!   site's page.
+//! - No text of a request ends a line of an answer: each answer has its announced length.
 #![no_main]
 
 #[allow(

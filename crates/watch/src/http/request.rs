@@ -133,7 +133,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// The reason, as text.
     pub fn seconds(&self, name: &str, default: u64, max: u64) -> Result<Duration, String> {
         let Some(text) = self.query(name) else { return Ok(Duration::from_secs(default)) };
         match text.parse() {

@@ -2,7 +2,7 @@
 //!
 //! Each sickness is a source, options of a mount and a load (`sickness`), in a directory of its
 //! own. While the load runs (`load`), `ogive doctor` must name the problem. Nothing stays
-//! afterwards, even after Ctrl-C or kill -9: a process of its own serves the mount (`served`), and
+//! afterwards, even after Ctrl-C or kill -9. A process of its own serves the mount (`served`), and
 //! removes everything once this process has ended.
 
 mod load;
