@@ -1,8 +1,8 @@
 //! Prose: sentences of pages and comments, and what is wrong with them.
 //!
 //! A page is Markdown. A comment is a block of lines with one marker, read as Markdown too. Code,
-//! tables, headings and pictures are no prose. A sentence ends with its stop before the next
-//! capital letter, or with its paragraph or list item.
+//! tables, headings and pictures are no prose. A sentence ends with its stop before a capital
+//! letter, a digit or a mark, or with its paragraph or list item.
 
 use std::path::Path;
 
@@ -101,9 +101,9 @@ fn split(paragraph: &str, found: &mut Vec<Sentence>) {
         words.push(word.to_owned());
         let bare = word.trim_end_matches(['"', ')', '*', '_', '\'']);
         let begins = |next: &&str| {
-            next.trim_start_matches(['"', '(', '*', '_', '[']).starts_with(|c: char| {
-                c.is_uppercase() || c.is_ascii_digit() || c == '`' || c == '-'
-            })
+            let next = next.trim_start_matches(['"', '(', '[']);
+            next.starts_with(['*', '_', '`', '-', '/'])
+                || next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
         };
         let is_end = bare.ends_with(['.', '!', '?']) && rest.peek().is_none_or(begins);
         if is_end || rest.peek().is_none() {
@@ -144,6 +144,10 @@ mod tests {
             ["an item", "another", "a step", "end"]
         );
         assert_eq!(page("# Head\n| a | b |\n```\nlet x. Y\n```\ntext"), ["text"]);
+        assert_eq!(
+            page("*Hits* are counted. *misses* too."),
+            ["*Hits* are counted.", "*misses* too."]
+        );
         assert_eq!(page("`fn a()`: see [the page](docs/x.md) there."), ["`: see [the page there."]);
     }
 
