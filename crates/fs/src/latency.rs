@@ -5,7 +5,7 @@
 //! counters are shared by all threads, without stripes. They are read one after another, so a
 //! reader may see one event more in one than in another.
 
-use ogive_kstat::exponential;
+use ogive_kstat::latency_classes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) const BOUNDS_US: [u64; 15] = [
 pub(crate) struct Latency {
     /// How many took as long as this bound allows and longer than the one before allows.
     buckets: [AtomicU64; BOUNDS_US.len()],
-    exponential: [AtomicU64; exponential::CLASSES],
+    exponential: [AtomicU64; latency_classes::CLASSES],
     total_ns: AtomicU64,
 }
 
@@ -29,7 +29,7 @@ impl Default for Latency {
     fn default() -> Self {
         Self {
             buckets: Default::default(),
-            exponential: [const { AtomicU64::new(0) }; exponential::CLASSES],
+            exponential: [const { AtomicU64::new(0) }; latency_classes::CLASSES],
             total_ns: AtomicU64::new(0),
         }
     }
@@ -42,7 +42,7 @@ impl Latency {
         if let Some(bucket) = BOUNDS_US.iter().position(|bound| us <= u128::from(*bound)) {
             self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
-        let class = exponential::class(took) - exponential::FIRST;
+        let class = latency_classes::class(took) - latency_classes::FIRST;
         self.exponential[class as usize].fetch_add(1, Ordering::Relaxed);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.total_ns.fetch_add(ns, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Latency {
     /// Each exponential class that has some, with how many.
     pub(crate) fn exponential(&self) -> impl Iterator<Item = (i32, u64)> {
         let counts = self.exponential.iter().map(|count| count.load(Ordering::Relaxed));
-        (exponential::FIRST..).zip(counts).filter(|(_, count)| *count > 0)
+        (latency_classes::FIRST..).zip(counts).filter(|(_, count)| *count > 0)
     }
 
     /// The time of all together, in nanoseconds.

@@ -65,7 +65,7 @@ impl Observers {
         self.sampling(now, |sampling| sampling.sampled(now))
     }
 
-    /// The last reads that were sampled, one by one, as `ogive_kstat::reads` has them; as
+    /// The last reads that were sampled, one by one, as `ogive_kstat::sampled_reads` has them; as
     /// [`Self::sampled`] it begins a sampling or goes on with it. `reads` are all that programs
     /// have asked for since the mount began.
     pub(crate) fn sampled_reads(&self, now: Instant, reads: u64) -> Vec<u8> {

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn reads_are_kept_one_by_one_while_a_program_asks_for_them() {
-        use ogive_kstat::reads::{ENTRY_BYTES, HEADER_BYTES};
+        use ogive_kstat::sampled_reads::{ENTRY_BYTES, HEADER_BYTES};
         let start = Instant::now();
         let mut sampling = Sampling::new(start);
         let entries = |bytes: Vec<u8>| (bytes.len() - HEADER_BYTES) / ENTRY_BYTES;

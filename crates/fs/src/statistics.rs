@@ -3,7 +3,7 @@
 use crate::latency::Latency;
 use crate::view::View;
 use ogive_arc::Stats;
-use ogive_kstat::{Rows, arcstats, exponential, tables};
+use ogive_kstat::{Rows, arcstats, files, latency_classes};
 use ogive_origin::Origin;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -81,7 +81,7 @@ impl Statistics {
     /// What programs read and wrote, as the dataset `name` of a pool.
     pub(crate) fn dataset<O: Origin>(&self, view: &View<O>, name: &str) -> String {
         let counts = view.counters.counts();
-        let mut rows = tables::OBJSET.rows(self.created_ns, monotonic_ns());
+        let mut rows = files::OBJSET.rows(self.created_ns, monotonic_ns());
         for (name, value) in [
             ("writes", counts.write_requests),
             ("nwritten", counts.written_bytes),
@@ -90,13 +90,13 @@ impl Statistics {
         ] {
             let _ = rows.set(name, value);
         }
-        tables::dataset(name, &rows)
+        files::dataset(name, &rows)
     }
 
     /// `zfetchstats`.
     pub(crate) fn zfetchstats<O: Origin>(&self, view: &View<O>) -> String {
         let counts = view.counters.counts();
-        let mut rows = tables::ZFETCHSTATS.rows(self.created_ns, monotonic_ns());
+        let mut rows = files::ZFETCHSTATS.rows(self.created_ns, monotonic_ns());
         for (name, value) in [
             ("hits", counts.stream_hits),
             ("misses", counts.stream_misses),
@@ -116,7 +116,7 @@ impl Statistics {
 
     /// What arcstats has no row for. `control_bytes` are what open control files take.
     pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>, control_bytes: u64) -> String {
-        let mut rows = tables::OGIVESTATS.listing(self.created_ns, monotonic_ns());
+        let mut rows = files::OGIVESTATS.listing(self.created_ns, monotonic_ns());
         let own = |name: &str| arcstats::ARCSTATS.field(name).is_none();
         let mut set = |name: &str, value: u64| {
             let known = rows.set(name, value);
@@ -171,7 +171,7 @@ fn latencies(latency: &Latency, push: &mut dyn FnMut(&str, u64)) {
         push(&format!("origin_reads_within_us_{bound_us}"), reads);
     }
     for (class, reads) in latency.exponential() {
-        push(&exponential::row(class), reads);
+        push(&latency_classes::row(class), reads);
     }
 }
 

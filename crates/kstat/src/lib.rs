@@ -10,11 +10,11 @@
 //! | `kstat -p` | illumos | [`illumos`] |
 //! | `kstat` blocks | illumos | [`illumos`] |
 //!
-//! On top of the texts stand the tables of OpenZFS that existing tools look for ([`tables`], with
+//! On top of the texts stand the tables of OpenZFS that existing tools look for ([`files`], with
 //! all 148 rows of `arcstats`), a place to read them from ([`source`]), the columns that OpenZFS's
 //! `arcstat` derives from two readings ([`arcstat`]), several readings as one ([`sum`]), and a tree
 //! of files below which OpenZFS's tools find them ([`tree`]). What a mount tells of single reads
-//! has formats of its own: [`trace`] has them all, [`reads`] a sample. [`exponential`] has the classes
+//! has formats of its own: [`trace`] has them all, [`sampled_reads`] a sample. [`latency_classes`] has the classes
 //! of how long reads of the source took.
 //!
 //! Invariants: nothing here panics on outside input; every reader is bounded by [`limits`];
@@ -25,18 +25,18 @@
 pub mod arcstat;
 pub mod arcstats;
 pub mod error;
-pub mod exponential;
-mod field;
+pub mod files;
+mod fixed_width;
 pub mod illumos;
 mod kstat;
+pub mod latency_classes;
 pub mod limits;
 pub mod named;
-pub mod reads;
+pub mod sampled_reads;
 pub mod source;
 pub mod sum;
 pub mod sysctl;
 pub mod table;
-pub mod tables;
 pub mod trace;
 pub mod tree;
 

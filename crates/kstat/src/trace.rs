@@ -4,7 +4,7 @@
 //! one costs itself and no other. `docs/trace-format.md` has the tables. A mount writes it
 //! (`MNT/.ogive/trace`), `ogive sim` reads it; both through this module, which does no I/O.
 
-use crate::field::field;
+use crate::fixed_width::field;
 use thiserror::Error;
 
 /// First bytes of a trace.

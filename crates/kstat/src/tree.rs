@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::arcstats::{self, ARCSTATS, REMOVED_ROWS};
+use crate::files::{COMPANIONS, OBJSET, POOL};
 use crate::kstat::Kstat;
 use crate::source::{Source, SourceError};
-use crate::tables::{COMPANIONS, OBJSET, POOL};
 use crate::{limits, sum};
 
 /// Where kstats of OpenZFS stand below `/proc`, or below a tree in its likeness.
@@ -219,7 +219,7 @@ mod tests {
         for table in COMPANIONS {
             fs::write(directory.join(table.name), table.rows(1, 2).to_text()).unwrap();
         }
-        let dataset = crate::tables::dataset(&format!("/srv/{name}"), &OBJSET.rows(1, 2));
+        let dataset = crate::files::dataset(&format!("/srv/{name}"), &OBJSET.rows(1, 2));
         fs::write(directory.join(POOL).join(OBJSET.name), dataset).unwrap();
         fs::write(directory.join(POOL).join(STATE), "ONLINE\n").unwrap();
         Member { name: name.to_owned(), directory }

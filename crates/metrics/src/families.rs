@@ -159,7 +159,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
     use crate::Format;
-    use ogive_kstat::{Entry, Value, arcstats::ARCSTATS, tables::ZFETCHSTATS};
+    use ogive_kstat::{Entry, Value, arcstats::ARCSTATS, files::ZFETCHSTATS};
 
     fn figures(mount: &str, set: &[(&str, u64)]) -> Figures {
         let mut arcstats = ARCSTATS.rows(0, 0);

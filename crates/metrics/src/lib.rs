@@ -6,8 +6,8 @@
 //! becomes a label, so a mount has as many series whatever is read through it.
 //!
 //! [`exposition`] writes the two texts, [`otlp`] what OpenTelemetry takes, [`families`] says
-//! which row of which kstat is told under which name, [`threads`] what the process itself uses.
-//! Nothing here keeps or counts anything by itself but [`threads::Clock`]; what is not asked for
+//! which row of which kstat is told under which name, [`process`] what the process itself uses.
+//! Nothing here keeps or counts anything by itself but [`process::Clock`]; what is not asked for
 //! costs nothing.
 //!
 //! The formats: <https://prometheus.io/docs/instrumenting/exposition_formats/> and OpenMetrics 1.0.
@@ -19,7 +19,7 @@ pub mod exposition;
 pub mod families;
 mod label;
 pub mod otlp;
-pub mod threads;
+pub mod process;
 
 pub use exposition::{Exposition, Format};
 pub use families::Figures;

@@ -3,7 +3,7 @@
 //! `OGIVE_BLESS=1` writes the files anew.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ogive_kstat::{Kstat, Table, arcstats::ARCSTATS, named, tables};
+use ogive_kstat::{Kstat, Table, arcstats::ARCSTATS, files, named};
 use ogive_metrics::families::{self, openzfs};
 use ogive_metrics::{Exposition, Figures, Format};
 
@@ -33,7 +33,7 @@ fn a_mount_tells_the_same_bytes() {
         let figures = Figures {
             mount: "/mnt/a".to_owned(),
             arcstats: numbered(&ARCSTATS),
-            zfetchstats: numbered(&tables::ZFETCHSTATS),
+            zfetchstats: numbered(&files::ZFETCHSTATS),
             ogivestats: named::parse("ogive", "ogivestats", ogivestats).unwrap(),
         };
         let mut exposition = Exposition::new(format);
@@ -48,13 +48,13 @@ fn an_openzfs_host_tells_the_same_bytes() {
         name: "tank".to_owned(),
         state: "ONLINE".to_owned(),
         datasets: vec![
-            named::parse("zfs", "o", tables::dataset("tank/a", &objset()).as_bytes()).unwrap(),
+            named::parse("zfs", "o", files::dataset("tank/a", &objset()).as_bytes()).unwrap(),
         ],
     };
     let zfs = openzfs::OpenZfs {
         arcstats: numbered(&ARCSTATS),
-        zfetchstats: Some(numbered(&tables::ZFETCHSTATS)),
-        zil: Some(numbered(&tables::ZIL)),
+        zfetchstats: Some(numbered(&files::ZFETCHSTATS)),
+        zil: Some(numbered(&files::ZIL)),
         dbufstats: None,
         pools: vec![pool],
     };
@@ -64,7 +64,7 @@ fn an_openzfs_host_tells_the_same_bytes() {
 }
 
 fn objset() -> ogive_kstat::Rows {
-    let mut rows = tables::OBJSET.rows(1000, 2000);
+    let mut rows = files::OBJSET.rows(1000, 2000);
     rows.fill([("writes", 5_u64), ("nwritten", 6), ("reads", 7), ("nread", 8)]).unwrap();
     rows
 }

@@ -22,12 +22,12 @@
 mod cgroup;
 mod level;
 mod meminfo;
-mod note;
 mod psi;
+mod source_status;
 mod sources;
 mod stat_file;
 mod waiter;
 
-pub use note::{Note, State};
+pub use source_status::{SourceStatus, State};
 pub use sources::{PressureError, Reading, STALLED_PERCENT, Sources};
 pub use waiter::{Events, Waiter, Waker};

@@ -8,8 +8,8 @@ use thiserror::Error;
 use crate::cgroup::{self, Hierarchy, Version};
 use crate::level::Level;
 use crate::meminfo::Meminfo;
-use crate::note::Note;
 use crate::psi;
+use crate::source_status::SourceStatus;
 use crate::stat_file::StatFile;
 use crate::waiter::Waiter;
 
@@ -75,7 +75,7 @@ pub struct Sources {
     levels: Vec<Level>,
     psi: Vec<(PathBuf, StatFile)>,
     psi_paths: Vec<PathBuf>,
-    notes: Vec<Note>,
+    notes: Vec<SourceStatus>,
 }
 
 impl Sources {
@@ -142,7 +142,7 @@ impl Sources {
         let name = level_name(version);
         let Some(hierarchy) = hierarchy else {
             let path = "/sys/fs/cgroup";
-            self.notes.push(Note::absent(name, path, "this hierarchy is not mounted"));
+            self.notes.push(SourceStatus::absent(name, path, "this hierarchy is not mounted"));
             return;
         };
         let before = self.levels.len();
@@ -151,14 +151,14 @@ impl Sources {
         if self.levels.len() == before {
             let path = hierarchy.directories.first().cloned().unwrap_or_default();
             let why = "the process is in no cgroup with the memory controller";
-            self.notes.push(Note::absent(name, path, why));
+            self.notes.push(SourceStatus::absent(name, path, why));
         }
     }
 
     fn add_psi(&mut self, path: PathBuf) {
         match StatFile::open(&path) {
             Ok(file) => self.psi.push((path.clone(), file)),
-            Err(error) => self.notes.push(Note::absent("stall time (PSI)", &path, error)),
+            Err(error) => self.notes.push(SourceStatus::absent("stall time (PSI)", &path, error)),
         }
         self.psi_paths.push(path);
     }
@@ -218,15 +218,15 @@ impl Sources {
     }
 
     /// Which sources are used and which are not, with their present values, for people.
-    pub fn describe(&self) -> Vec<Note> {
+    pub fn describe(&self) -> Vec<SourceStatus> {
         let mut notes = Vec::new();
         let meminfo = self.read_meminfo();
         notes.push(match &meminfo {
             Ok(Meminfo { total_bytes, available_bytes, .. }) => {
                 let how = format!("{available_bytes} of {total_bytes} bytes available");
-                Note::used("memory of the machine", &self.meminfo_path, how)
+                SourceStatus::used("memory of the machine", &self.meminfo_path, how)
             }
-            Err(error) => Note::absent("memory of the machine", &self.meminfo_path, error),
+            Err(error) => SourceStatus::absent("memory of the machine", &self.meminfo_path, error),
         });
         for level in &self.levels {
             let how = match level.read() {
@@ -236,16 +236,16 @@ impl Sources {
                 ),
                 None => "no limit set".to_owned(),
             };
-            notes.push(Note::used(level_name(level.version), &level.directory, how));
+            notes.push(SourceStatus::used(level_name(level.version), &level.directory, how));
         }
         for (path, file) in &self.psi {
             notes.push(match file.with_text(psi::some) {
                 Ok(Some(stall)) => {
                     let how = format!("{:.2} % of the last 10 s", stall.average_10s_percent);
-                    Note::used("stall time (PSI)", path, how)
+                    SourceStatus::used("stall time (PSI)", path, how)
                 }
-                Ok(None) => Note::absent("stall time (PSI)", path, "it has no line `some`"),
-                Err(error) => Note::absent("stall time (PSI)", path, error),
+                Ok(None) => SourceStatus::absent("stall time (PSI)", path, "it has no line `some`"),
+                Err(error) => SourceStatus::absent("stall time (PSI)", path, error),
             });
         }
         notes.extend(self.notes.iter().cloned());

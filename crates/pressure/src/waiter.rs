@@ -38,8 +38,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::cgroup::Version;
 use crate::level::Level;
-use crate::note::Note;
 use crate::psi;
+use crate::source_status::SourceStatus;
 use crate::stat_file::{StatFile, keyed};
 
 /// What ended a wait; several can be true at once.
@@ -159,7 +159,7 @@ impl Watch {
 pub struct Waiter {
     shared: Arc<Shared>,
     watches: Vec<Watch>,
-    notes: Vec<Note>,
+    notes: Vec<SourceStatus>,
 }
 
 impl Waiter {
@@ -179,7 +179,7 @@ impl Waiter {
                 Ok((file, meaning)) => {
                     waiter.add(Watch::Trigger(file), "PSI trigger", path, meaning)
                 }
-                Err(error) => waiter.notes.push(Note::absent("PSI trigger", path, error)),
+                Err(error) => waiter.notes.push(SourceStatus::absent("PSI trigger", path, error)),
             }
         }
         let own = levels.iter().position(|level| level.version == Version::V1);
@@ -198,7 +198,7 @@ impl Waiter {
     }
 
     fn add(&mut self, watch: Watch, source: &'static str, path: &Path, meaning: &str) {
-        self.notes.push(Note::used(source, path, meaning.to_owned()));
+        self.notes.push(SourceStatus::used(source, path, meaning.to_owned()));
         self.watches.push(watch);
     }
 
@@ -212,7 +212,7 @@ impl Waiter {
         });
         match opened {
             Ok(watch) => self.add(watch, source, &path, "woken at memory.high and memory.max"),
-            Err(error) => self.notes.push(Note::absent(source, path, error)),
+            Err(error) => self.notes.push(SourceStatus::absent(source, path, error)),
         }
     }
 
@@ -223,7 +223,7 @@ impl Waiter {
             Ok(fd) => {
                 self.add(Watch::PressureLevel(fd, own), source, &path, "woken at level medium");
             }
-            Err(error) => self.notes.push(Note::absent(source, path, error)),
+            Err(error) => self.notes.push(SourceStatus::absent(source, path, error)),
         }
     }
 
@@ -237,7 +237,7 @@ impl Waiter {
                     let meaning = format!("woken at {threshold_bytes} bytes");
                     self.add(Watch::Threshold(fd), source, &path, &meaning);
                 }
-                Err(error) => self.notes.push(Note::absent(source, &path, error)),
+                Err(error) => self.notes.push(SourceStatus::absent(source, &path, error)),
             }
         }
     }
@@ -259,7 +259,7 @@ impl Waiter {
     }
 
     /// Which events are waited for and which could not be, for people.
-    pub fn describe(&self) -> Vec<Note> {
+    pub fn describe(&self) -> Vec<SourceStatus> {
         self.notes.clone()
     }
 

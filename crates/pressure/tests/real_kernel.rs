@@ -251,7 +251,7 @@ fn usage_that_crosses_a_threshold_wakes_the_waiter() {
     let process = cgroup.run("");
     let sources = Sources::probe_process(process).unwrap();
     let mut waiter = sources.waiter(&[32 * MIB]).unwrap();
-    let is_threshold = |note: &ogive_pressure::Note| note.source.ends_with("threshold");
+    let is_threshold = |note: &ogive_pressure::SourceStatus| note.source.ends_with("threshold");
     if !waiter.describe().iter().any(|note| note.is_used() && is_threshold(note)) {
         skipped(format_args!("thresholds are of cgroup v1: {:?}", waiter.describe()));
         return;

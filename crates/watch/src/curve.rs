@@ -276,7 +276,7 @@ fn sizes(allowed_bytes: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ogive_kstat::reads::Entry;
+    use ogive_kstat::sampled_reads::Entry;
     use std::path::Path;
 
     fn reader(path: &Path) -> Arc<Reader> {

@@ -11,7 +11,7 @@
 
 use super::File;
 use crate::inode_number::{CONTROL_FIRST, ROOT};
-use ogive_kstat::tables;
+use ogive_kstat::files;
 use ogive_origin::FileKind;
 use std::ffi::OsStr;
 
@@ -41,10 +41,10 @@ const NODES: [Node; 42] = [
     ("", CONTROL, Kind::Directory),
     ("arcstats", CONTROL, Kind::File(File::Arcstats)),
     ("zfetchstats", CONTROL, Kind::File(File::Zfetchstats)),
-    ("dmu_tx", CONTROL, Kind::File(File::Companion(&tables::DMU_TX))),
-    ("zil", CONTROL, Kind::File(File::Companion(&tables::ZIL))),
-    ("vdev_cache_stats", CONTROL, Kind::File(File::Companion(&tables::VDEV_CACHE_STATS))),
-    ("vdev_mirror_stats", CONTROL, Kind::File(File::Companion(&tables::VDEV_MIRROR_STATS))),
+    ("dmu_tx", CONTROL, Kind::File(File::Companion(&files::DMU_TX))),
+    ("zil", CONTROL, Kind::File(File::Companion(&files::ZIL))),
+    ("vdev_cache_stats", CONTROL, Kind::File(File::Companion(&files::VDEV_CACHE_STATS))),
+    ("vdev_mirror_stats", CONTROL, Kind::File(File::Companion(&files::VDEV_MIRROR_STATS))),
     ("ogivestats", CONTROL, Kind::File(File::Ogivestats)),
     ("mount", CONTROL, Kind::File(File::Mount)),
     ("memory", CONTROL, Kind::File(File::Memory)),
@@ -56,15 +56,15 @@ const NODES: [Node; 42] = [
     ("spl", PROC, Kind::Directory),
     ("kstat", SPL, Kind::Directory),
     ("zfs", KSTAT, Kind::Directory),
-    (tables::POOL, ZFS, Kind::Directory),
+    (files::POOL, ZFS, Kind::Directory),
     ("arcstats", ZFS, Kind::File(File::ArcstatsForAll)),
     ("zfetchstats", ZFS, Kind::File(File::Zfetchstats)),
-    ("dmu_tx", ZFS, Kind::File(File::Companion(&tables::DMU_TX))),
-    ("zil", ZFS, Kind::File(File::Companion(&tables::ZIL))),
-    ("vdev_cache_stats", ZFS, Kind::File(File::Companion(&tables::VDEV_CACHE_STATS))),
-    ("vdev_mirror_stats", ZFS, Kind::File(File::Companion(&tables::VDEV_MIRROR_STATS))),
-    ("xuio_stats", ZFS, Kind::File(File::Companion(&tables::XUIO_STATS))),
-    (tables::OBJSET.name, POOL, Kind::File(File::Dataset)),
+    ("dmu_tx", ZFS, Kind::File(File::Companion(&files::DMU_TX))),
+    ("zil", ZFS, Kind::File(File::Companion(&files::ZIL))),
+    ("vdev_cache_stats", ZFS, Kind::File(File::Companion(&files::VDEV_CACHE_STATS))),
+    ("vdev_mirror_stats", ZFS, Kind::File(File::Companion(&files::VDEV_MIRROR_STATS))),
+    ("xuio_stats", ZFS, Kind::File(File::Companion(&files::XUIO_STATS))),
+    (files::OBJSET.name, POOL, Kind::File(File::Dataset)),
     ("state", POOL, Kind::File(File::State)),
     ("sys", CONTROL, Kind::Directory),
     ("module", SYS, Kind::Directory),

@@ -1,11 +1,12 @@
 //! The sampled reads, one by one, from which a miss-ratio curve can be made.
 //!
-//! A ring of the last reads, with their numbers. A reader gets a copy and takes out what it has not
-//! seen. So several readers miss nothing to each other, and none has to keep a file open. The log
-//! has a lease, as the sampling has that it belongs to. The format is `ogive_kstat::reads`.
+//! A ring of the last ones, with their numbers. Whoever asks gets a copy of it and takes out what
+//! he has not seen: nothing is handed to one and missing for another, and nobody has to keep a file
+//! open. It is there while somebody asks, and has a lease as the sampling has that it belongs to.
+//! The format is `ogive_kstat::sampled_reads`.
 
 use super::LEASE;
-use ogive_kstat::reads::{Entry, HEADER_BYTES, Header};
+use ogive_kstat::sampled_reads::{Entry, HEADER_BYTES, Header};
 use std::collections::VecDeque;
 use std::time::{Instant, SystemTime};
 
@@ -62,8 +63,9 @@ impl Log {
             next: self.first + self.entries.len() as u64,
             reads: reads.saturating_sub(self.reads_before),
         };
-        let mut bytes =
-            Vec::with_capacity(HEADER_BYTES + self.entries.len() * ogive_kstat::reads::ENTRY_BYTES);
+        let mut bytes = Vec::with_capacity(
+            HEADER_BYTES + self.entries.len() * ogive_kstat::sampled_reads::ENTRY_BYTES,
+        );
         bytes.extend_from_slice(&header.encode());
         self.entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
         bytes
@@ -73,7 +75,7 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ogive_kstat::reads::ENTRY_BYTES;
+    use ogive_kstat::sampled_reads::ENTRY_BYTES;
 
     fn read(bytes: &[u8]) -> (Header, Vec<Entry>) {
         let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ogive_kstat::reads::{ENTRY_BYTES, Entry, HEADER_BYTES, Header};
+use ogive_kstat::sampled_reads::{ENTRY_BYTES, Entry, HEADER_BYTES, Header};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((head, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return };

@@ -4,7 +4,7 @@
 //! for `ogive_` in the name, and there is no label `mount`. Its intent log, its cache of dbufs, its
 //! pools and data sets have families derived from the names of their rows.
 
-use ogive_kstat::{Kstat, tables};
+use ogive_kstat::{Kstat, files};
 use ogive_stats::{Field, Unit};
 
 use super::{FAMILIES, From, kind_of, sample};
@@ -62,7 +62,7 @@ pub fn tell(exposition: &mut Exposition, zfs: &OpenZfs) {
         }
     }
     for (part, fields, kstat) in
-        [("", tables::ZIL.fields, &zfs.zil), ("dbuf_", &DBUFSTATS[..], &zfs.dbufstats)]
+        [("", files::ZIL.fields, &zfs.zil), ("dbuf_", &DBUFSTATS[..], &zfs.dbufstats)]
     {
         let Some(kstat) = kstat else { continue };
         for field in fields {
@@ -81,7 +81,7 @@ pub fn tell(exposition: &mut Exposition, zfs: &OpenZfs) {
         pool.datasets.iter().enumerate().filter_map(label).collect()
     };
     let labelled: Vec<_> = zfs.pools.iter().map(|pool| (pool, of_pool(pool))).collect();
-    for field in tables::OBJSET.fields {
+    for field in files::OBJSET.fields {
         let rows: Vec<(Vec<Label<'_>>, &Kstat)> = labelled
             .iter()
             .flat_map(|(pool, labels)| labels.iter().map(move |one| (*pool, one)))

@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::{Context as _, Result};
 use ogive_fs::Kstats;
 use ogive_kstat::{Kstat, ParseError, named};
-use ogive_metrics::threads::Clock;
+use ogive_metrics::process::Clock;
 use ogive_metrics::{Exposition, Figures, Format, families, path_label};
 use ogive_watch::http::{Access, Gate, Limits, Request, Response, Routes, Server, Token};
 

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use ogive_fs::Kstats;
-use ogive_metrics::threads::Clock;
+use ogive_metrics::process::Clock;
 use ogive_metrics::{Exposition, Format, families, otlp};
 use percent_encoding::percent_decode_str;
 use reqwest::blocking::Client;

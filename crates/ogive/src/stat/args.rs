@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use ogive_kstat::arcstat::{ColumnError, Columns};
 
-use super::objects::Order;
+use super::cached_files::Order;
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 

@@ -4,7 +4,7 @@
 //! from, when, and where the lines go.
 
 pub(crate) mod args;
-pub(crate) mod objects;
+pub(crate) mod cached_files;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
             Some(control) => control,
             None => return Err(nothing_mounted().into()),
         };
-        return objects::run(args, &wanted, &control, &stop_on_signal()?);
+        return cached_files::run(args, &wanted, &control, &stop_on_signal()?);
     }
     let source = Arc::new(source(args.kstat.as_deref(), wanted.mount_point.as_deref())?);
     let mut before = snapshot(&source)?;

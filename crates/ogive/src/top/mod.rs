@@ -6,11 +6,11 @@
 //! for a mount: whoever reads its files is a thread of its own, and a step goes on without an
 //! answer (`ogive_watch::sample`).
 
+mod cached_files;
 mod draw;
 mod events;
-mod objects;
+pub(crate) mod format;
 mod view;
-pub(crate) mod words;
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -22,8 +22,8 @@ use clap::{Args, ValueHint};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use self::cached_files::Asker;
 use self::events::{Event, Events};
-use self::objects::Asker;
 use self::view::{Order, View};
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};

@@ -1,7 +1,7 @@
 //! What the screen shows, and how measurements and keys change it.
 //!
 //! A view knows nothing of terminals: [`super::draw`] makes a frame of it. Names in it are harmless
-//! already ([`words::harmless`]).
+//! already ([`format::harmless`]).
 //!
 //! Invariant: a place that was there stays until there are too many, so that a mount that goes away
 //! is said and not just missing.
@@ -12,8 +12,8 @@ use std::time::Duration;
 use ogive_watch::history::History;
 use serde_json::Value;
 
-use super::words;
-use crate::stat::objects::Order as By;
+use super::format;
+use crate::stat::cached_files::Order as By;
 
 /// Places that are remembered at most, those that have gone among them.
 const PLACES_MAX: usize = 32;
@@ -107,15 +107,15 @@ impl View {
                 "mount" => Kind::Mount,
                 "zfs" => Kind::Zfs,
                 _ => {
-                    self.host = words::harmless(text("name"));
+                    self.host = format::harmless(text("name"));
                     continue;
                 }
             };
             let state = match text("state") {
                 "answers" => State::Answers,
-                state => State::Troubled(words::harmless(state)),
+                state => State::Troubled(format::harmless(state)),
             };
-            let (id, name) = (text("id").to_owned(), words::harmless(text("name")));
+            let (id, name) = (text("id").to_owned(), format::harmless(text("name")));
             described.push(Place { id, kind, name, path: PathBuf::from(text("name")), state });
         }
         for place in &mut self.places {
@@ -251,7 +251,7 @@ impl View {
         let mut found: Vec<(String, f64)> = names
             .filter_map(|name| {
                 let value = self.history.last(name)?;
-                Some((words::harmless(&name[begin.len()..]), f64::from(value)))
+                Some((format::harmless(&name[begin.len()..]), f64::from(value)))
             })
             .collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ogive_kstat::reads::{ENTRY_BYTES, Entry, HEADER_BYTES, Header};
+use ogive_kstat::sampled_reads::{ENTRY_BYTES, Entry, HEADER_BYTES, Header};
 use ogive_sim::curve::Chosen;
 
 /// Entries that a look takes at most; a mount keeps as many.

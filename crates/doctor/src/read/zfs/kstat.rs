@@ -6,7 +6,7 @@
 //! line of them.
 
 use ogive_kstat::table::Kind;
-use ogive_kstat::{arcstats, illumos, tables};
+use ogive_kstat::{arcstats, files, illumos};
 
 use crate::evidence::Number;
 use crate::pattern::Pattern;
@@ -52,7 +52,7 @@ const GAUGE_MARKS: &str = "_size|_max|_min|_limit|_target|hiwater|lowater|cache_
 /// The kind of a row of the kstat `name`.
 pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
     let declared = std::iter::once(&arcstats::ARCSTATS)
-        .chain(tables::COMPANIONS)
+        .chain(files::COMPANIONS)
         .find(|table| table.name == name)
         .and_then(|table| table.field(row));
     if let Some(field) = declared {

@@ -2,8 +2,8 @@
 
 use ratatui::style::Style;
 
+use super::super::format::{self, bytes, percent};
 use super::super::view::View;
-use super::super::words::{self, bytes, percent};
 use super::paint::Paint;
 use super::rows::{Ranked, Row, TITLE, bar};
 use super::{HOST, line_of_time};
@@ -55,7 +55,7 @@ fn cpu(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
     for (series, letter, _) in KINDS {
         sum += last(series).unwrap_or(0.0);
         // By the sum, so that rounding does not add up.
-        let end = words::part_of(width, sum / 100.0).max(drawn);
+        let end = format::part_of(width, sum / 100.0).max(drawn);
         let part = letter.to_string().repeat(end - drawn);
         row = row.piece(&[(&part, style_of(letter, paint))]);
         drawn = end;
@@ -95,8 +95,8 @@ fn cores(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
         let sys = view.last(HOST, &format!("core_sys.{core}"));
         let (Some(usr), Some(sys)) = (usr, sys) else { continue };
         let inner = CORE - 12;
-        let user = words::part_of(inner, usr / 100.0);
-        let all = words::part_of(inner, (usr + sys) / 100.0).max(user);
+        let user = format::part_of(inner, usr / 100.0);
+        let all = format::part_of(inner, (usr + sys) / 100.0).max(user);
         row = row.piece(&[
             (&format!("{core:>3} "), Style::new()),
             (&"u".repeat(user), paint.first()),
@@ -175,8 +175,8 @@ fn roles(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
     let mut drawn = 0;
     while drawn < ROLE_ROWS {
         let Some((role, value)) = roles.next() else { break };
-        let piece = format!("{} {}  ", words::cut(&role, 24), percent(Some(value)));
-        if words::columns_of(&piece) > row.left() {
+        let piece = format!("{} {}  ", format::cut(&role, 24), percent(Some(value)));
+        if format::columns_of(&piece) > row.left() {
             rows.push(row.ranked(if drawn == 0 { 3 } else { 25 }));
             row = Row::new(columns).text(&" ".repeat(TITLE));
             drawn += 1;

@@ -4,8 +4,8 @@
 //! colours, and the bars have letters. On a wide screen the host is at the left and the mount at
 //! the right, elsewhere one is above the other.
 
+mod cached_files;
 mod host;
-mod objects;
 mod paint;
 mod place;
 mod rows;
@@ -21,8 +21,8 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use self::paint::Paint;
 use self::rows::{Row, fit};
+use super::format;
 use super::view::View;
-use super::words;
 
 /// The identifier of the host's series.
 const HOST: &str = "host";
@@ -68,7 +68,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame<'_>) {
 /// The place that is chosen: its figures, or what is in its cache.
 fn part(view: &View, columns: usize, paint: Paint) -> Vec<rows::Ranked> {
     if view.shows_objects() && view.chosen().is_some() {
-        return objects::rows(view, columns, paint);
+        return cached_files::rows(view, columns, paint);
     }
     place::rows(view, columns, paint)
 }
@@ -89,7 +89,7 @@ fn too_small(frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn head(view: &View, columns: usize, paint: Paint) -> Line<'static> {
-    let step = words::seconds(view.interval.as_secs());
+    let step = format::seconds(view.interval.as_secs());
     let state = if view.is_paused {
         "  PAUSED, nothing is measured".to_owned()
     } else {
@@ -99,7 +99,7 @@ fn head(view: &View, columns: usize, paint: Paint) -> Line<'static> {
         Some(own) => format!("  watching costs {own:.1}% of a CPU"),
         None => String::new(),
     };
-    let name = words::cut(&view.host, 30);
+    let name = format::cut(&view.host, 30);
     let row = Row::new(columns)
         .piece(&[(" ogive top  ", paint.edge()), (&name, paint.edge())])
         .piece(&[(&state, paint.edge())])
@@ -164,15 +164,15 @@ fn line_of_time(
     let legend = |steps: usize| {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         let span = view.interval.checked_mul(steps).unwrap_or(Duration::MAX);
-        let span = words::seconds(span.as_secs());
+        let span = format::seconds(span.as_secs());
         match top {
             Some(_) => format!(" {span}"),
             None => format!(" {span}, top {}", show(Some(highest))),
         }
     };
-    let room = row.left().saturating_sub(words::columns_of(&legend(LINE_MAX))).min(LINE_MAX);
+    let room = row.left().saturating_sub(format::columns_of(&legend(LINE_MAX))).min(LINE_MAX);
     let skipped = values.len().saturating_sub(room);
-    let line = words::sparkline(&values[skipped..], top.unwrap_or(highest));
+    let line = format::sparkline(&values[skipped..], top.unwrap_or(highest));
     // The newest at the right, however few there are.
     row.piece(&[(&format!("{line:>room$}"), paint.first())])
         .piece(&[(&legend(room), paint.faint())])

@@ -3,8 +3,8 @@
 
 use ratatui::style::Style;
 
+use super::super::format::{self, byte_rate, bytes, count, milliseconds, percent};
 use super::super::view::{Kind, Place, State, View};
-use super::super::words::{self, byte_rate, bytes, count, milliseconds, percent};
 use super::paint::Paint;
 use super::rows::{Ranked, Row, bar};
 use super::{LINE_MAX, line_of_time};
@@ -68,8 +68,8 @@ pub(super) fn title(
         0 | 1 => String::new(),
         all => format!("  {number} of {all} (Tab)"),
     };
-    let room = columns.saturating_sub(words::columns_of(&of) + 6);
-    let name = words::cut(&place.name, room);
+    let room = columns.saturating_sub(format::columns_of(&of) + 6);
+    let name = format::cut(&place.name, room);
     let row = Row::new(columns)
         .piece(&[("── ", paint.faint()), (&name, paint.title())])
         .text(&format!("{of} "));
@@ -83,7 +83,7 @@ fn trouble(place: &Place, columns: usize, paint: Paint) -> Option<Row> {
         State::Troubled(why) => why,
         State::Gone => "is no longer mounted; if it comes back, it is shown again",
     };
-    let text = format!("! {}", words::cut(why, columns.saturating_sub(2)));
+    let text = format!("! {}", format::cut(why, columns.saturating_sub(2)));
     Some(Row::new(columns).piece(&[(&text, paint.trouble())]))
 }
 

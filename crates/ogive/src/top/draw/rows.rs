@@ -7,7 +7,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::words;
+use super::super::format;
 
 /// Columns of the titles at the left.
 pub(super) const TITLE: usize = 10;
@@ -49,7 +49,7 @@ impl Row {
 
     /// Adds a piece, if it fits.
     pub(super) fn piece(mut self, parts: &[(&str, Style)]) -> Self {
-        let columns: usize = parts.iter().map(|(text, _)| words::columns_of(text)).sum();
+        let columns: usize = parts.iter().map(|(text, _)| format::columns_of(text)).sum();
         if self.is_full || columns > self.left {
             self.is_full = true;
             return self;
@@ -83,8 +83,8 @@ impl Row {
 /// A bar of so many columns, brackets among them: filled up to a share, with a mark at another.
 pub(super) fn bar(columns: usize, share: f64, mark: Option<f64>) -> String {
     let inner = columns.saturating_sub(2);
-    let filled = words::part_of(inner, share);
-    let marked = mark.map(|mark| words::part_of(inner, mark).min(inner.saturating_sub(1)));
+    let filled = format::part_of(inner, share);
+    let marked = mark.map(|mark| format::part_of(inner, mark).min(inner.saturating_sub(1)));
     let cell = |at: usize| match at {
         _ if marked == Some(at) => '|',
         _ if at < filled => '█',

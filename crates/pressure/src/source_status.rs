@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// One source and whether it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct SourceStatus {
     /// What the source is, such as `PSI trigger` or `cgroup v2 limit`.
     pub source: &'static str,
     /// The file or directory it was looked for at.
@@ -23,7 +23,7 @@ pub enum State {
     Absent(String),
 }
 
-impl Note {
+impl SourceStatus {
     pub(crate) fn used(source: &'static str, path: impl Into<PathBuf>, how: String) -> Self {
         Self { source, path: path.into(), state: State::Used(how) }
     }
@@ -42,7 +42,7 @@ impl Note {
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for SourceStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.state {

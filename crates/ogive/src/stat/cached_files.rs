@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::args::{StatArgs, Wanted};
 use crate::exit::{self, Refusal};
-use crate::top::words;
+use crate::top::format;
 
 /// Rows of a table.
 const ROWS_MAX: usize = 20;
@@ -150,7 +150,7 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
         )
     };
     if objects["undercount_max_bytes"].as_u64().is_some_and(|bytes| bytes > 0) {
-        let bytes = words::bytes(objects["undercount_max_bytes"].as_f64());
+        let bytes = format::bytes(objects["undercount_max_bytes"].as_f64());
         let _ = writeln!(text, "There are very many objects: up to {bytes} of one may be missing.");
     }
     text
@@ -167,14 +167,14 @@ fn cells(
         _ => "-".to_owned(),
     };
     [
-        number(&row["bytes"], words::bytes),
-        number(&row["mru_bytes"], words::bytes),
-        number(&row["mfu_bytes"], words::bytes),
-        number(&row["records"], words::count),
-        number(&row["reads"], words::count),
+        number(&row["bytes"], format::bytes),
+        number(&row["mru_bytes"], format::bytes),
+        number(&row["mfu_bytes"], format::bytes),
+        number(&row["records"], format::count),
+        number(&row["reads"], format::count),
         hit_share,
-        number(&row["misses"], words::count),
-        number(&row["origin_bytes"], words::bytes),
+        number(&row["misses"], format::count),
+        number(&row["origin_bytes"], format::bytes),
         path,
     ]
 }

@@ -6,7 +6,7 @@
 //! to a number asks for what follows by its place in the file, and sees what it missed. A mount
 //! writes it, `ogive watch` reads it; both through this module, which does no I/O.
 
-use crate::field::field;
+use crate::fixed_width::field;
 use thiserror::Error;
 
 /// First bytes of the file.

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use ogive_kstat::arcstats::{self, ARCSTATS, REMOVED_ROWS};
-use ogive_kstat::tables::{COMPANIONS, DMU_TX, ZFETCHSTATS, ZIL};
+use ogive_kstat::files::{COMPANIONS, DMU_TX, ZFETCHSTATS, ZIL};
 use ogive_kstat::{Value, named};
 
 const CAPTURED: &[u8] = include_bytes!("data/openzfs-2.1.11/start/arcstats");

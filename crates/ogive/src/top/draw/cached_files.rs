@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::super::format::{self, bytes, count, percent};
 use super::super::view::{Kind, Place, State, View};
-use super::super::words::{self, bytes, count, percent};
 use super::paint::Paint;
 use super::place::title;
 use super::rows::{Ranked, Row};
@@ -17,7 +17,7 @@ const ROWS_MAX: usize = 100;
 pub(super) fn rows(view: &View, columns: usize, paint: Paint) -> Vec<Ranked> {
     let Some((number, place)) = view.chosen() else { return Vec::new() };
     let mut rows = vec![title(view, number, place, columns, paint).ranked(0)];
-    let say = |text: &str| Row::new(columns).text(&words::cut(text, columns)).ranked(1);
+    let say = |text: &str| Row::new(columns).text(&format::cut(text, columns)).ranked(1);
     match objects(view, place) {
         Ok(objects) => table(&mut rows, view, objects, columns, paint),
         Err(words) => rows.push(say(&words)),
@@ -34,7 +34,7 @@ fn objects<'v>(view: &'v View, place: &Place) -> Result<&'v Value, String> {
         _ if place.state == State::Gone => Err("It is no longer mounted.".to_owned()),
         None => Err("Asking what is in this cache.".to_owned()),
         Some(Ok(objects)) => Ok(objects),
-        Some(Err(why)) => Err(format!("! {}", words::harmless(why))),
+        Some(Err(why)) => Err(format!("! {}", format::harmless(why))),
     }
 }
 
@@ -94,7 +94,7 @@ fn line(row: &Value, columns: usize) -> Row {
     for text in cells {
         line = line.text(&format!("{text:>CELL$}"));
     }
-    let path = words::harmless(row["path"].as_str().unwrap_or("?"));
+    let path = format::harmless(row["path"].as_str().unwrap_or("?"));
     let room = line.left().saturating_sub(2);
-    line.text(&format!("  {}", words::cut(&path, room)))
+    line.text(&format!("  {}", format::cut(&path, room)))
 }

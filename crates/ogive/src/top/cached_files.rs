@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::events::Event;
 use super::view::View;
-use crate::stat::objects;
+use crate::stat::cached_files;
 
 /// Between two questions.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ impl Asker {
 
 fn read_objects(mount: &Path) -> Result<Value, String> {
     let file = mount.join(".ogive/objects");
-    let text = objects::read(&file).map_err(|error| format!("{error:#}"))?;
+    let text = cached_files::read(&file).map_err(|error| format!("{error:#}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{} is damaged: {error}", file.display()))
 }
 
