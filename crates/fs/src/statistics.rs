@@ -1,4 +1,5 @@
-//! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own.
+//! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own. Their
+//! rows are declared in `ogive-stats`.
 
 use crate::latency::Latency;
 use crate::view::View;
@@ -20,7 +21,7 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Counters start now; what the system has of memory is read from `pressure`.
+    /// Counters start now. `pressure` reads the memory of the system.
     pub(crate) fn new(pressure: Option<ogive_pressure::Sources>) -> Self {
         Self { created_ns: monotonic_ns(), pressure }
     }
@@ -109,12 +110,13 @@ impl Statistics {
         rows.to_text()
     }
 
-    /// Files that OpenZFS's tools insist on and that have nothing to say here.
+    /// A file that OpenZFS's tools insist on, with zeroes.
     pub(crate) fn zeroes(&self, table: &'static ogive_kstat::Table) -> String {
         table.rows(self.created_ns, monotonic_ns()).to_text()
     }
 
-    /// What arcstats has no row for. `control_bytes` are what open control files take.
+    /// `ogivestats`: the rows that arcstats lacks. `control_bytes` is the memory of open control
+    /// files.
     pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>, control_bytes: u64) -> String {
         let mut rows = files::OGIVESTATS.listing(self.created_ns, monotonic_ns());
         let own = |name: &str| arcstats::ARCSTATS.field(name).is_none();
@@ -123,7 +125,7 @@ impl Statistics {
             debug_assert!(known.is_ok(), "{name} has no row in `ogive-stats`");
         };
         let mut stats: Stats = view.cache.stats();
-        // Whoever asks for inodes to be let go of, memory or the table's limit, it counts alike.
+        // Inodes count as pruned whether memory or the table's limit asked for it.
         let pruned = view.inode_limit.pruned();
         stats.prune_examined += pruned.examined;
         stats.prune_freed_objects += pruned.freed_objects;
@@ -155,7 +157,7 @@ impl Statistics {
         rows.to_text()
     }
 
-    /// What tells this mount of memory pressure, one source a line.
+    /// The sources of memory pressure, one a line.
     pub(crate) fn memory(&self) -> String {
         match &self.pressure {
             Some(sources) => sources.describe().iter().map(|note| format!("{note}\n")).collect(),

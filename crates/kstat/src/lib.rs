@@ -10,15 +10,18 @@
 //! | `kstat -p` | illumos | [`illumos`] |
 //! | `kstat` blocks | illumos | [`illumos`] |
 //!
-//! On top of the texts stand the tables of OpenZFS that existing tools look for ([`files`], with
-//! all 148 rows of `arcstats`), a place to read them from ([`source`]), the columns that OpenZFS's
-//! `arcstat` derives from two readings ([`arcstat`]), several readings as one ([`sum`]), and a tree
-//! of files below which OpenZFS's tools find them ([`tree`]). What a mount tells of single reads
-//! has formats of its own: [`trace`] has them all, [`sampled_reads`] a sample. [`latency_classes`] has the classes
-//! of how long reads of the source took.
+//! Other rooms build on the texts: [`files`] has OpenZFS's files that its tools open, and
+//! [`arcstats`] the one with 148 rows. [`source`] is where to read them from, [`arcstat`] the
+//! columns that OpenZFS's `arcstat` derives from two readings, [`sum`] several readings as one,
+//! and [`tree`] the tree of files in which OpenZFS's tools find them. Rows are declared in
+//! `ogive-stats`.
 //!
-//! Invariants: nothing here panics on outside input; every reader is bounded by [`limits`];
-//! every parse error names the line. There is no state and no lock in this crate.
+//! Single reads of a mount have formats of their own: [`trace`] for all of them,
+//! [`sampled_reads`] for a sample. [`latency_classes`] classifies how long reads of the source
+//! took.
+//!
+//! Invariants: nothing here panics on outside input, [`limits`] bounds every reader, and every
+//! parse error names the line. There is no state and no lock in this crate.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

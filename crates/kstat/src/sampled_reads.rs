@@ -2,9 +2,10 @@
 //!
 //! A header, then one entry of 16 bytes for each read of a record that was sampled, all
 //! little-endian; `docs/objects.md` has the tables. The file is what a mount keeps of the last
-//! ones, at one moment. Its entries are numbered from the sampling's first, so whoever has read up
-//! to a number asks for what follows by its place in the file, and sees what it missed. A mount
-//! writes it, `ogive watch` reads it; both through this module, which does no I/O.
+//! ones, at one moment. Entries are numbered from the first of the sampling. A reader that knows
+//! the number it has read up to finds the next entry by its place in the file, and sees what it
+//! missed. A mount writes the file and `ogive watch` reads it, both through this module, which does no
+//! I/O.
 
 use crate::fixed_width::field;
 use thiserror::Error;

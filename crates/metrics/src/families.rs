@@ -1,8 +1,8 @@
-//! Which row of which kstat is told under which name.
+//! The families of a mount, made from the rows of its kstats.
 //!
-//! The table in `ogive-stats` is the whole of it: a row names its family. Rows of a second level
-//! are told only where there is one. A family's samples stand together, as every format wants it,
-//! so families are the outer loop and mounts the inner one.
+//! A row of the table in `ogive-stats` names its family. Rows of a second level are left out where
+//! there is none. Every format wants the samples of a family together, so families are the outer
+//! loop and mounts the inner one.
 
 pub mod openzfs;
 

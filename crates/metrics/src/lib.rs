@@ -1,14 +1,13 @@
-//! What a mount counts, as Prometheus and its kin read it.
+//! The counters of a mount, as Prometheus and OpenTelemetry read them.
 //!
-//! Names and units are those of the conventions of Prometheus: one base unit, seconds and bytes,
-//! in the name; counters end in `_total`. Every sample of a mount has the label `mount`, its mount
-//! point ([`path_label`]), and otherwise labels of a few fixed values only: no path, object or program of anybody
-//! becomes a label, so a mount has as many series whatever is read through it.
+//! Names and units follow Prometheus's conventions: one base unit, seconds or bytes, in the name;
+//! counters end in `_total`. Every sample of a mount has the label `mount`, its mount point
+//! ([`path_label`]). All other labels have a few fixed values. No path, object or program becomes a
+//! label, so the number of series does not depend on what is read through the mount.
 //!
-//! [`exposition`] writes the two texts, [`otlp`] what OpenTelemetry takes, [`families`] says
-//! which row of which kstat is told under which name, [`process`] what the process itself uses.
-//! Nothing here keeps or counts anything by itself but [`process::Clock`]; what is not asked for
-//! costs nothing.
+//! [`exposition`] writes the two texts, [`otlp`] what OpenTelemetry takes. [`families`] makes the
+//! families of the rows of kstats, and [`process`] those of the process itself. Only
+//! [`process::Clock`] has state. Without a request nothing is done.
 //!
 //! The formats: <https://prometheus.io/docs/instrumenting/exposition_formats/> and OpenMetrics 1.0.
 //! The libraries for it write one of the two only, and `promtool check metrics` reads the other.

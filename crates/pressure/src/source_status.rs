@@ -1,4 +1,4 @@
-//! What was found and what was not, for people.
+//! Which sources of memory pressure are used, and why others are not, for people.
 
 use std::fmt;
 use std::path::PathBuf;

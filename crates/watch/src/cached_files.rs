@@ -1,9 +1,8 @@
-//! The cached bytes of each file of a mount: `/api/objects`, from its control directory.
+//! The files in the cache of a mount: `/api/objects`, from its control directory.
 //!
-//! The answer contains names of files, so the request needs the token. The mount walks its cache
-//! for each answer, so only one request a mount runs at a time. A hanging daemon does not answer,
-//! and a read of its files hangs with it. So a thread of its own reads, and the request continues
-//! without it after `PATIENCE`.
+//! The response names files, so a request needs the token. The mount walks its cache for each
+//! response, so one request a mount is under way at a time. A daemon that is stuck blocks its
+//! readers. So a separate thread reads, and the request gives up after `PATIENCE`.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! The miss-ratio curve of a mount's reads, `/api/curve`: what more memory would gain.
 //!
-//! While requests come, a thread reads the mount's control file `reads` every second or two. That
-//! file has the last reads of a sample of the mount's records (`curve/sampled_reads.rs`). New ones
-//! go into `ogive_sim`'s curve (SHARDS, bounded). The file is open only during a look, so the mount
-//! can be unmounted, and a recording of its trace is not disturbed. The thread ends `LEASE` after
-//! the last request. Without requests, neither the mount nor this process does any work for the
-//! curve.
+//! While somebody asks, a thread reads the mount's control file `reads` every second or two. It has
+//! the last reads of a sample of its records (`miss_ratio_curve/sampled_log.rs`), and gives what is new to
+//! `ogive_sim`'s curve (SHARDS, bounded). The file is open for a look alone, so the mount can be
+//! unmounted beside it, and whoever records a trace is not disturbed. For `LEASE` after the last
+//! question it goes on, then it ends: while nobody looks, neither the mount nor this process does
+//! anything for it.
 //!
 //! The last hour is two curves. Each begins half an hour after the other and ends after an hour;
 //! the longer one is the answer. Earlier reads are unknown, so the first read of a record is a miss

@@ -1,8 +1,7 @@
 //! The last minute compared with the minute an hour ago, from the steps in memory.
 //!
-//! The comparison needs no measurement of its own. It needs a page that has been open for an hour,
-//! or the file of the last week. Otherwise, or if no page was open at that time, the answer says so
-//! and names the minute that is available.
+//! It measures nothing. The steps of an hour ago exist once a page has been open for an hour, or if
+//! a file keeps the week. Without them the answer says so, and which minute can be compared.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Jobs that take seconds and start by hand: a diagnosis, a capture, a profile of stacks.
+//! Jobs that take seconds and that somebody starts by hand: a diagnosis, a capture, a profile.
 //!
-//! Each is a POST with the token, and answers when it is done. One of each kind runs at a time:
-//! they measure the host, and two at once would measure each other. The owner of the server
-//! supplies the diagnosis and the capture ([`Looker`]). Their subject is a source that the page
-//! knows by an identifier, never a path from a request.
+//! Each is a POST with the token, and the response comes when the job is done. One job of each kind
+//! runs at a time: jobs measure the host, and two at once would measure each other. The program
+//! that runs the server brings the code that diagnoses and captures ([`Looker`]). A request names a
+//! source by the identifier that the page knows, never by a path.
 
 use std::sync::Arc;
 use std::time::Duration;

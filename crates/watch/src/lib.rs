@@ -1,16 +1,18 @@
-//! The live view: a page that shows a host and its caches.
+//! The live view: a page that shows what a host and its caches do.
 //!
-//! [`http`] is the server with its gate, which limits which clients may ask, for which routes, and
-//! how much at a time. The server takes any routes, so counters and profiles for other programs are
-//! routes like any other. [`sample`] measures, and [`sampler`] does so once a second while a page
-//! is open. [`history`] keeps the last hour, and [`week`] the last week in a file, if there is one.
-//! [`page`] has the routes of the page itself, [`cached_files`] the route of the cached files, and
-//! [`curve`] that of the miss-ratio curve. [`jobs`] has the routes that take seconds: diagnoses,
-//! captures, profiles.
+//! [`http`] is the server with its gate: who may ask, for what, and how much of it at a time. It
+//! serves any routes, so counters and profiles for other programs are routes like the others.
+//! [`sample`] measures, and [`sampler`] does so once a second while somebody looks. [`history`]
+//! keeps the last hour, and [`week`] the last week in a file, if one is named. [`hour_ago`]
+//! compares.
 //!
-//! Invariants: every answer is compiled in or made for the request, and no path of a request is a
-//! path of a file system. A client that the gate refuses gets no further. Without requests the
-//! server does not wake up.
+//! The routes: [`page`] is the page itself, [`cached_files`] the files in a cache,
+//! [`miss_ratio_curve`] what more memory would buy, [`scrape`] `/metrics`, and [`jobs`] what takes
+//! seconds: diagnoses, captures, profiles.
+//!
+//! Invariants: a response is compiled in or made for its request, and no path of a request is ever
+//! a path of a file system. A request that the gate refuses reaches nothing else. A server without
+//! requests does not wake up.
 #![forbid(unsafe_code)]
 
 pub mod cached_files;

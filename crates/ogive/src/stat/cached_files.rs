@@ -1,7 +1,7 @@
-//! `ogive stat --objects`: what is in the cache of a mount, by file and directory.
+//! `ogive stat --objects`: the files and directories in the cache of a mount.
 //!
-//! The mount tells it (`MNT/.ogive/objects`); here rows are chosen, laid out and printed. Paths
-//! come escaped, so whatever a name has in it stays in its line.
+//! The figures come from `MNT/.ogive/objects`; this module chooses rows, lays them out and prints
+//! them. Paths come escaped, so a line end in a name does not end the row.
 
 use std::fmt::Write as _;
 use std::io;

@@ -1,8 +1,8 @@
-//! What is in a cache by file, while it is shown: asked for by a thread of its own.
+//! The files in a cache, while the screen shows them: a separate thread asks the mount.
 //!
-//! A mount may hang, and whoever reads its files with it; the screen goes on. It is asked once, and
-//! again when it has answered, every five seconds at most: the mount has its cache walked for each
-//! answer, and counts reads by file only while somebody asks.
+//! A mount may hang and block its readers; the screen goes on. The thread asks once, and again
+//! after the answer, every five seconds at most: the mount walks its cache for each answer, and
+//! counts reads by file only while somebody asks.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender, SyncSender};

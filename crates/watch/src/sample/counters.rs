@@ -1,4 +1,5 @@
-//! Counters of a cache, out of arcstats and ogivestats, and the series made of two looks at them.
+//! The counters of a cache, from arcstats and ogivestats, and the series that two readings give.
+//! The table in `ogive-stats` says which statistic belongs to which series.
 
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -34,8 +35,8 @@ fn levels() -> impl Iterator<Item = (&'static str, &'static str)> {
     levels.map(|(series, field)| (series, field.name))
 }
 
-/// The counter that a series is a rate of, if it is of one alone or nearly so: what is only beside it
-/// in the sum are hits that had to wait.
+/// The counter that a series is a rate of. A sum has none, unless it only adds hits that had to
+/// wait.
 pub fn counter_of(series: &str) -> Option<&'static str> {
     let (_, names) = RATES.iter().find(|(name, _)| *name == series)?;
     let (first, rest) = names.split_first()?;
