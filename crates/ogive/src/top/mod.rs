@@ -1,7 +1,7 @@
 //! `ogive top`: the overview of the live view, in the terminal.
 //!
 //! Four threads tell one what happens ([`events`]): keys, signals, measurements, which are those of
-//! `ogive watch`, and what is in a cache by file ([`objects`]), while that is shown. [`view`] is
+//! `ogive watch`, and what is in a cache by file ([`cached_files`]), while that is shown. [`view`] is
 //! what they make of it and [`draw`] a frame of that; neither knows a terminal. Nothing here waits
 //! for a mount: whoever reads its files is a thread of its own, and a step goes on without an
 //! answer (`ogive_watch::sample`).
