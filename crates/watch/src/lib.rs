@@ -3,11 +3,11 @@
 //! [`http`] is the server with its gate: who may ask, for what, and how much of it at a time. It
 //! serves any routes, so counters and profiles for other programs are routes like the others.
 //! [`sample`] measures, and [`sampler`] does so once a second while somebody looks. [`history`]
-//! keeps the last hour, and [`week`] the last week in a file, if one is named. [`hour_ago`]
+//! keeps the last hour, and [`week`] the last week in a file, if one is named. [`hour_comparison`]
 //! compares.
 //!
 //! The routes: [`page`] is the page itself, [`cached_files`] the files in a cache,
-//! [`miss_ratio_curve`] what more memory would buy, [`scrape`] `/metrics`, and [`jobs`] what takes
+//! [`curve`] what more memory would buy, [`scrape`] `/metrics`, and [`jobs`] what takes
 //! seconds: diagnoses, captures, profiles.
 //!
 //! Invariants: a response is compiled in or made for its request, and no path of a request is ever
