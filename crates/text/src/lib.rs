@@ -1,10 +1,7 @@
-//! Text for people, written in one way by all crates: [`escape`] for pages and pictures,
-//! [`one_line`] for logs and terminals, [`ShellWord`] for commands to type, [`Bytes`] for sizes,
-//! [`Recurring`] for messages about what comes and goes.
+//! Text for people, written in one way by all crates.
 //!
 //! [`escape`] is for pages and pictures, [`one_line`] for logs and terminals, [`ShellWord`] for
-//! commands, [`Bytes`] for sizes. [`Recurring`] limits messages about things that come and go, and
-//! [`unescaped`] reads names in tables of mounts.
+//! commands, [`Bytes`] for sizes. [`Recurring`] limits messages about things that come and go.
 //!
 //! All are pure functions of their arguments, and use nothing else of this project.
 #![forbid(unsafe_code)]
