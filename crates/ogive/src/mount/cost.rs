@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use ogive_bucket::{Budget, Prices};
 
 use crate::exit::{self, Refusal};
+use crate::l2::key::absolute;
 
 const HEADING: &str = "Bucket options";
 
@@ -32,7 +33,8 @@ pub(crate) struct CostArgs {
     /// received for 10^9 bytes that come. What is not in it costs what the list says. Lists are
     /// known of Amazon (Standard in us-east-1), Google, Azure and Cloudflare; of any other store
     /// nothing is said of costs without this option.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING,
+        value_parser = absolute())]
     pub(crate) origin_prices: Option<PathBuf>,
 }
 
@@ -162,6 +164,18 @@ mod tests {
         assert!(refusal.to_string().contains("is not known"), "{refusal}");
         cost.origin_budget = None;
         assert_eq!(cost.prices("http://127.0.0.1:9000").unwrap(), None);
+    }
+
+    #[test]
+    fn a_price_list_is_found_from_where_the_command_was_given() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            cost: CostArgs,
+        }
+        let line = <Line as clap::Parser>::parse_from(["mount", "--origin-prices", "list.toml"]);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(line.cost.origin_prices, Some(here.join("list.toml")));
     }
 
     #[test]
