@@ -127,7 +127,7 @@ impl KernelSize {
     /// answer since.
     pub(crate) fn appends_at(&mut self, bytes: u64) {
         if bytes < self.sizes.least {
-            // It did not append: the write said so (`RWF_NOAPPEND`).
+            // A write before the believed end is no append, and says nothing of the end.
             return;
         }
         // A long write comes in parts, and only its end makes older answers void. It may be one
