@@ -37,7 +37,7 @@ use crate::mount::RECORDS_MIN;
 use crate::second_level;
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::view::{Result, View};
-use ogive_origin::{Errno, FileKind, OFlags, Origin, Standing};
+use ogive_origin::{Availability, Errno, FileKind, OFlags, Origin};
 use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -155,7 +155,7 @@ impl<O: Origin> Control<O> {
 
     /// What is mounted and how, and whether it is there.
     fn describe(&self, view: &View<O>) -> String {
-        let standing: Standing = view.origin.standing();
+        let standing: Availability = view.origin.availability();
         let mut description = self.description.clone();
         if let Some(members) = description.as_object_mut() {
             let gone = standing.gone.map(|(errno, since)| {
@@ -168,7 +168,7 @@ impl<O: Origin> Control<O> {
             members.insert("pid".to_owned(), std::process::id().into());
             members.insert("source_gone".to_owned(), gone.into());
             let mut doubted = Vec::new();
-            view.origin.doubted(&mut |file_system, why| {
+            view.origin.untrusted_times(&mut |file_system, why| {
                 doubted.push(serde_json::json!({ "file_system": file_system, "why": why }));
             });
             members.insert("times_doubted".to_owned(), doubted.into());
@@ -250,7 +250,7 @@ impl<O: Origin> Control<O> {
             File::Zfetchstats => self.statistics.zfetchstats(&view),
             File::Companion(table) => self.statistics.zeroes(table),
             File::Dataset => self.statistics.dataset(&view, self.source()),
-            File::State => format!("{}\n", state(&view.origin.standing())),
+            File::State => format!("{}\n", state(&view.origin.availability())),
             File::Ogivestats => {
                 let held_bytes = self.held_bytes.load(Ordering::Relaxed);
                 self.statistics.ogivestats(&view, held_bytes)
@@ -419,7 +419,7 @@ fn change_devices<O: Origin>(view: &View<O>, request: &[u8]) -> Result<usize> {
 }
 
 /// The state of a pool that has this standing, in OpenZFS's words (`zpool_get_state_str`).
-fn state(standing: &Standing) -> &'static str {
+fn state(standing: &Availability) -> &'static str {
     if standing.gone.is_some() { "UNAVAIL" } else { "ONLINE" }
 }
 

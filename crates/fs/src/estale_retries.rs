@@ -97,7 +97,7 @@ impl EstaleRetries {
     }
 
     /// Whether the source has to be asked anew for a name that a thread looks up.
-    pub(crate) fn asks_anew(&self, thread: u32) -> bool {
+    pub(crate) fn revalidates(&self, thread: u32) -> bool {
         if self.stale_count.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -190,15 +190,15 @@ mod tests {
     #[test]
     fn only_a_thread_that_met_a_removed_object_asks_anew() {
         let retries = retries();
-        assert!(!retries.asks_anew(7));
+        assert!(!retries.revalidates(7));
         retries.met_stale(7);
-        assert!(retries.asks_anew(7) && !retries.asks_anew(8));
+        assert!(retries.revalidates(7) && !retries.revalidates(8));
         for thread in 0..2 * STALE_MAX as u32 {
             retries.met_stale(thread);
         }
         assert!(retries.stale.lock().len() <= STALE_MAX, "there is a limit");
         retries.stale.lock().values_mut().for_each(|since| *since -= WALK);
-        assert!(!retries.asks_anew(7));
+        assert!(!retries.revalidates(7));
         assert_eq!(retries.stale_count.load(Ordering::Relaxed), 0, "then it costs nothing");
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) file: O::File,
     pub(crate) writable: bool,
     /// Its size says how much can be read. If not, the origin is asked for each read.
-    pub(crate) size_tells: bool,
+    pub(crate) size_is_reliable: bool,
     /// Records that are read by it may go to the second level.
     pub(crate) may_be_kept: bool,
     /// The version it was opened at.

@@ -34,7 +34,7 @@ use crate::view::{Permissions, Settings, View};
 use crate::workers::{Permits, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
-use ogive_origin::{DirectoryOrigin, Errno, Origin, TrustTimes, Watched};
+use ogive_origin::{DirectoryOrigin, Errno, HealthChecked, Origin, TrustTimes};
 use ogive_pressure::Sources;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -53,7 +53,7 @@ const INODES_MIN: u64 = 1 << 16;
 
 /// A file system that is mounted and answers.
 pub struct Mount<O: Origin = DirectoryOrigin> {
-    view: Arc<View<Watched<O>>>,
+    view: Arc<View<HealthChecked<O>>>,
     session: JoinHandle<std::io::Result<()>>,
     unmounter: Unmounter,
     started: Instant,
@@ -100,7 +100,7 @@ impl Mount {
         let mount_point = options.mount_point.clone();
         let (trust, metadata_ttl) = (options.trust_times, options.metadata_ttl);
         let attached = move |origin: &DirectoryOrigin| {
-            warn_of_doubted(origin, trust);
+            warn_of_untrusted_times(origin, trust);
             warn_of_mounts_below(origin);
             tell_of_client(origin, metadata_ttl);
             tell_origin_of_mount(origin, &mount_point);
@@ -130,7 +130,7 @@ impl<O: Origin> Mount<O> {
         options: MountOptions,
         attached: impl FnOnce(&O),
     ) -> Result<Self, MountError> {
-        let origin = Watched::new(origin, source.display().to_string());
+        let origin = HealthChecked::new(origin, source.display().to_string());
         let pressure = Sources::probe().map_err(MountError::memory)?;
         let limit_bytes = pressure.limit_bytes().map_err(MountError::memory)?;
         let bounds = Bounds::new(limit_bytes, options.arc_max_bytes, options.arc_min_bytes);
@@ -261,11 +261,11 @@ fn cache(
 
 /// Mounts, and starts the threads that answer requests; `attached` is called in between.
 fn serve<O: Origin>(
-    session: &Arc<Session<Watched<O>>>,
+    session: &Arc<Session<HealthChecked<O>>>,
     source: &std::path::Path,
     options: &MountOptions,
     attached: impl FnOnce(&O),
-) -> Result<(Served<Watched<O>>, Unmounter), MountError> {
+) -> Result<(Served<HealthChecked<O>>, Unmounter), MountError> {
     let _without_reserve = root_reserve::WithoutReserve::begin();
     let prepared = transport::prepare(session, options)?;
     let permissions = session.view.settings.permissions;
@@ -305,7 +305,7 @@ fn run<O: Origin>(
 fn reclaimer<O: Origin>(
     pressure: Sources,
     limit_bytes: u64,
-    view: &Arc<View<Watched<O>>>,
+    view: &Arc<View<HealthChecked<O>>>,
     release_memory: fn(),
 ) -> Option<Reclaimer> {
     let total_bytes = pressure.read().map_or(limit_bytes, |reading| reading.total_bytes);
@@ -326,7 +326,7 @@ fn salt() -> u64 {
 }
 
 /// Logs of which file systems little can be kept.
-fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
+fn warn_of_untrusted_times(origin: &DirectoryOrigin, trust: TrustTimes) {
     // The user asked for it and needs no advice against it.
     let advice = match trust {
         TrustTimes::Never => "",
@@ -335,7 +335,7 @@ fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
              --trust-times always"
         }
     };
-    origin.doubted(&mut |file_system, why| {
+    origin.untrusted_times(&mut |file_system, why| {
         log::warn!(
             event = "times_doubted",
             file_system;

@@ -137,7 +137,7 @@ impl Statistics {
         counts.panics += workers.panics;
         counts.fields().chain(workers.fields()).for_each(|(name, value)| set(name, value));
         latencies(&view.counters.origin_latency, &mut set);
-        let standing = view.origin.standing();
+        let standing = view.origin.availability();
         set("source_gone", u64::from(standing.gone.is_some()));
         set("source_losses", standing.losses);
         view.origin.counters(&mut set);

@@ -59,7 +59,7 @@ pub(crate) struct FakeOrigin {
     /// Reading ahead is refused.
     pub(crate) is_sparing: AtomicBool,
     /// The bytes of the file were found to be wrong.
-    pub(crate) is_spoilt: AtomicBool,
+    pub(crate) is_corrupt: AtomicBool,
     pub(crate) names: Mutex<Names>,
     /// Other names that its root has instead, if any, each by the cookie behind it.
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
@@ -71,13 +71,13 @@ pub(crate) struct FakeOrigin {
     /// It remembers a file that is gone, until it is asked anew.
     pub(crate) is_stale: AtomicBool,
     /// How often it was asked anew.
-    pub(crate) asked_anew: AtomicU64,
+    pub(crate) revalidations: AtomicU64,
     /// Any spelling of a name leads to the same object.
     pub(crate) folds_case: AtomicBool,
     /// How often it had to bring attributes with names.
     pub(crate) names_dropped: AtomicU64,
     /// It sends writes to its server before it answers with times.
-    pub(crate) flushes_to_tell_times: AtomicBool,
+    pub(crate) flushes_before_times: AtomicBool,
     /// How often all attributes of the file were asked for.
     pub(crate) times_asked: AtomicU64,
     /// Its file can have no capabilities.
@@ -173,8 +173,8 @@ impl Origin for FakeOrigin {
         Ok(attributes(2))
     }
 
-    fn lookup_anew(&self, parent: &FakeNode, name: &OsStr) -> Result<Found<FakeNode>> {
-        self.asked_anew.fetch_add(1, Ordering::SeqCst);
+    fn revalidate_name(&self, parent: &FakeNode, name: &OsStr) -> Result<Found<FakeNode>> {
+        self.revalidations.fetch_add(1, Ordering::SeqCst);
         self.is_stale.store(false, Ordering::SeqCst);
         self.lookup(parent, name)
     }
@@ -195,11 +195,11 @@ impl Origin for FakeOrigin {
         self.folds_case.load(Ordering::SeqCst)
     }
 
-    fn flushes_to_tell_times(&self, _: &FakeNode) -> bool {
-        self.flushes_to_tell_times.load(Ordering::SeqCst)
+    fn flushes_before_times(&self, _: &FakeNode) -> bool {
+        self.flushes_before_times.load(Ordering::SeqCst)
     }
 
-    fn drop_kept_names(&self, (): &()) {
+    fn invalidate_names(&self, (): &()) {
         self.names_dropped.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -230,8 +230,8 @@ impl Origin for FakeOrigin {
         !self.is_sparing.load(Ordering::SeqCst)
     }
 
-    fn is_spoilt(&self, _: &u64) -> bool {
-        self.is_spoilt.load(Ordering::SeqCst)
+    fn is_corrupt(&self, _: &u64) -> bool {
+        self.is_corrupt.load(Ordering::SeqCst)
     }
 
     fn read_run<S: RunSink>(&self, file: &u64, run: Run, sink: S) {
@@ -259,7 +259,7 @@ impl Origin for FakeOrigin {
         self.gives_all_but.lock().is_none()
     }
 
-    fn contents_of(&self, file: &u64) -> Option<Identity> {
+    fn pinned_identity(&self, file: &u64) -> Option<Identity> {
         Some(overwritten(*file).identity())
     }
 
@@ -324,7 +324,7 @@ impl Origin for FakeOrigin {
     }
 
     refused! {
-        sound() -> ();
+        check_health() -> ();
         set_attributes(&FakeNode, Option<&u64>, &Changes) -> Attributes;
         read_link(&FakeNode) -> OsString;
         make(&FakeNode, &OsStr, Make<'_>, Caller) -> Found<FakeNode>;

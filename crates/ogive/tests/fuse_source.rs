@@ -98,7 +98,7 @@ impl Origin for Played {
         }
     }
 
-    fn flushes_to_tell_times(&self, _: &Node) -> bool {
+    fn flushes_before_times(&self, _: &Node) -> bool {
         true
     }
 
@@ -125,7 +125,7 @@ impl Origin for Played {
 
     handed_on! {
         root() -> Found<Node>;
-        sound() -> ();
+        check_health() -> ();
         lookup(parent: &Node, name: &OsStr) -> Found<Node>;
         lookup_in(parent: &OpenDirectory, name: &OsStr) -> Found<Node>;
         leads_to(parent: &Node, name: &OsStr, node: &Node) -> bool;

@@ -2,10 +2,10 @@
 //!
 //! Every operation passes through here, and this module examines only its error. Some errors mean
 //! that a file system may be gone as a whole ([`is_of_the_whole`]). After such an error, and after
-//! any operation while it is gone, this module asks the file system itself ([`Origin::sound`]). It
-//! returns the error to the program once that question is answered, or after [`PATIENCE`], because
-//! a dead server lets each question time out. It asks at most once a second, and only after an
-//! operation: there is no timer.
+//! any operation while it is gone, this module asks the file system itself
+//! ([`Origin::check_health`]). It returns the error to the program once that question is answered,
+//! or after [`PATIENCE`], because a dead server lets each question time out. It asks at most once a
+//! second, and only after an operation: there is no timer.
 //!
 //! `ESTALE` counts only at the root, because any removed file gives it too. A run that is read in
 //! the background meets its error on a thread that must not wait, so the next operation asks.
@@ -15,9 +15,9 @@
 
 use crate::timed_check::TimedCheck;
 use crate::{
-    Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
-    FileSystemStatistics, FlagsForm, Found, Identity, Make, Needed, OFlags, Origin, ReadAhead,
-    RenameFlags, Result, Run, RunSink, Standing, Time, Whence, XattrFlags,
+    Access, Allocation, Attributes, Availability, Caller, Changes, DirectoryEntry, Errno,
+    FileFlags, FileSystemStatistics, FlagsForm, Found, Identity, Make, Needed, OFlags, Origin,
+    ReadAhead, RenameFlags, Result, Run, RunSink, Time, Whence, XattrFlags,
 };
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
@@ -39,10 +39,10 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// An origin, and whether it is there.
-pub struct Watched<O>(Arc<Watch<O>>);
+pub struct HealthChecked<O>(Arc<HealthCheck<O>>);
 
 /// The part that a background run needs as well.
-struct Watch<O> {
+struct HealthCheck<O> {
     origin: O,
     /// Its name in the log.
     name: String,
@@ -54,17 +54,17 @@ struct Watch<O> {
     check: TimedCheck,
     patience: Duration,
     /// The known state, and the state in the log.
-    known: Mutex<(Standing, Recurring)>,
+    known: Mutex<(Availability, Recurring)>,
 }
 
-impl<O: Origin> Watched<O> {
+impl<O: Origin> HealthChecked<O> {
     /// Observes `origin`, which is there, under a name for the log.
     pub fn new(origin: O, name: String) -> Self {
         Self::with_patience(origin, name, PATIENCE)
     }
 
     fn with_patience(origin: O, name: String, patience: Duration) -> Self {
-        Self(Arc::new(Watch {
+        Self(Arc::new(HealthCheck {
             origin,
             name,
             gone: AtomicBool::new(false),
@@ -72,7 +72,7 @@ impl<O: Origin> Watched<O> {
             asked_ms: AtomicI64::new(i64::MIN / 2),
             check: TimedCheck::default(),
             patience,
-            known: Mutex::new((Standing::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
+            known: Mutex::new((Availability::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
         }))
     }
 
@@ -82,7 +82,7 @@ impl<O: Origin> Watched<O> {
     }
 }
 
-impl<O: Origin> Watch<O> {
+impl<O: Origin> HealthCheck<O> {
     /// Examines a result on its way to the caller.
     fn note<T>(self: &Arc<Self>, result: Result<T>) -> Result<T> {
         let is_due = result.as_ref().is_err_and(is_suspicious)
@@ -118,7 +118,7 @@ impl<O: Origin> Watch<O> {
 
     fn ask(&self) -> Result<()> {
         self.suspected.store(false, Ordering::Relaxed);
-        let answer = self.origin.sound();
+        let answer = self.origin.check_health();
         let mut known = self.known.lock();
         let (standing, said) = &mut *known;
         let since = standing.gone.map(|(_, since)| since);
@@ -189,12 +189,12 @@ fn is_suspicious(errno: &Errno) -> bool {
 }
 
 /// Hands the records of a run on and looks at how it ends.
-struct WatchedSink<O, S> {
+struct HealthCheckedSink<O, S> {
     sink: S,
-    watch: Arc<Watch<O>>,
+    watch: Arc<HealthCheck<O>>,
 }
 
-impl<O: Origin, S: RunSink> RunSink for WatchedSink<O, S> {
+impl<O: Origin, S: RunSink> RunSink for HealthCheckedSink<O, S> {
     fn asks(&mut self) {
         self.sink.asks();
     }
@@ -224,7 +224,7 @@ macro_rules! handed_on {
     };
 }
 
-impl<O: Origin> Origin for Watched<O> {
+impl<O: Origin> Origin for HealthChecked<O> {
     type Node = O::Node;
     type File = O::File;
     type Directory = O::Directory;
@@ -244,15 +244,19 @@ impl<O: Origin> Origin for Watched<O> {
         }
     }
 
-    fn sound(&self) -> Result<()> {
+    fn check_health(&self) -> Result<()> {
         self.0.ask()
     }
 
     /// The origin's own knowledge overrides the meaning of its errors.
-    fn standing(&self) -> Standing {
-        let (own, known) = (self.0.origin.standing(), self.0.known.lock().0);
+    fn availability(&self) -> Availability {
+        let (own, known) = (self.0.origin.availability(), self.0.known.lock().0);
         let losses = own.losses + known.losses;
-        if own.gone.is_some() { Standing { losses, ..own } } else { Standing { losses, ..known } }
+        if own.gone.is_some() {
+            Availability { losses, ..own }
+        } else {
+            Availability { losses, ..known }
+        }
     }
 
     fn open_unread(
@@ -265,7 +269,7 @@ impl<O: Origin> Origin for Watched<O> {
     }
 
     fn read_run<S: RunSink>(&self, file: &O::File, run: Run, sink: S) {
-        self.0.origin.read_run(file, run, WatchedSink { sink, watch: self.0.clone() });
+        self.0.origin.read_run(file, run, HealthCheckedSink { sink, watch: self.0.clone() });
     }
 
     fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
@@ -276,20 +280,20 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.hidden(tell);
     }
 
-    fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
-        self.0.origin.doubted(tell);
+    fn untrusted_times(&self, tell: &mut dyn FnMut(&str, &str)) {
+        self.0.origin.untrusted_times(tell);
     }
 
     fn reads_in_background(&self) -> bool {
         self.0.origin.reads_in_background()
     }
 
-    fn size_tells(&self, file: &O::File, size_bytes: u64) -> bool {
-        self.0.origin.size_tells(file, size_bytes)
+    fn size_is_reliable(&self, file: &O::File, size_bytes: u64) -> bool {
+        self.0.origin.size_is_reliable(file, size_bytes)
     }
 
-    fn is_spoilt(&self, file: &O::File) -> bool {
-        self.0.origin.is_spoilt(file)
+    fn is_corrupt(&self, file: &O::File) -> bool {
+        self.0.origin.is_corrupt(file)
     }
 
     fn read_ahead(&self) -> ReadAhead {
@@ -300,16 +304,16 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.may_read_ahead()
     }
 
-    fn contents_of(&self, file: &O::File) -> Option<Identity> {
-        self.0.origin.contents_of(file)
+    fn pinned_identity(&self, file: &O::File) -> Option<Identity> {
+        self.0.origin.pinned_identity(file)
     }
 
     fn descriptor(&self, file: &O::File) -> Option<Result<OwnedFd>> {
         self.0.origin.descriptor(file)
     }
 
-    fn size_at_hand(&self, file: &O::File) -> Option<u64> {
-        self.0.origin.size_at_hand(file)
+    fn local_size(&self, file: &O::File) -> Option<u64> {
+        self.0.origin.local_size(file)
     }
 
     fn lists_with_attributes(&self, device: u64) -> bool {
@@ -320,16 +324,16 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.has_only_hidden_files(parent, name)
     }
 
-    fn attributes_believed(&self) -> Duration {
-        self.0.origin.attributes_believed()
+    fn attribute_ttl(&self) -> Duration {
+        self.0.origin.attribute_ttl()
     }
 
-    fn drop_kept_names(&self, directory: &O::Directory) {
-        self.0.origin.drop_kept_names(directory);
+    fn invalidate_names(&self, directory: &O::Directory) {
+        self.0.origin.invalidate_names(directory);
     }
 
-    fn flushes_to_tell_times(&self, file: &O::Node) -> bool {
-        self.0.origin.flushes_to_tell_times(file)
+    fn flushes_before_times(&self, file: &O::Node) -> bool {
+        self.0.origin.flushes_before_times(file)
     }
 
     fn folds_case(&self, device: u64) -> bool {
@@ -370,7 +374,7 @@ impl<O: Origin> Origin for Watched<O> {
 
     handed_on! {
         lookup(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
-        lookup_anew(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
+        revalidate_name(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
         lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
         leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
         attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;
@@ -419,8 +423,8 @@ mod tests {
     use crate::DirectoryOrigin;
 
     /// However slow the machine is, the answer is waited for.
-    fn watched(origin: DirectoryOrigin) -> Watched<DirectoryOrigin> {
-        Watched::with_patience(origin, "source".to_owned(), Duration::from_secs(3600))
+    fn watched(origin: DirectoryOrigin) -> HealthChecked<DirectoryOrigin> {
+        HealthChecked::with_patience(origin, "source".to_owned(), Duration::from_secs(3600))
     }
 
     #[test]
@@ -431,18 +435,18 @@ mod tests {
         let origin = DirectoryOrigin::open(&source).unwrap();
         let watched = watched(origin);
         let root = watched.root().unwrap();
-        assert_eq!(watched.standing(), Standing::default());
+        assert_eq!(watched.availability(), Availability::default());
         // One file's errors are not the origin's.
         assert!(watched.lookup(&root.node, OsStr::new("missing")).is_err());
         assert!(watched.0.note::<()>(Err(Errno::IO)).is_err());
-        assert_eq!(watched.standing(), Standing::default());
+        assert_eq!(watched.availability(), Availability::default());
         std::fs::remove_dir(&source).unwrap();
         watched.0.asked_ms.store(i64::MIN / 2, Ordering::Relaxed);
         assert!(watched.root().is_err());
-        let standing = watched.standing();
+        let standing = watched.availability();
         assert!(standing.gone.is_some() && standing.losses == 1);
-        assert!(watched.root().is_err() && watched.sound().is_err());
-        assert_eq!(watched.standing(), standing, "it has gone once");
+        assert!(watched.root().is_err() && watched.check_health().is_err());
+        assert_eq!(watched.availability(), standing, "it has gone once");
     }
 
     /// Keeps what a run brings, and says which records of it are wanted.
@@ -520,7 +524,7 @@ mod tests {
         let watched = watched(origin);
         std::fs::remove_dir(&source).unwrap();
         /// Looks at the standing when the run ends.
-        struct Look(Arc<Watch<DirectoryOrigin>>, Arc<Mutex<Vec<bool>>>);
+        struct Look(Arc<HealthCheck<DirectoryOrigin>>, Arc<Mutex<Vec<bool>>>);
         impl RunSink for Look {
             fn record(&mut self, _: u64, _: Vec<u8>) -> ControlFlow<()> {
                 ControlFlow::Continue(())
@@ -531,7 +535,7 @@ mod tests {
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         let look = Look(watched.0.clone(), seen.clone());
-        WatchedSink { sink: look, watch: watched.0.clone() }.end(Err(Errno::IO));
+        HealthCheckedSink { sink: look, watch: watched.0.clone() }.end(Err(Errno::IO));
         assert_eq!(*seen.lock(), [true]);
     }
 
@@ -544,10 +548,10 @@ mod tests {
         let watched = watched(origin);
         std::fs::remove_dir(&source).unwrap();
         assert!(watched.0.note(Ok(())).is_ok());
-        assert_eq!(watched.standing(), Standing::default());
+        assert_eq!(watched.availability(), Availability::default());
         watched.0.suspected.store(true, Ordering::Relaxed);
         assert!(watched.0.note(Ok(())).is_ok(), "its own result stands");
-        assert!(watched.standing().gone.is_some());
+        assert!(watched.availability().gone.is_some());
         assert!(!watched.0.suspected.load(Ordering::Relaxed), "it is asked once");
     }
 }

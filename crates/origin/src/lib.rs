@@ -33,7 +33,7 @@
 //! - an unsupported operation answers `ENOSYS` or `EOPNOTSUPP`, always the same;
 //! - no answer comes from memory that another writer may have changed.
 //!
-//! A mount puts [`Watched`] around every origin. The tests of `ogive_fs` and the suites in
+//! A mount puts [`HealthChecked`] around every origin. The tests of `ogive_fs` and the suites in
 //! `tests/mount` run over any of them.
 //!
 //! # Errors
@@ -64,14 +64,14 @@ mod skipped;
 mod timed_check;
 
 pub use attributes::{Attributes, FileKind, Identity, Tag, Time, VersionSecret};
-pub use availability::Watched;
+pub use availability::HealthChecked;
 pub use directory::{
     Device, DirectoryOrigin, NfsClient, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
 };
 pub use impersonation::{Requester, on_behalf_of, on_own_behalf};
 pub use origin::{
-    Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,
-    Make, Needed, Origin, SetTime, Standing, Whence,
+    Allocation, Availability, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics,
+    FlagsForm, Found, Make, Needed, Origin, SetTime, Whence,
 };
 pub use read_ahead::ReadAhead;
 pub use record_run::{Run, RunSink};

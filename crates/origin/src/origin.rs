@@ -34,11 +34,11 @@ pub trait Origin: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why it is not.
-    fn sound(&self) -> Result<()>;
+    fn check_health(&self) -> Result<()>;
 
     /// The known state, without a question.
-    fn standing(&self) -> Standing {
-        Standing::default()
+    fn availability(&self) -> Availability {
+        Availability::default()
     }
 
     /// Reports the origin's own counters, name by name.
@@ -50,14 +50,14 @@ pub trait Origin: Send + Sync + 'static {
 
     /// Reports the file systems, among those met, whose times prove nothing, and why. Nothing of
     /// their files is kept from one open to the next.
-    fn doubted(&self, _tell: &mut dyn FnMut(&str, &str)) {}
+    fn untrusted_times(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 
     /// The same for a thread that met an object that is gone (`ESTALE`): no remembered answer for
     /// the name is used. The default remembers nothing.
-    fn lookup_anew(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
+    fn revalidate_name(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
         self.lookup(parent, name)
     }
 
@@ -82,7 +82,7 @@ pub trait Origin: Send + Sync + 'static {
     }
 
     /// Whether a request for the times of a file first sends its written data to the source.
-    fn flushes_to_tell_times(&self, _file: &Self::Node) -> bool {
+    fn flushes_before_times(&self, _file: &Self::Node) -> bool {
         false
     }
 
@@ -213,7 +213,7 @@ pub trait Origin: Send + Sync + 'static {
 
     /// Whether the size in the attributes of a file says how much can be read. It may not if
     /// contents are made at each read; two reads then return different bytes.
-    fn size_tells(&self, _file: &Self::File, _size_bytes: u64) -> bool {
+    fn size_is_reliable(&self, _file: &Self::File, _size_bytes: u64) -> bool {
         true
     }
 
@@ -228,14 +228,14 @@ pub trait Origin: Send + Sync + 'static {
 
     /// Whether what was read of `file` was found to be other bytes than the origin has: reads of it
     /// then fail with `EIO`, whatever is cached. Asked with each read, so it must not wait.
-    fn is_spoilt(&self, _file: &Self::File) -> bool {
+    fn is_corrupt(&self, _file: &Self::File) -> bool {
         false
     }
 
     /// The identity of the contents that everything read of `file` is of, where the origin vouches
     /// for that: once the object has others, reading fails with `ESTALE`. It is known without
     /// asking, and so are the attributes of such a file.
-    fn contents_of(&self, _file: &Self::File) -> Option<Identity> {
+    fn pinned_identity(&self, _file: &Self::File) -> Option<Identity> {
         None
     }
 
@@ -255,7 +255,7 @@ pub trait Origin: Send + Sync + 'static {
 
     /// Size of a file in bytes as far as it is known without asking anybody who is far away; `None`
     /// if nothing is.
-    fn size_at_hand(&self, _file: &Self::File) -> Option<u64> {
+    fn local_size(&self, _file: &Self::File) -> Option<u64> {
         None
     }
 
@@ -301,13 +301,13 @@ pub trait Origin: Send + Sync + 'static {
     }
 
     /// For how long at least a client between believes in attributes that came with names.
-    fn attributes_believed(&self) -> Duration {
+    fn attribute_ttl(&self) -> Duration {
         Duration::ZERO
     }
 
     /// Makes the next read of a directory bring attributes from the source itself. A client in
     /// between could send attributes with names that are older than its own limit for attributes.
-    fn drop_kept_names(&self, _directory: &Self::Directory) {}
+    fn invalidate_names(&self, _directory: &Self::Directory) {}
 
     /// Whether different spellings of a name lead to the same object on this device. A change by
     /// one name then changes unknown other names. Called for each answer, so it must not wait.
@@ -419,7 +419,7 @@ impl<Node> Found<Node> {
 
 /// Whether an origin as a whole is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Availability {
     /// The error it has gone with, and since when; `None` while it is there.
     pub gone: Option<(rustix::io::Errno, Time)>,
     /// How often it has gone so far.

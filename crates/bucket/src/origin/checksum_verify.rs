@@ -92,7 +92,7 @@ impl ChecksumVerifier {
     }
 
     /// Whether an object was found to be another one than the store says.
-    pub(super) fn is_spoilt(&self, object: &Object) -> bool {
+    pub(super) fn is_corrupt(&self, object: &Object) -> bool {
         let Some(etag) = object.etag.as_ref().filter(|_| self.is_any_spoilt.load(Relaxed)) else {
             return false;
         };

@@ -19,7 +19,7 @@ use super::directory::Item;
 use super::object_cache::ObjectCache;
 use super::{BucketOrigin, Messages};
 use crate::{Bucket, BucketError, Listing, keys};
-use ogive_origin::{Errno, Result, Standing, Time};
+use ogive_origin::{Availability, Errno, Result, Time};
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
 use std::fmt;
@@ -43,7 +43,7 @@ pub(super) struct Offline {
 }
 
 struct State {
-    standing: Standing,
+    standing: Availability,
     said: Recurring,
     /// When it was asked last whether it is back, and whether that is being asked.
     asked: Option<Instant>,
@@ -70,7 +70,7 @@ fn is_no_answer(error: &BucketError) -> bool {
 impl Default for Offline {
     fn default() -> Self {
         let said = Recurring::new(SAY_EVERY, Duration::ZERO);
-        let standing = Standing { shows_stale: true, ..Standing::default() };
+        let standing = Availability { shows_stale: true, ..Availability::default() };
         let state = State { standing, said, asked: None, is_asking: false, doubted: None };
         Self {
             is_out: AtomicBool::new(false),
@@ -184,8 +184,10 @@ impl<B: Bucket> BucketOrigin<B> {
         self.listings.keep_stale();
     }
 
-    pub(super) fn offline_standing(&self) -> Standing {
-        self.offline.as_ref().map_or_else(Standing::default, |reach| reach.state.lock().standing)
+    pub(super) fn offline_availability(&self) -> Availability {
+        self.offline
+            .as_ref()
+            .map_or_else(Availability::default, |reach| reach.state.lock().standing)
     }
 
     /// Whether to show what is known without asking. Has the store asked in the background.

@@ -38,7 +38,7 @@ fn one_object_that_fails_is_not_the_store_that_is_gone() {
         bucket.doom(Operation::Head, Fault::Fails(failed("a")));
         let heads = bucket.requests(Operation::Head);
         open(&origin, "a").unwrap();
-        assert_eq!(origin.standing().gone, None);
+        assert_eq!(origin.availability().gone, None);
         open(&origin, "b").unwrap();
         assert_eq!(bucket.requests(Operation::Head), heads + 2, "both were asked for");
     }
@@ -46,7 +46,7 @@ fn one_object_that_fails_is_not_the_store_that_is_gone() {
     let no_turn = BucketError::NoTurn { key: "a".into(), seconds: 1 };
     bucket.doom(Operation::Head, Fault::Fails(no_turn));
     assert_eq!(open(&origin, "a").unwrap_err(), Errno::IO);
-    assert_eq!(origin.standing().losses, 0);
+    assert_eq!(origin.availability().losses, 0);
 }
 
 #[test]
@@ -59,18 +59,18 @@ fn two_objects_in_a_row_that_fail_are_or_the_store_itself() {
         bucket.doom(Operation::Head, Fault::Fails(failed(key)));
         open(&origin, key).unwrap();
     }
-    assert!(origin.standing().gone.is_some());
+    assert!(origin.availability().gone.is_some());
     gate.open();
     let (bucket, origin) = shown();
     (0..2).for_each(|_| bucket.doom(Operation::List, Fault::Fails(failed(""))));
     bucket.doom(Operation::Head, Fault::Fails(failed("a")));
     open(&origin, "a").unwrap();
-    assert_eq!(origin.standing().gone, None);
+    assert_eq!(origin.availability().gone, None);
     // The answers of others do not come before that of the store: they are held.
     (0..100_000).for_each(|_| bucket.doom(Operation::Head, Fault::Fails(failed("a"))));
-    until(&origin, "the store is gone", || origin.standing().losses == 1);
+    until(&origin, "the store is gone", || origin.availability().losses == 1);
     bucket.clear_faults();
-    until(&origin, "it answers again", || origin.standing().gone.is_none());
+    until(&origin, "it answers again", || origin.availability().gone.is_none());
 }
 
 #[test]
@@ -80,6 +80,6 @@ fn a_question_that_panics_is_asked_again() {
     bucket.doom(Operation::Head, Fault::Fails(silent));
     bucket.doom(Operation::List, Fault::Panics);
     open(&origin, "a").unwrap();
-    assert!(origin.standing().gone.is_some());
-    until(&origin, "it answers again", || origin.standing().gone.is_none());
+    assert!(origin.availability().gone.is_some());
+    until(&origin, "it answers again", || origin.availability().gone.is_none());
 }

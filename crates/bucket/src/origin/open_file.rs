@@ -105,7 +105,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return Ok(File { small_object: Mutex::new(small_object), ..self.file(node, handle) });
         }
         let (object, small_object) = self.object_to_open(node, is_cached)?;
-        if self.verifier.is_spoilt(&object) {
+        if self.verifier.is_corrupt(&object) {
             return Err(Errno::IO);
         }
         let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
@@ -115,7 +115,7 @@ impl<B: Bucket> BucketOrigin<B> {
 
     /// Whether the object that a file was opened with is not what the store says of it.
     pub(super) fn spoilt(&self, file: &File) -> bool {
-        self.verifier.is_spoilt(&file.object)
+        self.verifier.is_corrupt(&file.object)
     }
 
     /// The object that is opened: the store's, or the last known one while the store is offline.

@@ -3,8 +3,8 @@
 use super::*;
 use super::{BucketOrigin, Directory, File, Node};
 use ogive_origin::{
-    Allocation, Caller, Changes, FileFlags, FileSystemStatistics, FlagsForm, Identity, Make,
-    OFlags, Origin, ReadAhead, RenameFlags, Run, RunSink, Standing, Whence, XattrFlags,
+    Allocation, Availability, Caller, Changes, FileFlags, FileSystemStatistics, FlagsForm,
+    Identity, Make, OFlags, Origin, ReadAhead, RenameFlags, Run, RunSink, Whence, XattrFlags,
 };
 use std::ffi::OsString;
 
@@ -29,12 +29,12 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         Ok(self.found_as(key, self.directory_attributes_of(key)))
     }
 
-    fn sound(&self) -> Result<()> {
+    fn check_health(&self) -> Result<()> {
         self.or_errno(self.exists(&self.options.prefix)).map(drop)
     }
 
-    fn standing(&self) -> Standing {
-        self.offline_standing()
+    fn availability(&self) -> Availability {
+        self.offline_availability()
     }
 
     fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
@@ -129,11 +129,11 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         self.open_file(node, flags, Some(is_cached))
     }
 
-    fn is_spoilt(&self, file: &File) -> bool {
+    fn is_corrupt(&self, file: &File) -> bool {
         self.spoilt(file)
     }
 
-    fn contents_of(&self, file: &File) -> Option<Identity> {
+    fn pinned_identity(&self, file: &File) -> Option<Identity> {
         self.vouched(file)
     }
 

@@ -218,10 +218,10 @@ fn opening_asks_once_and_an_open_file_never_mixes_two_objects() {
     // Longer than before, so that nothing but the condition stands in the way.
     bucket.foreign_put("f", "another object, and a longer one");
     assert_eq!(read(&origin, &file, 0).unwrap_err(), Errno::STALE);
-    assert_eq!(origin.contents_of(&file), Some(identity), "of the object that was opened");
+    assert_eq!(origin.pinned_identity(&file), Some(identity), "of the object that was opened");
     assert_eq!(origin.attributes(&node, Some(&file)).unwrap().size_bytes, 20);
     let file = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
-    let vouched = origin.contents_of(&file);
+    let vouched = origin.pinned_identity(&file);
     assert_eq!(vouched, Some(find(&origin, "f").unwrap().identity()));
     assert_ne!(vouched, Some(identity));
     assert_eq!(read(&origin, &file, 0).unwrap(), b"another ob");
@@ -407,7 +407,7 @@ fn an_error_of_the_store_reaches_the_program_as_the_table_says() {
         bucket.doom(Operation::List, Fault::Fails(error.clone()));
         assert_eq!(find(&origin, "f").unwrap_err(), errno);
         bucket.doom(Operation::List, Fault::Fails(error.clone()));
-        assert_eq!(origin.sound().unwrap_err(), errno);
+        assert_eq!(origin.check_health().unwrap_err(), errno);
         let file = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
         bucket.doom(Operation::Get, Fault::Fails(error));
         assert_eq!(read(&origin, &file, 0).unwrap_err(), errno);
@@ -494,13 +494,17 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     let denied = BucketError::Denied { key: "d/f".into(), message: "expired".into() };
     bucket.doom(Operation::Head, Fault::Fails(denied));
     assert_eq!(Origin::open(&origin, &node, OFlags::RDONLY).unwrap_err(), Errno::ACCESS);
-    assert_eq!(origin.standing().gone, None);
+    assert_eq!(origin.availability().gone, None);
     bucket.doom(Operation::Head, Fault::Fails(silent()));
     (0..1000).for_each(|_| bucket.doom(Operation::List, Fault::Fails(silent())));
     let heads = bucket.requests(Operation::Head);
     let stale = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
-    assert_eq!(origin.contents_of(&stale), origin.contents_of(&before), "the same contents");
-    assert!(origin.standing().gone.is_some() && origin.standing().shows_stale);
+    assert_eq!(
+        origin.pinned_identity(&stale),
+        origin.pinned_identity(&before),
+        "the same contents"
+    );
+    assert!(origin.availability().gone.is_some() && origin.availability().shows_stale);
     // Nobody waits for the store now.
     open(&origin, "d/f").unwrap();
     assert_eq!(names(&origin, "d").len(), 2);
@@ -517,7 +521,7 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     // Once it answers all is asked for again.
     bucket.clear_faults();
     let late = std::time::Instant::now() + Duration::from_secs(60);
-    while origin.standing().gone.is_some() {
+    while origin.availability().gone.is_some() {
         assert!(std::time::Instant::now() < late, "never came: the store answers again");
         let _ = find(&origin, "d/f");
         std::thread::sleep(Duration::from_millis(20));
@@ -525,7 +529,7 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     bucket.foreign_put("d/f", vec![8; 20]);
     let file = open(&origin, "d/f").unwrap();
     assert_eq!(origin.attributes(&node, Some(&file)).unwrap().size_bytes, 20);
-    assert_eq!(origin.standing().losses, 1);
+    assert_eq!(origin.availability().losses, 1);
 }
 
 #[test]
@@ -537,7 +541,7 @@ fn without_stale_answers_each_request_finds_out_for_itself() {
     let silent = BucketError::TimedOut { key: "f".into(), seconds: 30 };
     bucket.doom(Operation::Head, Fault::Fails(silent));
     assert_eq!(Origin::open(&origin, &node, OFlags::RDONLY).unwrap_err(), Errno::IO);
-    assert_eq!(origin.standing(), ogive_origin::Standing::default());
+    assert_eq!(origin.availability(), ogive_origin::Availability::default());
     Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
 }
 
@@ -576,9 +580,9 @@ fn an_object_is_verified_in_whatever_order_it_was_read() {
         for (first, records) in [(3, 2), (0, 2), (0, 1)] {
             assert_eq!(run_of(&origin, &file, first, records), Ok(()));
         }
-        assert!(!origin.is_spoilt(&file), "of {key} a record has not been seen");
+        assert!(!origin.is_corrupt(&file), "of {key} a record has not been seen");
         assert_eq!(run_of(&origin, &file, 2, 1), Ok(()));
-        assert_eq!(origin.is_spoilt(&file), key == "bad");
+        assert_eq!(origin.is_corrupt(&file), key == "bad");
     }
     assert_eq!((told("origin_checksums_matched"), told("origin_checksum_mismatches")), (1, 1));
     assert_eq!(open(&origin, "bad").unwrap_err(), Errno::IO);
@@ -587,5 +591,5 @@ fn an_object_is_verified_in_whatever_order_it_was_read() {
     bucket.show_checksum("bad", Checksum { algorithm, value: good });
     let file = open(&origin, "bad").unwrap();
     assert_eq!(run_of(&origin, &file, 0, 5), Ok(()));
-    assert!(!origin.is_spoilt(&file));
+    assert!(!origin.is_corrupt(&file));
 }

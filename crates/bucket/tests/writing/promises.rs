@@ -19,7 +19,7 @@ fn writes_are_read_at_once_and_are_in_the_store_after_the_close() {
         assert_eq!(m.names("d"), ["new", "old"]);
         assert_eq!(m.find("d/new").unwrap().attributes.size_bytes, 11);
         assert_eq!(m.attributes(&found.node, None).unwrap().size_bytes, 11);
-        assert!(m.contents_of(&reader).is_none() && m.contents_of(&file).is_none());
+        assert!(m.pinned_identity(&reader).is_none() && m.pinned_identity(&file).is_none());
         assert_eq!(stored(&bucket, "d/new"), None, "nobody sees half a file");
         m.flush(&file).unwrap();
         assert_eq!(stored(&bucket, "d/new").unwrap(), b"hello world");
@@ -46,10 +46,10 @@ fn a_file_that_is_not_changed_costs_what_it_costs_without_a_journal() {
     let node = m.find("f").unwrap().node;
     let before = bucket.asked();
     let file = Origin::open(&m.origin, &node, OFlags::RDONLY).unwrap();
-    assert!(m.contents_of(&file).is_some());
+    assert!(m.pinned_identity(&file).is_some());
     m.flush(&file).unwrap();
     let writer = Origin::open(&m.origin, &node, OFlags::RDWR).unwrap();
-    assert!(m.contents_of(&file).is_none(), "it may be changed here from now on");
+    assert!(m.pinned_identity(&file).is_none(), "it may be changed here from now on");
     m.flush(&writer).unwrap();
     assert_eq!(bucket.asked().head - before.head, 2);
     assert_eq!(bucket.asked().put, before.put);
@@ -144,7 +144,7 @@ fn a_foreign_object_stays_and_ours_is_kept() {
     m.write_at(&again, 6, b"+ours").unwrap();
     m.flush(&again).unwrap();
     assert_eq!(stored(&bucket, "f").unwrap(), b"theirs+ours");
-    assert!(m.contents_of(&file).is_some(), "it can be told from the others");
+    assert!(m.pinned_identity(&file).is_some(), "it can be told from the others");
     drop(file);
     assert_eq!(refused(m.create("f", OFlags::WRONLY | OFlags::EXCL)), Errno::EXIST);
     // A new file where somebody else makes one at the same time.

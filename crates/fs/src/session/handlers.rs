@@ -192,7 +192,7 @@ impl<O: Origin> Session<O> {
             let flags = open_flags::PASSTHROUGH | when(!opened.writable, open_flags::NOFLUSH);
             return reply.opened_with(opened.handle, flags, backing.number());
         }
-        let is_direct = self.view.settings.direct_io || !opened.size_tells;
+        let is_direct = self.view.settings.direct_io || !opened.size_is_reliable;
         let flags = when(is_direct, open_flags::DIRECT_IO)
             | when(opened.keep_pages, open_flags::KEEP_CACHE)
             | when(!opened.writable, open_flags::NOFLUSH);

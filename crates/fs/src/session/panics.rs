@@ -59,7 +59,7 @@ impl Origin for Panicking {
 
     handed_on! {
         root() -> Result<Found<Node>>;
-        sound() -> Result<()>;
+        check_health() -> Result<()>;
         lookup(parent: &Node, name: &OsStr) -> Result<Found<Node>>;
         lookup_in(parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>>;
         leads_to(parent: &Node, name: &OsStr, node: &Node) -> Result<bool>;
@@ -82,7 +82,7 @@ impl Origin for Panicking {
             -> Result<()>;
         write_at(file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<usize>;
         append(file: &OpenFile, bytes: &[u8]) -> Result<usize>;
-        size_at_hand(file: &OpenFile) -> Option<u64>;
+        local_size(file: &OpenFile) -> Option<u64>;
         flush(file: &OpenFile) -> Result<()>;
         sync(file: &OpenFile, data_only: bool) -> Result<()>;
         allocate(file: &OpenFile, allocation: Allocation) -> Result<()>;

@@ -26,7 +26,7 @@ impl<O: Origin> View<O> {
         let open = self.files.get(handle?)?;
         let inode = self.inodes.get(number)?;
         let is_written = inode.contents().is_some_and(|contents| !contents.pristine);
-        if !is_written || !self.origin.flushes_to_tell_times(&inode.node) {
+        if !is_written || !self.origin.flushes_before_times(&inode.node) {
             return None;
         }
         let found = self.origin.attributes_needed(&inode.node, Some(&open.file), Needed::Size);
@@ -46,7 +46,7 @@ impl<O: Origin> View<O> {
         let open = open.or_else(|| self.open_file_of(&inode));
         let file = open.as_ref().map(|open| &open.file);
         if let Some(open) = &open
-            && self.origin.contents_of(&open.file).is_some()
+            && self.origin.pinned_identity(&open.file).is_some()
         {
             // They are of the moment of its open, and do not show a change since.
             self.contents_read_by(open)?;
@@ -71,7 +71,7 @@ impl<O: Origin> View<O> {
     /// An open file of an inode, by which its attributes can be had without another open, and whose
     /// attributes are current.
     fn open_file_of(&self, inode: &Inode<O>) -> Option<Arc<OpenFile<O>>> {
-        inode.any_file().filter(|open| self.origin.contents_of(&open.file).is_none())
+        inode.any_file().filter(|open| self.origin.pinned_identity(&open.file).is_none())
     }
 
     /// Changes attributes for a thread. A change of size gives the file a version of a kind.

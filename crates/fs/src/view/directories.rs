@@ -341,7 +341,7 @@ impl<O: Origin> View<O> {
         let Ok(directory) = self.origin_directory(open) else { return false };
         let are_old = open.inode.dir_cache.are_attributes_old(self.attributes_old);
         if are_old {
-            self.origin.drop_kept_names(directory);
+            self.origin.invalidate_names(directory);
         }
         are_old
     }

@@ -23,7 +23,7 @@ pub(crate) struct OpenedFile {
     /// Closing may bring errors of earlier writes.
     pub(crate) writable: bool,
     /// The kernel may keep pages of it, and knows from its size where it ends.
-    pub(crate) size_tells: bool,
+    pub(crate) size_is_reliable: bool,
     /// The kernel reads and writes it itself.
     pub(crate) backing: Option<Backing>,
 }
@@ -52,7 +52,7 @@ impl<O: Origin> View<O> {
         let opened = opened.map_err(|errno| match errno {
             // No name was asked for, but a source may open by a name of its own, which leads to
             // another file just now. After another walk its answer counts.
-            Errno::NOENT if !self.estale_retries.asks_anew(thread) => Errno::STALE,
+            Errno::NOENT if !self.estale_retries.revalidates(thread) => Errno::STALE,
             other => other,
         });
         let file = opened.inspect_err(|errno| {
@@ -82,9 +82,9 @@ impl<O: Origin> View<O> {
             // ask before its own deadline.
             self.kernel.invalidate_attributes(number);
         }
-        let size_tells =
-            !is_readable(flags) || self.origin.size_tells(&file, attributes.size_bytes);
-        let opened = (version, keep_pages, size_tells);
+        let size_is_reliable =
+            !is_readable(flags) || self.origin.size_is_reliable(&file, attributes.size_bytes);
+        let opened = (version, keep_pages, size_is_reliable);
         Ok(self.add_file(inode, file, flags, attributes.permissions, opened))
     }
 
@@ -118,11 +118,11 @@ impl<O: Origin> View<O> {
         file: O::File,
         flags: OFlags,
         permissions: u16,
-        (version, keep_pages, size_tells): (Version, bool, bool),
+        (version, keep_pages, size_is_reliable): (Version, bool, bool),
     ) -> OpenedFile {
         let writable = is_writable(flags);
         let choose = || self.choose_open_mode(&inode, &file, permissions, writable);
-        let backing = size_tells.then(choose).flatten();
+        let backing = size_is_reliable.then(choose).flatten();
         if backing.is_some() {
             // The kernel does not say what it writes.
             inode.believe(|believed| *believed = KernelSize::UNKNOWN);
@@ -134,7 +134,7 @@ impl<O: Origin> View<O> {
             inode,
             file,
             writable,
-            size_tells,
+            size_is_reliable,
             version,
             drops_pages: AtomicBool::new(!keep_pages),
             append_parts: Mutex::default(),
@@ -143,7 +143,13 @@ impl<O: Origin> View<O> {
         if open.inode.add_file(open.clone()) {
             self.inodes.set_open(&open.inode, true);
         }
-        OpenedFile { handle: self.files.insert(open), keep_pages, writable, size_tells, backing }
+        OpenedFile {
+            handle: self.files.insert(open),
+            keep_pages,
+            writable,
+            size_is_reliable,
+            backing,
+        }
     }
 
     /// Called whenever a descriptor of the handle is closed.

@@ -157,7 +157,7 @@ impl<O: Origin> View<O> {
     /// for that, or the file still has its version's identity. Times only go forward.
     fn is_still(&self, wanted: &MissingRecord<O>) -> bool {
         let OpenFile { inode, file, .. } = &*wanted.open;
-        let identity = match self.origin.contents_of(file) {
+        let identity = match self.origin.pinned_identity(file) {
             Some(identity) => Some(identity),
             None if self.origin.reads_in_background() => None,
             None => {

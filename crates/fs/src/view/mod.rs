@@ -178,7 +178,7 @@ impl<O: Origin> View<O> {
     ) -> Result<Self> {
         let root = origin.root()?;
         // For this long neither the kernel nor a client between asks again.
-        let attributes_old = origin.attributes_believed().max(settings.metadata_ttl);
+        let attributes_old = origin.attribute_ttl().max(settings.metadata_ttl);
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
             root: Mutex::new(root.attributes),
@@ -378,7 +378,7 @@ impl<O: Origin> View<O> {
     /// gone and come back, runs it again there.
     fn in_directory<T>(&self, parent: u64, operation: impl Fn(&O::Node) -> Result<T>) -> Result<T> {
         let inode = self.inode(parent)?;
-        let had_gone = parent == ROOT && self.origin.standing().gone.is_some();
+        let had_gone = parent == ROOT && self.origin.availability().gone.is_some();
         match operation(&inode.node) {
             Err(errno @ (Errno::NOENT | Errno::STALE | Errno::NOTCONN | Errno::IO))
                 if parent == ROOT && (had_gone || errno != Errno::IO) =>

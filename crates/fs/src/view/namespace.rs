@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
     pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<NodeAttributes> {
-        let asks_anew = self.estale_retries.asks_anew(thread);
-        let found = self.in_directory(parent, |node| match asks_anew {
-            true => self.origin.lookup_anew(node, name),
+        let revalidates = self.estale_retries.revalidates(thread);
+        let found = self.in_directory(parent, |node| match revalidates {
+            true => self.origin.revalidate_name(node, name),
             false => self.origin.lookup(node, name),
         });
         match found {

@@ -104,7 +104,7 @@ impl<O: Origin> View<O> {
         past_pages: bool,
     ) -> Result<Option<Read<O>>> {
         let open = self.file(handle)?;
-        if !open.size_tells {
+        if !open.size_is_reliable {
             return Ok(None);
         }
         let contents = self.contents_read_by(&open)?;
@@ -150,10 +150,10 @@ impl<O: Origin> View<O> {
     /// records of those are not this file's. Nor must what this file reads be cached as theirs.
     pub(super) fn contents_read_by(&self, open: &OpenFile<O>) -> Result<Contents> {
         let contents = open.inode.contents().ok_or(Errno::BADF)?;
-        if self.origin.is_spoilt(&open.file) {
+        if self.origin.is_corrupt(&open.file) {
             return Err(Errno::IO);
         }
-        if contents.version != open.version && self.origin.contents_of(&open.file).is_some() {
+        if contents.version != open.version && self.origin.pinned_identity(&open.file).is_some() {
             return Err(Errno::STALE);
         }
         Ok(contents)

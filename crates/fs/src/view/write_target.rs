@@ -92,7 +92,7 @@ impl<O: Origin> View<O> {
     fn target_of_writer(&self, open: &OpenFile<O>, start: u64, mode: WriteMode<'_>) -> Target {
         let believed = open.inode.kernel_size();
         let may_end_there = [believed.least(), believed.greatest()].contains(&start);
-        let is_longer = || self.origin.size_at_hand(&open.file).is_some_and(|size| size > start);
+        let is_longer = || self.origin.local_size(&open.file).is_some_and(|size| size > start);
         match may_end_there && is_longer() && (mode.one_appends)() {
             true => Target::End,
             false => Target::At(start),

@@ -64,7 +64,7 @@ pub(super) struct Kind {
     /// Its files have no capabilities: nothing is kept under that name, whatever else is.
     pub(super) lacks_capabilities: bool,
     /// It sends written data to the server before it reports the times of a file.
-    pub(super) flushes_to_tell_times: bool,
+    pub(super) flushes_before_times: bool,
     /// It keeps the names of a directory while it is unchanged, but not the attributes that came
     /// with them.
     pub(super) keeps_names: bool,
@@ -109,7 +109,7 @@ const PLAIN: Kind = Kind {
     makes_up_numbers: false,
     forgets_handles: false,
     lacks_capabilities: false,
-    flushes_to_tell_times: false,
+    flushes_before_times: false,
     keeps_names: false,
     hides_what_is_open: false,
     hides_what_is_named: false,
@@ -169,7 +169,7 @@ const TYPES: &[Type] = &[
         proof: Contents,
         kind: Kind {
             lists_with_attributes: true,
-            flushes_to_tell_times: true,
+            flushes_before_times: true,
             keeps_names: true,
             ..SERVED
         },
@@ -380,11 +380,11 @@ mod tests {
     #[test]
     fn only_nfs_flushes_to_tell_times_and_keeps_names_beyond_attributes() {
         for magic in [EXT, XFS, FUSE, CEPH, SMB[1], 0] {
-            let Kind { flushes_to_tell_times, keeps_names, .. } = Kind::of(magic);
-            assert!(!flushes_to_tell_times && !keeps_names, "{magic:x}");
+            let Kind { flushes_before_times, keeps_names, .. } = Kind::of(magic);
+            assert!(!flushes_before_times && !keeps_names, "{magic:x}");
         }
         let nfs = Kind::of(NFS);
-        assert!(nfs.flushes_to_tell_times && nfs.keeps_names);
+        assert!(nfs.flushes_before_times && nfs.keeps_names);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 impl Nodes {
     /// Looks a name up on the server itself, if there is one. A file that may be gone again when
     /// the program opens it is opened at once.
-    pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+    pub(super) fn revalidate_name(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         /// Tries while another program replaces the file of that name.
         const TRIES: usize = 8;
         let hides = self.kind_of(parent).hides_what_is_open;

@@ -178,7 +178,7 @@ impl Inspector {
     }
 
     /// Reports the file systems, among those met, whose times prove nothing, and why.
-    pub(super) fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
+    pub(super) fn untrusted_times(&self, tell: &mut dyn FnMut(&str, &str)) {
         for doubted in &*self.doubted.read() {
             tell(&doubted.name, doubted.why);
         }
@@ -489,7 +489,7 @@ mod tests {
         };
         let told = |inspector: &Inspector| {
             let mut told = Vec::new();
-            inspector.doubted(&mut |what, why| told.push(format!("{what}: {why}")));
+            inspector.untrusted_times(&mut |what, why| told.push(format!("{what}: {why}")));
             told
         };
         assert_eq!(tag(&inspector, &process, "stat"), Tag::Nothing, "it is new at each look");
@@ -521,7 +521,7 @@ mod tests {
         inspector.doubt(file.as_fd(), "its change time was set");
         assert_eq!(inspector.attributes(file.as_fd()).unwrap().tag, Tag::Nothing);
         let mut told = Vec::new();
-        inspector.doubted(&mut |_, why| told.push(why.to_owned()));
+        inspector.untrusted_times(&mut |_, why| told.push(why.to_owned()));
         inspector.doubt(file.as_fd(), "said once");
         assert_eq!(told, ["its change time was set"]);
     }

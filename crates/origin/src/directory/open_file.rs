@@ -342,7 +342,7 @@ mod tests {
             origin.write_at(file, 4, b"T").unwrap();
             origin.append(file, b" four").unwrap();
             assert_eq!(fixture.contents(), b"One Two three four");
-            assert_eq!(origin.size_at_hand(file), Some(18));
+            assert_eq!(origin.local_size(file), Some(18));
         }
     }
 

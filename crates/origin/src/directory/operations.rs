@@ -75,16 +75,16 @@ impl Origin for DirectoryOrigin {
         Ok(found)
     }
 
-    fn sound(&self) -> Result<()> {
-        self.root.sound(|fd| self.nodes.root_replaced(fd.map(AsFd::as_fd)))
+    fn check_health(&self) -> Result<()> {
+        self.root.check_health(|fd| self.nodes.root_replaced(fd.map(AsFd::as_fd)))
     }
 
     fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         self.nodes.lookup(parent, name)
     }
 
-    fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        self.nodes.lookup_anew(parent, name)
+    fn revalidate_name(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        self.nodes.revalidate_name(parent, name)
     }
 
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
@@ -112,8 +112,8 @@ impl Origin for DirectoryOrigin {
         self.nodes.rights.own_first(look)
     }
 
-    fn flushes_to_tell_times(&self, file: &Node) -> bool {
-        self.nodes.kind_of(file).flushes_to_tell_times
+    fn flushes_before_times(&self, file: &Node) -> bool {
+        self.nodes.kind_of(file).flushes_before_times
     }
 
     fn set_attributes(
@@ -322,7 +322,7 @@ impl Origin for DirectoryOrigin {
         Ok(())
     }
 
-    fn size_tells(&self, file: &OpenFile, size_bytes: u64) -> bool {
+    fn size_is_reliable(&self, file: &OpenFile, size_bytes: u64) -> bool {
         match self.nodes.kind_of(file.node()).sizes {
             Sizes::True => true,
             Sizes::MadeUp => false,
@@ -352,7 +352,7 @@ impl Origin for DirectoryOrigin {
         self.spend(file, || write_all(bytes, append))
     }
 
-    fn size_at_hand(&self, file: &OpenFile) -> Option<u64> {
+    fn local_size(&self, file: &OpenFile) -> Option<u64> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let statx = rustix::fs::statx(&*file.path(), c"", flags, StatxFlags::SIZE).ok()?;
         Some(statx.stx_size)
@@ -452,13 +452,13 @@ impl Origin for DirectoryOrigin {
         self.nodes.inspector.lists_with_attributes(device)
     }
 
-    fn attributes_believed(&self) -> Duration {
+    fn attribute_ttl(&self) -> Duration {
         let client = self.nfs_client();
         let seconds = client.map_or(0, |client| *client.files_seconds.start());
         Duration::from_secs(seconds.into())
     }
 
-    fn drop_kept_names(&self, directory: &OpenDirectory) {
+    fn invalidate_names(&self, directory: &OpenDirectory) {
         if self.nodes.kind_of(&directory.node).keeps_names {
             // Names of a directory are kept as pages of it. If they stay, reading is but slower.
             let _ = rustix::fs::fadvise(&directory.fd, 0, None, Advice::DontNeed);
@@ -556,8 +556,8 @@ impl Origin for DirectoryOrigin {
         tell("descriptors_removed", self.nodes.unlinked.kept() as u64);
     }
 
-    fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
-        self.nodes.inspector.doubted(tell);
+    fn untrusted_times(&self, tell: &mut dyn FnMut(&str, &str)) {
+        self.nodes.inspector.untrusted_times(tell);
     }
 
     fn keeps_places(&self) -> bool {

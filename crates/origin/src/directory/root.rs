@@ -110,7 +110,7 @@ impl Root {
     ///
     /// # Errors
     /// Why it does not answer.
-    pub(super) fn sound(&self, replaced: impl Fn(Option<&Arc<OwnedFd>>)) -> Result<()> {
+    pub(super) fn check_health(&self, replaced: impl Fn(Option<&Arc<OwnedFd>>)) -> Result<()> {
         let _alone = self.seeking.lock();
         let held = self.held.lock().clone();
         let errno = match &held {
@@ -265,12 +265,12 @@ mod tests {
         let path = directory.path().join("source");
         std::fs::create_dir(&path).unwrap();
         let root = Root::open(&path, false).unwrap();
-        assert_eq!(root.sound(|_| ()), Ok(()));
+        assert_eq!(root.check_health(|_| ()), Ok(()));
         std::fs::rename(&path, directory.path().join("renamed")).unwrap();
         std::fs::create_dir(&path).unwrap();
-        assert_eq!(root.sound(|_| panic!("it did not go")), Ok(()));
+        assert_eq!(root.check_health(|_| panic!("it did not go")), Ok(()));
         std::fs::remove_dir(directory.path().join("renamed")).unwrap();
-        assert_eq!(root.sound(|fd| assert!(fd.is_none())), Err(Errno::STALE));
-        assert!(root.sound(|_| panic!("that is another directory")).is_err());
+        assert_eq!(root.check_health(|fd| assert!(fd.is_none())), Err(Errno::STALE));
+        assert!(root.check_health(|_| panic!("that is another directory")).is_err());
     }
 }

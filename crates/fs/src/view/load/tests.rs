@@ -318,12 +318,12 @@ fn without_permission_to_read_ahead_the_demanded_request_is_longer() {
 }
 
 #[test]
-fn a_spoilt_file_is_not_read_though_it_is_cached() {
+fn a_corrupt_file_is_not_read_though_it_is_cached() {
     let fixture = fixture(0);
     let answer = fixture.read(0, 1);
     fixture.run().record();
     assert!(answer.lock().take() == bytes(0, 1));
-    fixture.view.origin.is_spoilt.store(true, Ordering::SeqCst);
+    fixture.view.origin.is_corrupt.store(true, Ordering::SeqCst);
     assert_eq!(fixture.read_by(fixture.handle, 0, 1).err(), Some(Errno::IO));
     assert!(fixture.runs().is_empty());
 }
@@ -335,15 +335,15 @@ fn a_thread_that_met_a_removed_object_has_the_name_asked_for_anew() {
     let (view, origin) = (&fixture.view, &fixture.view.origin);
     let (name, number) = (OsStr::new("file"), 2);
     let lookup = |thread| view.lookup(crate::inode_number::ROOT, name, thread).unwrap();
-    let asked_anew = || origin.asked_anew.load(Ordering::SeqCst);
+    let revalidations = || origin.revalidations.load(Ordering::SeqCst);
     assert_eq!(lookup(7).number, number);
     origin.is_stale.store(true, Ordering::SeqCst);
     assert_eq!(view.open(number, OFlags::RDONLY, 7).unwrap_err(), Errno::STALE);
     view.met_stale(7);
     lookup(8);
-    assert_eq!(asked_anew(), 0, "another thread has met nothing");
+    assert_eq!(revalidations(), 0, "another thread has met nothing");
     lookup(7);
-    assert_eq!(asked_anew(), 1);
+    assert_eq!(revalidations(), 1);
     let opened = view.open(number, OFlags::RDONLY, 7).unwrap();
     view.release(opened.handle);
 }

@@ -99,7 +99,7 @@ fn a_question_for_the_size_of_a_file_being_written_does_not_ask_for_its_times() 
         [(false, true, true), (false, false, false), (true, true, false)]
     {
         let view = view();
-        view.origin.flushes_to_tell_times.store(flushes, Ordering::SeqCst);
+        view.origin.flushes_before_times.store(flushes, Ordering::SeqCst);
         let number = view.lookup(ROOT, OsStr::new("file"), 1).unwrap().number;
         let opened = view.open(number, OFlags::RDWR, 1).unwrap();
         let inode = view.inodes.get(number).unwrap();
