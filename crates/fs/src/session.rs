@@ -1,6 +1,6 @@
-//! The session: FUSE's requests in, answers out.
+//! The session: FUSE requests in, answers out.
 //!
-//! No other module knows the protocol. A request is read from the kernel in one of two ways, by the
+//! No other module knows the protocol. A request comes from the kernel in one of two ways, by the
 //! device or through a ring. From there on its path is the same:
 //!
 //! ```text
@@ -29,8 +29,8 @@
 //! | `device` | requests by the device |
 //! | `uring` | requests through io_uring |
 //!
-//! There are no file locks here: the kernel keeps `flock(2)` and `fcntl(2)` locks of a mount itself
-//! if the file system does not ask for them.
+//! File locks need no code here. If the file system does not ask for `flock(2)` and `fcntl(2)`
+//! locks, the kernel keeps those of a mount itself.
 
 mod arguments;
 mod caller;

@@ -1,7 +1,6 @@
-//! The fixed arguments of a request: which bytes say what (`include/uapi/linux/fuse.h`, protocol
-//! 7.42).
+//! The fixed arguments of a request, field by field (`include/uapi/linux/fuse.h`, protocol 7.42).
 //!
-//! Nothing here trusts a length: a number beyond the end is 0.
+//! This module trusts no length: a number beyond the end is 0.
 
 use super::operation::{Operation, Transfer};
 use super::protocol::{opcode, u32_at, u64_at};
@@ -39,12 +38,12 @@ pub(super) const SET_EXTENDED_FLAGS: u32 = opcode_of::write::<[u32; 7]>(b'X', 32
 const PLAIN_FLAGS_BYTES: u32 = 4;
 pub(super) const EXTENDED_FLAGS_BYTES: u32 = 28;
 
-/// The fixed arguments of an operation. They have the length that its row says.
+/// The fixed arguments of an operation, whose length is in the operation's row.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'a>(pub(super) &'a [u8]);
 
 impl Arguments<'_> {
-    /// What a request with this opcode asks for.
+    /// Reads the arguments of a request with this opcode.
     pub(super) fn operation(self, opcode: u32) -> Operation {
         match opcode {
             opcode::LOOKUP => Operation::Lookup,
@@ -63,7 +62,7 @@ impl Arguments<'_> {
             opcode::RENAME => self.rename(RenameFlags::empty()),
             opcode::LINK => Operation::Link { node: self.u64(0) },
             opcode::OPEN => Operation::Open { flags: self.flags(0) },
-            // Behind the size: flags of the call, the owner of locks, flags of the file.
+            // After the size: flags of the call, the lock owner, flags of the file.
             opcode::READ => Operation::Read { from: self.transfer(), flags: self.flags(32) },
             opcode::WRITE => self.write(),
             opcode::STATFS => Operation::Statistics,
@@ -147,7 +146,7 @@ impl Arguments<'_> {
 
     fn set_xattr(self) -> Operation {
         let flags = XattrFlags::from_bits_retain(self.u32(4));
-        // Beyond the short form there are zeroes.
+        // The short form ends before this flag; the bytes beyond it are zero.
         let kills_set_group_id = self.u32(8) & ACL_KILLS_SET_GROUP_ID != 0;
         Operation::SetXattr { size_bytes: self.u32(0), flags, kills_set_group_id }
     }

@@ -1,15 +1,16 @@
-//! What `/proc` says of the thread that waits for a request: whether it is about to die, what it
-//! may do, and how it writes.
+//! Reads from `/proc` whether the thread that waits for a request is dying, its rights, and how it
+//! writes.
 //!
 //! `FUSE_INTERRUPT` says that a waiting thread has got some signal. Most signals are no reason to
-//! fail its system call: the timers of a garbage collector, a child that ended. Programs do not
-//! expect `EINTR` of files. A waiting thread dies only of a signal that ends its process. Every
-//! thread of that process has `SIGKILL` pending then (`complete_signal` of the kernel's
+//! fail its system call: a timer of a garbage collector, a child that ended. Programs do not expect
+//! `EINTR` from files. A waiting thread dies only of a signal that ends its process. Then every
+//! thread of that process has `SIGKILL` pending (`complete_signal` of the kernel's
 //! `kernel/signal.c`), which `/proc` shows (`proc_pid_status(5)`). A thread that closes its files
-//! on its way out has none pending any more, but its flags show that (`proc_pid_stat(5)`).
+//! on its way out has no signal pending any more, but its flags show its end (`proc_pid_stat(5)`).
 //!
-//! A write that appends although its file does not (`RWF_APPEND` of `pwritev2(2)`) is sent like any
-//! other. `/proc` shows the call that the thread waits in, with its flags (`proc_pid_syscall(5)`).
+//! A write that appends although its file does not (`RWF_APPEND` of `pwritev2(2)`) arrives like any
+//! other. `/proc` shows the system call that the thread waits in, with its flags
+//! (`proc_pid_syscall(5)`).
 
 use super::request::Request;
 use ogive_origin::Requester;
@@ -17,23 +18,23 @@ use ogive_proc::stat::Stat;
 use ogive_proc::status::is_killed;
 use std::time::Duration;
 
-/// What `/proc` says of a thread.
+/// The state of a thread in `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is going to end as soon as its request is answered.
+    /// It ends as soon as its request is answered.
     Dying,
-    /// It goes on, whatever signals it may have.
+    /// It continues, whatever signals it may have.
     Living,
-    /// It cannot be seen: it is of another process namespace, or hidden.
+    /// It is not visible: it is in another process namespace, or hidden.
     Unknown,
 }
 
-/// What a thread may do with files that it changes.
+/// The rights of a thread to files that it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Credentials {
     /// It may leave files with the privileges of their owner or group (`CAP_FSETID`).
     pub(super) may_keep_privileges: bool,
-    /// It may change the mode of files of others (`CAP_FOWNER`).
+    /// It may change the mode of other users' files (`CAP_FOWNER`).
     pub(super) owns_all: bool,
     /// Its groups.
     pub(super) groups: Vec<u32>,
@@ -44,7 +45,7 @@ const MAY_KEEP_PRIVILEGES: u64 = 1 << 4;
 /// `CAP_FOWNER` in it.
 const OWNS_ALL: u64 = 1 << 3;
 
-/// The credentials of a thread that waits for its request. If the thread cannot be seen, they
+/// The credentials of a thread that waits for its request. If the thread is not visible, they
 /// follow from its user and group.
 pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
@@ -64,13 +65,13 @@ pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
     })
 }
 
-/// The program that a request is carried out for.
+/// The program that sent a request.
 pub(super) fn requester(request: &Request) -> Requester {
     let Request { user, group, thread, .. } = *request;
     Requester { user, group, thread, groups }
 }
 
-/// The supplementary groups of the waiting thread; none if it cannot be seen.
+/// The supplementary groups of the waiting thread; none if it is not visible.
 fn groups(requester: &Requester) -> Vec<u32> {
     let Requester { user, group, thread, .. } = *requester;
     let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
@@ -78,8 +79,8 @@ fn groups(requester: &Requester) -> Vec<u32> {
     status.and_then(|status| groups_in(&status, user, group)).unwrap_or_default()
 }
 
-/// The groups in the text of `/proc/N/status`, if its file-system user and group are these.
-/// Otherwise it is of another thread with the same number in another process name space.
+/// The groups in the text of `/proc/N/status`, if its file-system user and group match. Otherwise
+/// the text is of another thread, with the same number in another process namespace.
 fn groups_in(status: &str, user: u32, group: u32) -> Option<Vec<u32>> {
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -91,15 +92,15 @@ fn groups_in(status: &str, user: u32, group: u32) -> Option<Vec<u32>> {
 
 /// `RWF_APPEND` of `linux/fs.h`.
 const APPEND: u64 = 0x10;
-/// A thread that has made its request comes to wait for it, unless the machine is busy or it does
-/// not wait at all (`io_submit(2)`). So often it is looked at, first without pauses. It is not the
-/// clock that counts: a machine that stood still has given the thread no time either.
+/// How often to look whether a thread waits for its request, first without pauses. A thread may
+/// come to wait late on a busy machine, or never (`io_submit(2)`). The bound is a count and not a
+/// time: a machine that stood still gave the thread no time either.
 const HASTY_LOOKS: usize = 50;
 const LOOKS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Whether the write that a thread waits for appends although its file does not; false if the call
-/// cannot be seen.
+/// Whether a waiting thread's write appends although its file does not; false if the system call is
+/// not visible.
 pub(super) fn one_appends(thread: u32) -> bool {
     if thread == 0 {
         return false;
@@ -111,14 +112,14 @@ pub(super) fn one_appends(thread: u32) -> bool {
             }
             Ok(text) if text.starts_with("running") => std::thread::sleep(PAUSE),
             Ok(text) => return appends_by_itself(&text).unwrap_or(false),
-            // It may not be looked at, or this kernel shows no calls.
+            // No permission to look, or this kernel shows no system calls.
             Err(_) => return false,
         }
     }
     false
 }
 
-/// Reads the text of `/proc/N/syscall`: the number of the call, and its six arguments in
+/// Reads the text of `/proc/N/syscall`: the number of the system call, and its six arguments in
 /// hexadecimal.
 fn appends_by_itself(text: &str) -> Option<bool> {
     let mut words = text.split_whitespace();
@@ -127,7 +128,7 @@ fn appends_by_itself(text: &str) -> Option<bool> {
     Some(number == libc::SYS_pwritev2 && flags & APPEND != 0)
 }
 
-/// Whether a thread lives or is dying, by its number; 0 is no thread.
+/// Whether a thread is dying, by its number; 0 is no thread.
 pub(super) fn fate(thread: u32) -> Fate {
     if thread == 0 {
         return Fate::Unknown;
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(call(pwritev2, "0x10"), Some(true));
         assert_eq!(call(pwritev2, "0x12"), Some(true));
         assert_eq!(call(pwritev2, "0x2"), Some(false));
-        assert_eq!(call(libc::SYS_write, "0x10"), Some(false), "no flag of its");
+        assert_eq!(call(libc::SYS_write, "0x10"), Some(false), "this argument has no flags");
         assert_eq!(call(libc::SYS_io_uring_enter, "0x10"), Some(false));
         for other in ["-1 0x7ffd 0x7f00\n", "", "running\n", "328", "x 0x10"] {
             assert_eq!(appends_by_itself(other), None, "{other}");
@@ -163,10 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_those_of_a_thread_with_the_same_user_and_group() {
+    fn groups_are_read_only_from_a_thread_with_the_same_user_and_group() {
         let status = "Name:\tcat\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \n";
         assert_eq!(groups_in(status, 4, 8), Some(vec![9, 10]));
-        assert_eq!(groups_in(status, 1, 8), None, "the real user is not the one that counts");
+        assert_eq!(groups_in(status, 1, 8), None, "the file-system user decides, not the real one");
         assert_eq!(groups_in(status, 4, 5), None);
         assert_eq!(groups_in(&status.replace("9 10", ""), 4, 8), Some(vec![]));
         assert_eq!(groups_in(&status.replace("9 10", "9 x"), 4, 8), None);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn this_thread_lives_and_nobody_is_unknown() {
+    fn this_thread_lives_and_number_0_is_unknown() {
         let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         assert_eq!(fate(own), Fate::Living);
         assert_eq!(fate(0), Fate::Unknown);

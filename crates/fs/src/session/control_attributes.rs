@@ -10,12 +10,12 @@ use ogive_origin::{Access, Attributes, Errno, FileKind, OFlags, Origin, Tag, Tim
 use std::ffi::OsStr;
 
 impl<O: Origin> Session<O> {
-    /// Whether a name is the control directory's, or in it.
+    /// Whether a name leads to the control directory or into it.
     pub(super) fn is_control_name(&self, parent: u64, name: &OsStr) -> bool {
         Numbers::is_control(parent) || (parent == ROOT && self.control.is_named(name))
     }
 
-    /// The control directory or a file in it, if this is its name.
+    /// The control directory or a file in it, by its name.
     pub(super) fn control_entry(&self, parent: u64, name: &OsStr) -> Option<NodeAttributes> {
         if Numbers::is_control(parent) {
             return self.control_attributes(self.control.find(parent, name)?);
@@ -27,8 +27,8 @@ impl<O: Origin> Session<O> {
     }
 
     /// Checks that the sender of a request may enter the control directory, where the kernel does
-    /// not check: by the mode of the root as it was last seen. A source that does not answer is not
-    /// asked, because the directory says what has happened to it.
+    /// not check. It uses the last known mode of the root. It does not ask the source, which may be
+    /// hanging: the control directory is there to report that.
     pub(super) fn may_come_to_control(&self, request: &Request) -> Result<()> {
         if request.node != ROOT || request.user == 0 || !self.view.settings.asks_for_each() {
             return Ok(());
@@ -38,8 +38,8 @@ impl<O: Origin> Session<O> {
         if root.permissions & searching == 0 { Err(Errno::ACCESS) } else { Ok(()) }
     }
 
-    /// Checks that the sender of a request may do it in the control directory, by the modes there:
-    /// where the source decides about rights, the kernel checks nothing.
+    /// Checks the sender's rights in the control directory by its modes. Where the source decides
+    /// on rights, the kernel checks nothing.
     pub(super) fn check_control(&self, request: &Request) -> Result<()> {
         let wanted = match request.operation {
             Operation::Open { flags } => match flags & OFlags::ACCMODE {
@@ -69,8 +69,8 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// Attributes of the control directory or a file in it: of what size is not known before it is
-    /// opened.
+    /// Attributes of the control directory or a file in it. The size of a file is unknown before it
+    /// is opened.
     pub(super) fn control_attributes(&self, number: u64) -> Option<NodeAttributes> {
         let permissions = self.control.permissions(number)?;
         let is_directory = self.control.is_directory(number);
@@ -97,8 +97,8 @@ impl<O: Origin> Session<O> {
     }
 }
 
-/// Whether a user may do this with what belongs to `owner` and has these permissions, which are the
-/// same for its group as for all others.
+/// Whether a user has the wanted access to a file of `owner` with these permissions. They are the
+/// same for group and others.
 fn may(user: u32, owner: u32, permissions: u16, wanted: Access) -> bool {
     let executable = permissions & 0o111 != 0;
     let granted = match user {

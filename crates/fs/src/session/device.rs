@@ -1,12 +1,11 @@
 //! Requests by the device, `/dev/fuse`: one read(2) brings one request, one writev(2) answers it.
 //!
-//! Each thread has a descriptor of its own, so that the kernel need not keep the threads from each
-//! other. A read of cached records is answered where it arrived. A request that has to ask the
-//! origin does so there, too, while enough threads are left. Otherwise another thread does it
-//! ([`crate::workers`]).
+//! Each thread has a descriptor of its own, so the kernel need not serialize the threads. A read of
+//! cached records is answered where it arrived. A request that has to ask the origin is too, while
+//! enough threads are free. Otherwise another thread carries it out ([`crate::workers`]).
 //!
-//! When the connection ends, every thread that reads sees it. Threads that wait for the origin may
-//! never come back, so the end of the mount waits for them at most [`PATIENCE`].
+//! When the connection ends, every reading thread gets an error. Threads that wait for the origin
+//! may never return, so the end of the mount waits for them at most [`PATIENCE`].
 
 #![allow(unsafe_code)]
 
@@ -31,9 +30,9 @@ pub(crate) const PATH: &str = "/dev/fuse";
 
 /// How long the end of a mount waits for threads that wait for the origin.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Parts of an answer that take no allocation: its header, and 1 MiB in records of 128 KiB.
+/// Parts of an answer that need no allocation: its header, and 1 MiB in records of 128 KiB.
 const PARTS: usize = 10;
-/// What a request may have beside its payload.
+/// Room for a request's header and fixed arguments.
 const HEAD_MAX_BYTES: usize = 4096;
 
 /// Threads that serve a connection.
@@ -43,10 +42,10 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Starts so many threads that answer the requests of a connection.
+    /// Starts a number of threads that answer the requests of a connection.
     ///
     /// # Errors
-    /// If there are no threads or descriptors to be had; some may have been started then, and end
+    /// If a thread or descriptor could not be created. Some threads may be running then, and end
     /// with the connection.
     pub(crate) fn start<O: Origin>(
         session: &Arc<Session<O>>,
@@ -61,7 +60,7 @@ impl Threads {
         spawn("fuse_watch".into(), move || {
             let look_after = || view.upgrade().is_some_and(|view| view.drop_old_names());
             let panicked = || {
-                log::error!("the watch over what waits for the source panicked, and goes on");
+                log::error!("the watch over waiting requests panicked, and continues");
                 if let Some(view) = view.upgrade() {
                     view.counters.panicked();
                 }
@@ -82,8 +81,8 @@ impl Threads {
         Ok(Self { ended, alive })
     }
 
-    /// Waits until the connection has ended, and then for the threads, as long as [`PATIENCE`]
-    /// lasts; returns how many of them still wait for the origin.
+    /// Waits until the connection has ended, and then for the threads, up to [`PATIENCE`]. Returns
+    /// how many of them still wait for the origin.
     ///
     /// # Errors
     /// If a thread cannot read requests any more; then no request is answered.
@@ -112,8 +111,9 @@ fn duplicate(device: &OwnedFd) -> io::Result<OwnedFd> {
     const CLONE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<u32>(229, 0);
     let new = open()?;
     let mut number = device.as_raw_fd() as u32;
-    // SAFETY: the operation reads a number of 32 bits, that of a descriptor of the device
-    // (`fuse_dev_ioctl_clone` of the kernel's `fs/fuse/dev.c`), which is open during the call.
+    // SAFETY: the operation reads a 32-bit number, the number of a device descriptor
+    // (`fuse_dev_ioctl_clone` of the kernel's `fs/fuse/dev.c`). That descriptor is open during the
+    // call.
     unsafe {
         let clone = rustix::ioctl::Updater::<CLONE, u32>::new(&mut number);
         rustix::ioctl::ioctl(&new, clone)?;
@@ -135,7 +135,7 @@ impl<O: Origin> Server<O> {
             bytes.clear();
             match rustix::io::read(&self.device, rustix::buffer::spare_capacity(&mut bytes)) {
                 Ok(_) => {}
-                // A signal, or the request was taken back before it could be copied.
+                // A signal, or the kernel took the request back before the copy.
                 Err(Errno::INTR | Errno::AGAIN | Errno::NOENT) => continue,
                 Err(Errno::NODEV | Errno::CONNABORTED) => return Ok(()),
                 Err(errno) => return Err(errno.into()),
@@ -146,8 +146,8 @@ impl<O: Origin> Server<O> {
         }
     }
 
-    /// Answers a request or hands it over; returns the buffer, if there was no panic: then the
-    /// answer that was dropped is `EIO`.
+    /// Answers a request or hands it over, and returns the buffer. After a panic there is no
+    /// buffer: the dropped answer has sent `EIO`.
     pub(super) fn handle(&self, bytes: Vec<u8>) -> Option<Vec<u8>> {
         self.session.guarded(|| Ok(self.answer(bytes))).ok().flatten()
     }
@@ -175,13 +175,13 @@ impl<O: Origin> Server<O> {
         }
     }
 
-    /// Has a request wait for the origin, here or elsewhere.
+    /// Lets a request wait for the origin, on this thread or another.
     fn wait(&self, request: Request, work: Work<O>, mut answer: Answer) -> Option<Vec<u8>> {
         let session = &self.session;
         answer.wait(session.in_flight.begin(&request, Box::new(LateReply(self.device.clone()))));
         let work = match work {
             Work::Read(read) => {
-                // It needs no buffer, so this thread keeps its own.
+                // A waiting read needs no buffer, so this thread keeps its own.
                 let own_bytes = std::mem::take(&mut answer.bytes);
                 match session.complete_elsewhere(read, answer) {
                     None => return Some(own_bytes),
@@ -208,20 +208,20 @@ impl<O: Origin> Server<O> {
     }
 }
 
-/// A request in the buffer it was read to, and the descriptor to write its answer to.
+/// A request in the buffer it was read to, and the descriptor for its answer.
 struct Answer {
     device: Arc<OwnedFd>,
     unique: u64,
     bytes: Vec<u8>,
     payload_at: usize,
-    /// It is still to be answered.
+    /// The answer is still to be sent.
     is_due: bool,
-    /// Where it waits.
+    /// Its entry in flight.
     pending: Option<Pending>,
 }
 
 impl Answer {
-    /// Lets go of the thread's buffer, which is large, and goes on with one just large enough.
+    /// Gives the thread's large buffer back, and continues with one just large enough.
     fn detach(mut self) -> (Self, Vec<u8>) {
         let own = self.bytes.clone();
         let own_bytes = std::mem::replace(&mut self.bytes, own);
@@ -257,8 +257,8 @@ impl Exchange for Answer {
             Ok(length) => length,
             Err(errno) => return send(&self.device, self.unique, Err(errno)),
         };
-        // The header of the request, which is longer, makes room for that of the answer: the
-        // kernel looks up the pages of each piece that it is given.
+        // The request's header, which is longer, leaves room for the answer's. One piece is best:
+        // the kernel looks up the pages of each piece.
         let (start, end) = (self.payload_at - ANSWER_HEADER_BYTES, self.payload_at + length);
         let header = answer_header(self.unique, Ok(length as u32));
         self.bytes[start..self.payload_at].copy_from_slice(&header);
@@ -285,7 +285,7 @@ impl Drop for Answer {
     }
 }
 
-/// The return path of an answer that does not come from the work.
+/// The route of an answer that another thread gives.
 struct LateReply(Arc<OwnedFd>);
 
 impl ReplyRoute for LateReply {
@@ -297,19 +297,20 @@ impl ReplyRoute for LateReply {
     }
 }
 
-/// Writes an answer; returns whether it was taken. It goes by the descriptor that the request was
-/// read from: the kernel keeps waiting requests by descriptor.
+/// Writes an answer; returns whether the kernel took it. It goes through the descriptor that the
+/// request was read from, because the kernel keeps waiting requests by descriptor.
 fn send(device: &OwnedFd, unique: u64, result: Result<&[&[u8]]>) -> bool {
     let length = |pieces: &[&[u8]]| pieces.iter().map(|bytes| bytes.len() as u32).sum();
     let header = answer_header(unique, result.map(length).map_err(error_number));
-    // A request has 1 MiB and a record 4 KiB at least: far from the most that the kernel takes.
+    // A request has at most 1 MiB and a record at least 4 KiB, so the parts stay far below the
+    // kernel's limit.
     let mut parts = SmallVec::<[_; PARTS]>::new();
     parts.push(IoSlice::new(&header));
     parts.extend(result.unwrap_or(&[]).iter().map(|bytes| IoSlice::new(bytes)));
     is_taken(rustix::io::writev(device, &parts))
 }
 
-/// Whether the written answer was taken.
+/// Whether the kernel took the written answer.
 fn is_taken(written: rustix::io::Result<usize>) -> bool {
     match written {
         Ok(_) => true,

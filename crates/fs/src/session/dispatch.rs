@@ -1,8 +1,8 @@
-//! The one dispatcher: which handler carries a request out, whichever way it came.
+//! The dispatcher: which handler carries a request out, however the request came.
 //!
-//! The rows stand in the order of the table of opcodes ([`super::opcodes`]). The table says what
-//! holds before: the users that may send a request, and the answer of the control directory.
-//! [`super::exchange`] decides whether a request waits, and how its answer gets back.
+//! The rows stand in the order of the table of opcodes ([`super::opcodes`]). That table has the
+//! rules that apply before: the users that may send a request, and the answer of the control
+//! directory. [`super::exchange`] decides whether a request waits, and how its answer gets back.
 
 use super::Session;
 use super::opcodes::ControlAnswer;
@@ -12,11 +12,11 @@ use crate::view::Result;
 use ogive_origin::{Errno, Origin};
 
 impl<O: Origin> Session<O> {
-    /// Carries out a request. Its payload stands at the beginning of `buffer`, and the answer is
-    /// put there; returns the answer's length.
+    /// Carries out a request. The payload stands at the beginning of `buffer`, which the answer
+    /// replaces. Returns the length of the answer.
     ///
     /// # Errors
-    /// That of the operation; there is no answer then.
+    /// The error of the operation; there is no answer then.
     pub(super) fn perform(&self, request: &Request, buffer: &mut [u8]) -> Result<usize> {
         if self.owner.is_some_and(|owner| !request.may_be_sent_by(request.user, owner)) {
             return Err(Errno::ACCESS);
@@ -85,7 +85,7 @@ impl<O: Origin> Session<O> {
             Operation::Destroy | Operation::Wakeup => Ok(0),
             Operation::Flags { form } => self.flags(node, form, buffer),
             Operation::SetFlags { form } => self.set_flags(request, form, buffer),
-            // No file here has an ioctl. Programs ask whether it is a terminal.
+            // No file here has an ioctl. Programs ask whether a file is a terminal.
             Operation::Control => Err(Errno::NOTTY),
             Operation::ForgetMany { count } => self.forget_many(request, count, buffer).map(done),
             Operation::Allocate { handle, allocation } => {
@@ -101,7 +101,7 @@ impl<O: Origin> Session<O> {
                 self.copy_range(request, from, (to_node, to), length_bytes, buffer)
             }
             Operation::Malformed => Err(Errno::INVAL),
-            // An interrupt comes by the device, and is no request of its own.
+            // An interrupt comes through the device, and is no request of its own.
             Operation::Interrupt { .. } | Operation::Unknown => Err(Errno::NOSYS),
         }
     }

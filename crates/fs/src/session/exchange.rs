@@ -1,10 +1,9 @@
 //! The path of a request that is the same for the device and the rings.
 //!
-//! An [`Exchange`] is a request in its buffers with the return path of its answer. If the cache or
-//! the control directory has the answer, it is given where the request arrived
-//! ([`Session::at_once`]). Other requests may wait for the origin. The codec decides where, because
-//! only the codec knows which of its threads are free. The work itself is the same
-//! ([`Session::carry_out`]).
+//! An [`Exchange`] is a request in its buffers, with the route of its answer. If the cache or the
+//! control directory has the answer, it is given where the request arrived ([`Session::at_once`]).
+//! Other requests may wait for the origin. The codec decides where, because it alone knows which of
+//! its threads are free. The work itself is the same ([`Session::carry_out`]).
 
 use super::Session;
 use super::caller;
@@ -20,30 +19,30 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A request in its buffers, with the return path of its answer. If it is dropped unanswered, it is
-/// answered `EIO`.
+/// A request in its buffers, with the route of its answer. If it is dropped unanswered, it answers
+/// `EIO`.
 pub(super) trait Exchange: Send + 'static {
-    /// The payload of the request; the answer is put there. It has room for `answer_max_bytes` if
-    /// the buffer can have it.
+    /// The payload of the request, which the answer replaces. It has room for `answer_max_bytes` if
+    /// the buffer can grow to that.
     fn buffer(&mut self, answer_max_bytes: usize) -> &mut [u8];
 
     /// The request is about to wait: from here on another thread may answer it.
     fn wait(&mut self, pending: Pending);
 
-    /// Whether it is still to be answered by this. If not, this gives up.
+    /// Whether this thread may still answer. If not, this gives up.
     fn claim(&mut self) -> bool;
 
-    /// Answers with so many bytes of the buffer, or with an error; returns whether the answer was
-    /// taken.
+    /// Answers with this many bytes of the buffer, or with an error. Returns whether the kernel
+    /// took the answer.
     fn finish(&mut self, result: Result<usize>) -> bool;
 
-    /// Answers with bytes that stand elsewhere, in pieces.
+    /// Answers with bytes from elsewhere, in pieces.
     fn finish_with(&mut self, pieces: &[&[u8]]) -> bool;
 
     /// Another thread has answered.
     fn give_up(&mut self);
 
-    /// Reports the answer to the thread that has to commit it, if there is one.
+    /// Passes the answer to the thread that has to commit it, if any.
     fn send(self);
 }
 
@@ -51,12 +50,12 @@ pub(super) trait Exchange: Send + 'static {
 pub(super) enum Work<O: Origin> {
     /// A read with missing records.
     Read(Read<O>),
-    /// A request that is not begun.
+    /// A request that has not begun.
     Request,
 }
 
 impl<O: Origin> Session<O> {
-    /// Answers a request if that takes no waiting; returns the rest of the work otherwise.
+    /// Answers a request that need not wait; returns the remaining work of any other.
     pub(super) fn at_once(
         &self,
         request: &Request,
@@ -77,7 +76,7 @@ impl<O: Origin> Session<O> {
         let result = self.try_perform(request, exchange);
         if request.rules.wait == Wait::OneWay {
             if let Err(errno) = result {
-                log::debug!("references were not given back: {errno}");
+                log::debug!("cannot give references back: {errno}");
             }
             exchange.give_up();
         } else {
@@ -86,7 +85,7 @@ impl<O: Origin> Session<O> {
         None
     }
 
-    /// Whether the answer to a request is known here.
+    /// Whether the answer to a request is known without the origin.
     fn is_known(&self, request: &Request, exchange: &mut impl Exchange) -> bool {
         let is_control = request.is_control();
         let payload = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
@@ -132,8 +131,8 @@ impl<O: Origin> Session<O> {
         None
     }
 
-    /// Does the rest of a request that is in flight, on a thread that may wait, and answers it
-    /// unless another thread has.
+    /// Carries out a request in flight, on a thread that may wait, and answers it unless another
+    /// thread has.
     pub(super) fn carry_out(&self, request: &Request, work: Work<O>, exchange: &mut impl Exchange) {
         match work {
             Work::Read(read) => {
@@ -145,7 +144,7 @@ impl<O: Origin> Session<O> {
                 if !(exchange.claim() && exchange.finish(result))
                     && let Ok(length) = result
                 {
-                    // No thread waits for this.
+                    // No thread waits for this result.
                     let _ = self.guarded(|| {
                         self.take_back(request, &exchange.buffer(0)[..length]);
                         Ok(())
@@ -156,8 +155,8 @@ impl<O: Origin> Session<O> {
     }
 
     /// The same for a request that had to wait for a thread. If it was answered meanwhile, because
-    /// its sender has died or it took too long, it is not begun any more: a change that no program
-    /// waits for is not made long after.
+    /// its sender died or it took too long, it is dropped: a change that no program waits for must
+    /// not be made long after.
     pub(super) fn carry_out_late(
         &self,
         request: &Request,
@@ -187,8 +186,8 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// Has a read completed by the thread that brings its missing records, if no thread need wait
-    /// for them; gives it back otherwise.
+    /// Lets the thread that loads the missing records complete a read, if no thread need wait for
+    /// them. Returns the read otherwise.
     pub(super) fn complete_elsewhere<E: Exchange>(
         self: &Arc<Self>,
         read: Read<O>,
@@ -205,7 +204,8 @@ impl<O: Origin> Session<O> {
     fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
         let buffer = exchange.buffer(request.answer_max_bytes());
         let requester = caller::requester(request);
-        // No other function carries out a request, so every question to the source has a requester.
+        // No other function carries out a request, so every operation of the source has a
+        // requester.
         let perform = || on_behalf_of(requester, || self.perform(request, buffer));
         let result = self.guarded(perform);
         if result == Err(Errno::STALE) {
@@ -214,7 +214,7 @@ impl<O: Origin> Session<O> {
         result
     }
 
-    /// A panic is a bug of ours; the program that asked gets `EIO`.
+    /// A panic is our bug; the program gets `EIO`.
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             self.view.counters.panicked();

@@ -1,8 +1,8 @@
-//! Arbitrary bytes as requests, for the fuzz target: through the device's codec and that of the
-//! rings, by the same dispatcher, over an origin that changes nothing.
+//! Arbitrary bytes as requests, for the fuzz target. They go through the device's codec and that of
+//! the rings, to the same dispatcher, over an origin that changes nothing.
 //!
-//! Each request must be answered once, refused, or be one without an answer. Nothing may panic: the
-//! fuzzer sees a panic although the session would survive it.
+//! Each request must be answered once or refused, or be one without an answer. A panic fails the
+//! fuzz target, although a session would survive it.
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};
@@ -28,13 +28,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Bytes before each request: how it comes, and its length.
+/// Bytes before each request: its codec, and its length.
 const CHUNK_HEADER_BYTES: usize = 3;
-/// It comes through a ring, not by the device.
+/// It comes through a ring and not through the device.
 const BY_RING: u8 = 1;
-/// Its lengths are made to agree.
+/// Its lengths are corrected to agree.
 const IS_WHOLE: u8 = 1 << 1;
-/// The agreed form of requests ([`Dialect`]).
+/// The negotiated form of requests ([`Dialect`]).
 const LONG_SET_XATTR: u8 = 1 << 2;
 const CHECKED_FLAGS: u8 = 1 << 3;
 /// Payload buffer of a slot.
@@ -42,12 +42,12 @@ const SLOT_BYTES: usize = 8192;
 /// An answer and its header.
 const ANSWER_MAX_BYTES: usize = 2 << 20;
 
-/// Carries out requests that stand one after the other: one byte says how it comes, two give its
-/// length, and its bytes follow.
+/// Carries out consecutive requests. For each, one byte selects the codec, two give the length, and
+/// the request follows.
 ///
 /// # Panics
-/// If one is not answered as it should be.
-#[cfg_attr(not(feature = "fuzzing"), allow(unreachable_pub))] // It is tested without, too.
+/// If a request is not answered as it should be.
+#[cfg_attr(not(feature = "fuzzing"), allow(unreachable_pub))] // Tests use it without the feature.
 pub fn requests(bytes: &[u8]) {
     let session = session_over(FakeOrigin::default(), Duration::from_secs(1), true);
     let mut rest = bytes;
@@ -63,7 +63,7 @@ pub fn requests(bytes: &[u8]) {
     }
 }
 
-/// A session over an origin that is there, with names and attributes kept for `ttl`.
+/// A session over a live origin, with names and attributes cached for `ttl`.
 pub(super) fn session_over<O: Origin>(
     origin: O,
     ttl: Duration,
@@ -102,7 +102,7 @@ pub(super) fn session_over<O: Origin>(
     })
 }
 
-/// Ends all reads of the origin.
+/// Completes all reads of the origin.
 fn bring_all(session: &Session<FakeOrigin>) {
     loop {
         let runs = std::mem::take(&mut *session.view.origin.runs.lock());
@@ -113,7 +113,7 @@ fn bring_all(session: &Session<FakeOrigin>) {
     }
 }
 
-/// Whether it has an answer.
+/// Whether a request has an answer.
 fn has_answer(request: &Request) -> bool {
     request.rules.wait != Wait::OneWay
 }
@@ -130,7 +130,7 @@ fn by_device(session: &Arc<Session<FakeOrigin>>, how: u8, mut message: Vec<u8>) 
     let wanted = Request::parse(&message, dialect)
         .filter(|(request, _)| has_answer(request))
         .map(|(request, _)| request.unique);
-    // A pair of sockets that keep messages apart is such a device.
+    // Sockets that preserve message boundaries stand in for the device.
     let (flags, kind) = (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, SocketType::SEQPACKET);
     let (kernel, device) =
         rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).expect("there are sockets");
@@ -142,7 +142,7 @@ fn by_device(session: &Arc<Session<FakeOrigin>>, how: u8, mut message: Vec<u8>) 
     assert_eq!(answers(&kernel), Vec::from_iter(wanted), "one answer, to that request");
 }
 
-/// The numbers of the requests that were answered.
+/// The numbers of the answered requests.
 fn answers(kernel: &OwnedFd) -> Vec<u64> {
     let mut numbers = Vec::new();
     let mut bytes = vec![0; ANSWER_MAX_BYTES];
@@ -153,7 +153,7 @@ fn answers(kernel: &OwnedFd) -> Vec<u64> {
     numbers
 }
 
-/// What a ring has of a request, and how often it was answered.
+/// A ring's view of a request, and how often it was answered.
 struct Slot {
     payload: Vec<u8>,
     answered: Arc<AtomicUsize>,
@@ -189,7 +189,7 @@ impl Exchange for Slot {
     fn send(self) {}
 }
 
-/// No other thread answers.
+/// Fails if another thread answers.
 struct Nobody;
 
 impl ReplyRoute for Nobody {
@@ -210,7 +210,7 @@ fn by_ring(session: &Arc<Session<FakeOrigin>>, how: u8, message: &[u8]) {
     let Some(request) = uring::read_head(&head, SLOT_BYTES) else { return };
     assert!(request.payload_bytes <= SLOT_BYTES && Header::parse(&head).is_some());
     if matches!(request.operation, Operation::Interrupt { .. }) {
-        // They come by the device.
+        // These come through the device only.
         return;
     }
     let answered = Arc::new(AtomicUsize::new(0));
@@ -237,7 +237,7 @@ fn by_ring(session: &Arc<Session<FakeOrigin>>, how: u8, message: &[u8]) {
 mod tests {
     use super::*;
 
-    /// What the fuzzer begins with, and the same with bytes changed.
+    /// The fuzzer's seeds, and the same with changed bytes.
     #[test]
     fn seeds_and_their_mutations_are_answered_or_refused() {
         let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/requests");
@@ -246,7 +246,7 @@ mod tests {
         paths.sort();
         assert!(paths.len() >= 10);
         let mut state = 1_u64;
-        // A congruence generator of Knuth's; its upper bits are good enough to change bytes by.
+        // Knuth's linear congruential generator; its upper bits are good enough here.
         let mut random = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below

@@ -1,7 +1,7 @@
-//! What each operation does, in calls of the view or of the control directory.
+//! The handler of each operation, in calls of the view or of the control directory.
 //!
-//! A request stands in a buffer that its answer is put into: the payload comes first, and the
-//! length of the answer is returned. A handler that has no answer returns 0.
+//! The payload of a request stands at the beginning of a buffer, and the answer replaces it. A
+//! handler returns the length of the answer, which is 0 without one.
 
 use super::Session;
 use super::caller;
@@ -84,9 +84,9 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// How long the kernel may follow a name of the control directory. Its own name is kept. To
-    /// look it up again the kernel would wait for a thread that is making a name in the root, and
-    /// that one may be waiting for a source that does not answer.
+    /// How long the kernel may follow a name of the control directory. The directory's own name
+    /// stays cached. To look it up again, the kernel would wait for a thread that is making a name
+    /// in the root, and that thread may wait for a source that hangs.
     fn control_validity(&self, parent: u64) -> Validity {
         const FOR_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
         let is_kept = parent == ROOT && !self.view.settings.asks_for_each();
@@ -98,8 +98,8 @@ impl<O: Origin> Session<O> {
         reply.length()
     }
 
-    /// How long the kernel may follow a name without asking. Opening a file is checked
-    /// ([`View::open`]), but following a symbolic link is not.
+    /// How long the kernel may follow a name without asking. The open of a file checks the name
+    /// ([`View::open`]), but following a symbolic link does not.
     fn validity(&self, known: &NodeAttributes) -> Validity {
         let settings = &self.view.settings;
         let may_remember = self.view.may_remember_name(known);
@@ -137,9 +137,10 @@ impl<O: Origin> Session<O> {
         (changes, kills_privileges): (&Changes, bool),
         buffer: &mut [u8],
     ) -> Result<usize> {
-        // Nothing to be changed: that is how a change to the same owner and group arrives.
+        // An empty change is how a change to the same owner and group arrives.
         let is_same_owner = *changes == Changes::default();
-        // Where the source sees the requester, it does so itself, after it has checked the rights.
+        // Where the source sees the requester, it drops the bits itself, after it has checked the
+        // rights.
         let kills = kills_privileges && !self.view.settings.permissions.are_of_source();
         if (kills || is_same_owner) && !request.is_control() {
             let change = if is_same_owner {
@@ -153,7 +154,7 @@ impl<O: Origin> Session<O> {
         }
         let mut reply = Reply::new(buffer);
         if request.is_control() {
-            // Truncation on opening for writing; there is nothing else to change.
+            // Truncation on opening for writing; nothing else can change.
             if changes.permissions.or(changes.user).or(changes.group).is_some() {
                 return Err(Errno::PERM);
             }
@@ -184,7 +185,7 @@ impl<O: Origin> Session<O> {
         Ok(reply.length())
     }
 
-    /// What the kernel should know of a file that was opened. It takes no word about pages of one
+    /// Answers with the flags of an opened file. The kernel takes no flags about pages for a file
     /// that it reads itself.
     fn opened(&self, opened: &OpenedFile, reply: &mut Reply<'_>) {
         let when = |is_so, flag| if is_so { flag } else { 0 };
@@ -321,7 +322,7 @@ impl<O: Origin> Session<O> {
         Ok(answer(buffer, |reply| reply.opened(opened.handle, flags)))
     }
 
-    /// Names, numbers and kinds from a cookie on, as many as there is room for.
+    /// Names, numbers and kinds after a cookie, as many as fit.
     pub(super) fn list(&self, node: u64, wanted: Transfer, buffer: &mut [u8]) -> Result<usize> {
         let mut reply = limited(buffer, wanted);
         if Numbers::is_control(node) {
@@ -334,14 +335,14 @@ impl<O: Origin> Session<O> {
             return Ok(reply.length());
         }
         self.view.read_directory(wanted.handle, wanted.offset, false, &mut |entry| {
-            // Without a kind the kernel's protocol has no "unknown"; programs that care ask.
+            // FUSE has no "unknown" kind; programs that depend on the kind ask for it.
             let kind = entry.kind.unwrap_or(FileKind::Regular);
             reply.listed(entry.number, entry.cookie, kind, entry.name)
         })?;
         Ok(reply.length())
     }
 
-    /// The same with attributes; the kernel counts a reference to each entry it takes.
+    /// The same with attributes; the kernel counts a reference to each entry that it takes.
     pub(super) fn list_with_attributes(
         &self,
         node: u64,
@@ -538,7 +539,7 @@ fn named<const N: usize>(request: &Request, buffer: &[u8]) -> Result<[OsString; 
     buffer.get(..request.payload_bytes).and_then(names).ok_or(Errno::INVAL)
 }
 
-/// A reply with as much room as was asked for.
+/// A reply that is limited to the requested length.
 fn limited(buffer: &mut [u8], wanted: Transfer) -> Reply<'_> {
     let room = buffer.len().min(wanted.length_bytes as usize);
     Reply::new(&mut buffer[..room])

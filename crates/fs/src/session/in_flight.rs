@@ -1,26 +1,26 @@
 //! Requests that may wait for the origin, and which side answers them.
 //!
 //! Each has one entry here, and its answer is claimed exactly once: by its own work, or by another
-//! thread that answers in its stead because it takes too long. The work has its claim beside its
-//! return path ([`Pending`]), so a panic ends both. After such an answer the work goes on, because
-//! a call of the origin cannot be taken back. Its result is then given up
+//! thread that answers instead because the work takes too long. The work keeps its claim next to
+//! its reply route ([`Pending`]), so a panic ends both. After such an answer the work continues,
+//! because a call of the origin cannot be cancelled. Its result is then taken back
 //! ([`Session::take_back`](super::Session::take_back)).
 //!
-//! What claims an answer, when, and what the answer is:
+//! An answer is claimed by:
 //!
-//! - its work, when it is done: the result
-//! - an interrupt, when the waiting thread is about to die: `EINTR`
-//! - the watch, in the same case, if no interrupt came or it came before the signal that kills:
+//! - the work, when it is done: the result
+//! - an interrupt, when the waiting thread is dying: `EINTR`
+//! - the watch, in the same case, if no interrupt came or it came before the killing signal:
 //!   `EINTR`
-//! - the watch, when `--origin-timeout` has passed: `EIO`
-//! - the watch, for attributes of the root without an answer in a moment: the last known ones
+//! - the watch, after `--origin-timeout`: `EIO`
+//! - the watch, for attributes of the root that do not come quickly: the last known ones
 //!
-//! The kernel sends one interrupt, whatever the signal was. Over io_uring it sends none before the
-//! request has reached a slot (`fuse_uring_prepare_send` of `fs/fuse/dev_uring.c`). So the watch, a
-//! thread of its own, looks again and again at what waits longer than [`TICK`]. It sleeps without a
-//! timeout as long as nothing waits.
+//! The kernel sends one interrupt per request, whatever the signal was. Over io_uring it sends none
+//! before the request has reached a slot (`fuse_uring_prepare_send` of `fs/fuse/dev_uring.c`). So
+//! the watch, a thread of its own, checks every [`TICK`] the requests that wait longer than that.
+//! It sleeps without a timeout while no request waits.
 //!
-//! Locks: those of the shards and of the watch are leaves. No request is answered under one.
+//! Locks: those of the shards and of the watch are leaves. No request is answered under a lock.
 
 use super::caller::{self, Fate};
 use super::operation::Operation;
@@ -36,24 +36,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often what waits is looked at, and after how long for the first time.
+/// The interval of the watch's checks, and the delay of the first.
 const TICK: Duration = Duration::from_millis(500);
 const SHARDS: usize = 16;
 
-/// The return path of an answer that does not come from the work.
+/// The route of an answer that another thread gives.
 pub(super) trait ReplyRoute: Send + 'static {
     /// Answers a request of this number, with bytes or an error.
     fn answer(self: Box<Self>, unique: u64, result: Result<&[u8], Errno>);
 }
 
-/// The claim that the work for a request has to its answer.
+/// The claim of a request's work to its answer.
 pub(super) struct Pending {
     in_flight: Arc<InFlight>,
     unique: u64,
 }
 
 impl Pending {
-    /// The work has an answer, or has failed; whether it may answer.
+    /// The work has an answer or has failed. Returns whether it may answer.
     pub(super) fn claim(self) -> bool {
         self.in_flight.end(self.unique)
     }
@@ -64,12 +64,12 @@ pub(crate) struct InFlight {
     shards: [Mutex<HashMap<u64, Waiting>>; SHARDS],
     watch: Mutex<Watch>,
     wake: Condvar,
-    /// The watch sleeps until something waits.
+    /// The watch sleeps until a request waits.
     is_parked: AtomicBool,
-    /// Something waits for longer than a moment.
+    /// A request has waited for longer than a moment.
     is_hanging: AtomicBool,
     timeout: Option<Duration>,
-    /// The root's attributes, as they were last told.
+    /// The root's attributes of the latest reply.
     root: Mutex<Option<NodeAttributes>>,
 }
 
@@ -84,11 +84,11 @@ struct Waiting {
     thread: u32,
     interrupted: bool,
     is_root_asked_for: bool,
-    /// `None` once the answer is claimed. The work goes on, and its result is dropped.
+    /// `None` once the answer is claimed. The work continues, and its result is dropped.
     back: Option<Box<dyn ReplyRoute>>,
 }
 
-/// Why a request is answered by another thread than its own.
+/// Why another thread answers a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerReason {
     Interrupted,
@@ -97,7 +97,7 @@ enum AnswerReason {
 }
 
 impl InFlight {
-    /// Where a request is answered with `EIO` after `timeout`, if there is one.
+    /// With a `timeout`, if any, after which a request gets `EIO`.
     pub(crate) fn new(timeout: Option<Duration>) -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -131,19 +131,19 @@ impl InFlight {
             let _watch = self.watch.lock();
             self.wake.notify_one();
         }
-        // A thread that is dying already does not wait for the next look.
+        // A dying thread need not wait for the next check.
         if self.is_hanging.load(Ordering::Relaxed) && caller::fate(request.thread) == Fate::Dying {
             self.answer_instead(request.unique, AnswerReason::Interrupted);
         }
         Pending { in_flight: self.clone(), unique: request.unique }
     }
 
-    /// The work for a request has ended; whether it may answer.
+    /// The work for a request has ended. Returns whether it may answer.
     pub(super) fn end(&self, unique: u64) -> bool {
         self.shard(unique).lock().remove(&unique).is_some_and(|waiting| waiting.back.is_some())
     }
 
-    /// Whether anybody still waits for the answer of a request in flight.
+    /// Whether a request in flight still has to be answered.
     pub(super) fn is_wanted(&self, unique: u64) -> bool {
         self.shard(unique).lock().get(&unique).is_some_and(|waiting| waiting.back.is_some())
     }
@@ -152,7 +152,7 @@ impl InFlight {
     pub(super) fn interrupt(&self, unique: u64) {
         let thread = {
             let mut shard = self.shard(unique).lock();
-            // It has been answered meanwhile, or will be in a moment, where it arrived.
+            // The request was answered, or is about to be, where it arrived.
             let Some(waiting) = shard.get_mut(&unique) else { return };
             waiting.interrupted = true;
             waiting.thread
@@ -162,12 +162,12 @@ impl InFlight {
         }
     }
 
-    /// Notes the root's attributes that the kernel is told.
+    /// Notes the root's attributes of a reply.
     pub(super) fn remember_root(&self, known: &NodeAttributes) {
         *self.root.lock() = Some(*known);
     }
 
-    /// Whether something that waits has done so since this time.
+    /// Whether a request has been waiting since this time.
     pub(crate) fn waits_since(&self, time: Instant) -> bool {
         self.shards.iter().any(|shard| shard.lock().values().any(|one| one.since <= time))
     }
@@ -191,9 +191,10 @@ impl InFlight {
         }
     }
 
-    /// Looks at the waiting requests until [`InFlight::stop`], on a thread of its own. It also
-    /// calls `look_after`, as often, as long as that returns that there is more to do; a request in
-    /// flight must begin that. A panic of either is reported to `panicked`, and the watch goes on.
+    /// Checks the waiting requests until [`InFlight::stop`], on a thread of its own. At each check
+    /// it also calls `look_after`, as long as that returns that more is to do. Only a request in
+    /// flight may start such work, because it wakes the watch. A panic of either is reported to
+    /// `panicked`, and the watch continues.
     pub(super) fn watch(&self, look_after: impl Fn() -> bool, panicked: impl Fn()) {
         let mut watch = self.watch.lock();
         while !watch.has_ended {
@@ -205,7 +206,7 @@ impl InFlight {
             drop(watch);
             let look = || {
                 self.look(Instant::now());
-                // Asked when it is parked already: what begins later wakes it up.
+                // Called even when the watch parks: later work wakes it.
                 look_after()
             };
             let goes_on = catch_unwind(AssertUnwindSafe(look));
@@ -244,7 +245,7 @@ impl InFlight {
         self.is_hanging.store(is_hanging, Ordering::Relaxed);
         if is_empty {
             self.is_parked.store(true, Ordering::Release);
-            // A request that began just before is not reported.
+            // A request that began just before sends no wake-up.
             if self.shards.iter().any(|shard| !shard.lock().is_empty()) {
                 self.is_parked.store(false, Ordering::Release);
             }

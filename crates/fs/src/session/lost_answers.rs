@@ -1,10 +1,10 @@
-//! Takes back what a lost answer would have given.
+//! Takes back the effects of a lost answer.
 //!
 //! A thread that died, or got `EIO` because the request took too long, never learns of the file
 //! that was opened for it, and never closes it. Nor has the kernel counted the references to inodes
-//! that the answer would have given it. So both are taken back here. Changes of the origin stay: as
-//! with interrupted NFS mounts (`nfs(5)`, `soft` and `intr`), a caller that gets an error cannot
-//! know whether the change was made.
+//! in the lost answer. So both are taken back here. Changes of the origin stay. As with interrupted
+//! NFS mounts (`nfs(5)`, `soft` and `intr`), a caller that gets an error cannot know whether the
+//! change was made.
 
 use super::Session;
 use super::opcodes::Gift;
@@ -15,7 +15,7 @@ use crate::inode_number::Numbers;
 use ogive_origin::Origin;
 
 impl<O: Origin> Session<O> {
-    /// Takes back what this undelivered answer would have given.
+    /// Takes back the references and handles of this undelivered answer.
     pub(super) fn take_back(&self, request: &Request, answer: &[u8]) {
         let inode = || u64_at(answer, 0);
         let handle = |at| u64_at(answer, at);

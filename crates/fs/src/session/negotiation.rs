@@ -1,4 +1,4 @@
-//! Agrees on features with the kernel: its first request, `FUSE_INIT`.
+//! Negotiates features with the kernel in its first request, `FUSE_INIT`.
 
 use super::protocol::{REQUEST_HEADER_BYTES, answer_header, opcode, u32_at};
 use super::request::{Dialect, Request};
@@ -10,9 +10,9 @@ use std::io::{self, IoSlice};
 pub(super) const REQUEST_MAX_BYTES: u32 = 1 << 20;
 /// Readahead and other asynchronous requests that the kernel may have in flight.
 const BACKGROUND_MAX: u16 = 64;
-/// With more of them the kernel takes the mount for congested.
+/// With more of them the kernel considers the mount congested.
 const CONGESTED_ABOVE: u16 = BACKGROUND_MAX / 4 * 3;
-/// The version of the protocol that is spoken here, and the oldest that will do: that of Linux 5.4.
+/// The protocol version of this implementation, and the oldest that it accepts: that of Linux 5.4.
 const VERSION: (u32, u32) = (7, 42);
 const MINOR_MIN: u32 = 31;
 /// From this version on the kernel checks which flags a user may set.
@@ -21,8 +21,8 @@ const MINOR_CHECKS_FLAGS: u32 = 34;
 const ANSWER_BYTES: usize = 64;
 const PAGE_BYTES: u32 = 4096;
 
-/// Bits that the kernel offers and that are accepted (`FUSE_*` of `struct fuse_init_in::flags`, and
-/// from 32 up of `flags2`).
+/// Features that are accepted if the kernel offers them (`FUSE_*` of `struct fuse_init_in::flags`;
+/// from bit 32 on of `flags2`).
 mod flag {
     pub(super) const ASYNC_READ: u64 = 1 << 0;
     pub(super) const BIG_WRITES: u64 = 1 << 5;
@@ -42,7 +42,7 @@ mod flag {
     pub(super) const OVER_IO_URING: u64 = 1 << 41;
 }
 
-/// What a mount would like.
+/// The features that a mount requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestedFeatures {
     /// The origin keeps access control lists.
@@ -51,7 +51,7 @@ pub(crate) struct RequestedFeatures {
     pub(crate) umask_by_origin: bool,
     /// Largest request through a ring in bytes, if there are rings.
     pub(crate) ring_payload_bytes: Option<u32>,
-    /// The kernel may read and write files itself, if their file systems stand on fewer others than
+    /// The kernel may read and write files itself, if their file systems are stacked less deep than
     /// this.
     pub(crate) passthrough_depth: Option<u32>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct RequestedFeatures {
 /// The agreed features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agreed {
-    /// Requests come through rings, as soon as those are there.
+    /// Requests come through rings, as soon as the rings exist.
     pub(crate) rings: bool,
     /// The kernel reads and writes files itself where an answer says so.
     pub(crate) passthrough: bool,
@@ -90,7 +90,7 @@ pub(crate) fn negotiate(device: &OwnedFd, requested: RequestedFeatures) -> io::R
             rustix::io::writev(device, &[IoSlice::new(&header), IoSlice::new(bytes)])
         };
         match offer.version {
-            // A kernel that speaks a newer one comes again.
+            // A kernel that speaks a newer major version sends the request again.
             (major, _) if major > VERSION.0 => {
                 let mut answer = [0; ANSWER_BYTES];
                 answer[..4].copy_from_slice(&VERSION.0.to_ne_bytes());
@@ -141,7 +141,8 @@ impl InitRequest {
         })
     }
 
-    /// Accepts the offered features that can be used; with the answer, `struct fuse_init_out`.
+    /// Accepts the useful features among those offered. Returns them with the answer, `struct
+    /// fuse_init_out`.
     fn accept(&self, requested: RequestedFeatures) -> (Agreed, [u8; ANSWER_BYTES]) {
         let mut wanted = flag::ASYNC_READ
             | flag::BIG_WRITES
@@ -152,7 +153,7 @@ impl InitRequest {
             | flag::READDIRPLUS_AUTO
             | flag::CACHE_SYMLINKS
             | flag::DIRECT_IO_ALLOW_MMAP
-            // Each change says whether its program may leave a file privileged (`privileges`).
+            // Each change says whether the program may leave a file privileged (`privileges`).
             | flag::HANDLE_KILLPRIV_V2
             | flag::SETXATTR_EXT
             | flag::INIT_EXT;
@@ -169,7 +170,7 @@ impl InitRequest {
         if let Some(payload_bytes) = ring_payload_bytes {
             wanted |= flag::OVER_IO_URING;
             request_max_bytes = payload_bytes;
-            // A readahead larger than a buffer must not be asked for.
+            // The kernel must not ask for a readahead larger than a buffer.
             readahead_max_bytes = readahead_max_bytes.min(payload_bytes);
         }
         let depth = requested.passthrough_depth.filter(|_| self.flags & flag::PASSTHROUGH != 0);
@@ -186,7 +187,7 @@ impl InitRequest {
         put(16, &BACKGROUND_MAX.to_ne_bytes());
         put(18, &CONGESTED_ABOVE.to_ne_bytes());
         put(20, &request_max_bytes.to_ne_bytes());
-        // Times are kept to the nanosecond.
+        // Times are exact to the nanosecond.
         put(24, &1u32.to_ne_bytes());
         put(28, &((request_max_bytes.div_ceil(PAGE_BYTES)) as u16).to_ne_bytes());
         put(32, &((flags >> 32) as u32).to_ne_bytes());
@@ -200,7 +201,7 @@ impl InitRequest {
     }
 }
 
-/// Reads a request by the device as agreed.
+/// Reads a request from the device, in the negotiated form.
 pub(super) fn parse(agreed: Agreed, message: &[u8]) -> Option<(Request, usize)> {
     Request::parse(message, agreed.dialect)
 }

@@ -1,9 +1,16 @@
-//! The table of opcodes: what holds for each operation before its handler runs.
+//! The table of opcodes: the rules that apply to an operation before its handler runs.
 //!
-//! Each opcode has a row: the length of its fixed arguments, the users that may send it, whether it
-//! may wait, its effect, what its answer gives the kernel, and the answer of the control directory.
-//! Its arguments are read in [`super::arguments`], and its handler is in [`super::dispatch`], both
-//! in the same order. An opcode without a row is answered `ENOSYS`.
+//! Each opcode has a row:
+//!
+//! - the length of its fixed arguments
+//! - the users that may send it
+//! - whether it may wait for the origin
+//! - its effect
+//! - the references or handles that its answer gives the kernel
+//! - the answer of the control directory
+//!
+//! [`super::arguments`] reads its arguments, and [`super::dispatch`] has its handler, both in the
+//! same order. An opcode without a row is answered `ENOSYS`.
 
 use super::protocol::opcode;
 use ogive_origin::Errno;
@@ -15,7 +22,7 @@ pub(super) struct Row {
     pub(super) rules: Rules,
 }
 
-/// What holds for all requests of an opcode.
+/// The rules of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) sender: Sender,
@@ -25,15 +32,15 @@ pub(super) struct Rules {
     pub(super) control: ControlAnswer,
 }
 
-/// Which users may send it, where the mount serves its owner alone.
+/// Which users may send it, if the mount serves its owner alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
-    /// Its owner.
+    /// The mount's owner.
     Owner,
-    /// Any user who was handed a descriptor, or the kernel on its own. Before the kernel reads or
-    /// finds the end of a file, it asks for attributes.
+    /// Any user with a descriptor, or the kernel on its own: before it reads or finds the end of a
+    /// file, it asks for attributes.
     Anybody,
-    /// Any user, if it names an open file; its owner otherwise.
+    /// Any user if the request names an open file; the owner otherwise.
     ByHandle,
 }
 
@@ -42,28 +49,28 @@ pub(super) enum Sender {
 pub(super) enum Wait {
     /// It is answered where it arrived.
     Never,
-    /// It is done where it arrived, and has no answer.
+    /// It is carried out where it arrived, and has no answer.
     OneWay,
     /// It waits, unless it is about the control directory.
     Outside,
-    /// It waits, unless its answer is known where it arrived: [`super::exchange`] looks.
+    /// It waits, unless its answer is known where it arrived ([`super::exchange`]).
     Unknown,
-    /// It waits, also in the control directory: it has the kernel do things that may wait.
+    /// It waits, also in the control directory: it makes the kernel do work that may wait.
     Always,
 }
 
-/// What it does beside answering.
+/// Its effect beyond the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// It makes, removes or moves a name.
     Names,
-    /// It ends something, so it is carried out even if its answer is not waited for any more:
-    /// otherwise an open file would never be closed.
+    /// It ends something, so it is carried out even if no program waits for the answer any more.
+    /// Otherwise an open file would never be closed.
     Ends,
     Other,
 }
 
-/// What its answer gives the kernel, which is taken back if the answer is lost.
+/// The references or handles in its answer, which are taken back if the answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gift {
     Nothing,
@@ -73,18 +80,18 @@ pub(super) enum Gift {
     Inodes,
     /// An open file.
     File,
-    /// A reference to an inode, and it as an open file.
+    /// A reference to an inode, and an open file of it.
     Created,
     /// An open directory.
     Directory,
 }
 
-/// What the control directory says to it.
+/// The answer of the control directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ControlAnswer {
-    /// What its handler says.
+    /// The result of the handler.
     Served,
-    /// There is nothing to be done.
+    /// Success without an effect.
     Done,
     Refused(Errno),
 }
@@ -96,7 +103,7 @@ use Sender::{Anybody, ByHandle, Owner};
 use Wait::{Always, Never, OneWay, Outside, Unknown};
 
 impl Rules {
-    /// The rules of a refused request: an opcode without a row, or arguments that are not its own.
+    /// The rules of a refused request: an opcode without a row, or malformed arguments.
     pub(super) const OF_REFUSED: Self = row(0, Owner, Never, Other, Nothing, Served).rules;
 }
 

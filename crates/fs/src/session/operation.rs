@@ -1,16 +1,16 @@
-//! What a request can ask for, with what it says of it.
+//! The operations that a request can ask for, with their arguments.
 
 use ogive_origin::{Access, Allocation, Changes, FlagsForm, OFlags, RenameFlags, XattrFlags};
 
-/// What a request asks for.
+/// An operation with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Read {
         from: Transfer,
         flags: OFlags,
     },
-    /// The writer may not change files and leave them privileged (`CAP_FSETID`); its file has these
-    /// flags at this moment.
+    /// Unless it may keep privileges, the writer must not leave the file privileged (`CAP_FSETID`).
+    /// The flags are those of the file at this moment.
     Write {
         to: Transfer,
         kills_privileges: bool,
@@ -45,7 +45,7 @@ pub(super) enum Operation {
     Link {
         node: u64,
     },
-    /// Whether the requester may do this.
+    /// Whether the requester has these rights.
     Access {
         wanted: Access,
     },
@@ -105,39 +105,39 @@ pub(super) enum Operation {
         to: (u64, u64),
         length_bytes: u64,
     },
-    /// The file system's own flags of a file.
+    /// The flags that the file system itself keeps for a file.
     Flags {
         form: FlagsForm,
     },
-    /// They stand in the payload.
+    /// The flags stand in the payload.
     SetFlags {
         form: FlagsForm,
     },
     /// Any other `ioctl(2)`.
     Control,
-    /// The kernel gives references back; nothing is answered.
+    /// The kernel gives references back; no answer follows.
     Forget {
         lookups: u64,
     },
-    /// The same of many inodes, which stand in the payload.
+    /// The same for many inodes, which stand in the payload.
     ForgetMany {
         count: u32,
     },
-    /// The thread that waits for this request has got a signal; there is no answer.
+    /// The thread that waits for this request has got a signal; no answer follows.
     Interrupt {
         unique: u64,
     },
-    /// Only an answer, with nothing in it ([`super::uring`]).
+    /// A request that only wants an empty answer ([`super::uring`]).
     Wakeup,
     /// The connection is about to end.
     Destroy,
-    /// What this file system does not do.
+    /// An operation that this file system does not have.
     Unknown,
-    /// The arguments are not what the operation has.
+    /// The arguments do not fit the operation.
     Malformed,
 }
 
-/// Which bytes of which open file.
+/// A range of bytes of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) handle: u64,

@@ -1,4 +1,4 @@
-//! Tests that a panic ends its request, and nothing else: over an origin that panics at every call.
+//! Tests that a panic ends only its own request, over an origin that panics at every call.
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A directory that panics at every operation, while it is told to.
+/// A directory that panics at every operation while `panics` is set.
 struct Panicking {
     origin: DirectoryOrigin,
     is_on: AtomicBool,
@@ -108,7 +108,7 @@ impl Origin for Panicking {
     }
 }
 
-/// A session over such a directory, with a file and a directory in it that are open.
+/// A session over such a directory, with an open file and an open directory.
 struct Fixture {
     _directory: tempfile::TempDir,
     kernel: OwnedFd,
@@ -128,7 +128,7 @@ impl Fixture {
         let session = session_over(origin, Duration::ZERO, true);
         let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
         let (kernel, device) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
-        // An answer that never comes is a failure, and not a test that hangs.
+        // A missing answer fails the test instead of hanging it.
         set_socket_timeout(&kernel, Timeout::Recv, Some(BOUND)).unwrap();
         let dialect = Dialect { long_set_xattr: true, checked_flags: true };
         let agreed =
@@ -175,7 +175,7 @@ impl Fixture {
         bytes
     }
 
-    /// The answer of the device: its error number, and its bytes.
+    /// The device's answer: its error number, and its bytes.
     fn ask(&mut self, opcode: u32, node: u64, rest: &[u8]) -> (i32, Vec<u8>) {
         let message = self.message(opcode, node, rest);
         self.server.handle(message);
@@ -190,7 +190,7 @@ impl Fixture {
         (u32_at(&bytes, 4) as i32, bytes[16..length].to_vec())
     }
 
-    /// Each operation that asks the origin: its number, the node, and what follows the header.
+    /// Each operation that asks the origin: its opcode, the node, and the bytes after the header.
     fn operations(&self) -> Vec<(u32, u64, Vec<u8>)> {
         let (file, handle, directory) = (self.file, self.file_handle, self.directory_handle);
         let fixed = |bytes: usize, numbers: &[(usize, u64)]| {
@@ -242,7 +242,7 @@ impl Fixture {
         ]
     }
 
-    /// The last request has ended, and the session goes on.
+    /// Checks that the last request has ended and the session still answers.
     fn is_well(&mut self) {
         self.panics(false);
         assert!(!self.session().in_flight.waits_since(std::time::Instant::now()));
@@ -264,8 +264,8 @@ fn a_request_of_the_device_that_panics_is_an_error_and_the_next_one_is_served() 
             assert!(fixture.counted() > counted, "operation {opcode} is not counted");
             fixture.is_well();
         }
-        // Reading ahead may panic only now, and a reader that waits for it gets the error. Each of
-        // these few ends with that.
+        // Read-ahead may panic only now, and then a waiting reader gets the error. Each of these
+        // few reads ends with that.
         let read = fixture.operations()[12].2.clone();
         let mut answers = (0..100).map(|_| fixture.ask(15, fixture.file, &read));
         let reads = answers.find(|(error, _)| *error != FAILED).unwrap();
@@ -291,7 +291,7 @@ fn a_request_that_panics_on_a_thread_for_requests_is_an_error_too() {
     assert_eq!(fixture.session().view.workers.stop(BOUND), 0, "nothing hangs at the end");
 }
 
-/// The other side that would answer in the stead of a ring's thread.
+/// A late reply that must never be sent.
 struct Nobody;
 
 impl ReplyRoute for Nobody {

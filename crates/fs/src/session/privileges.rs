@@ -1,26 +1,30 @@
-//! Set-user-id and set-group-id, which a change to a file takes away.
+//! Removes set-user-id and set-group-id from a file that a program changes.
 //!
 //! A program that changes a file must not leave it with the privileges of its owner, unless it may
-//! (`CAP_FSETID`). The kernel of the origin sees the daemon, which may, and not the program. The
-//! kernel above leaves it to us (`FUSE_HANDLE_KILLPRIV_V2`). With writes, truncations and changes
-//! of owner it says whether the program may. With allocations and copies it does not, so `/proc` is
-//! asked. `chown(path, -1, -1)` arrives as a change of nothing. It is no error if another user than
-//! the owner tries it on a privileged file. The rules are those of Linux
-//! (`setattr_should_drop_suidgid` of `fs/attr.c`):
+//! (`CAP_FSETID`). The kernel of the origin sees only the daemon, which may. The kernel above
+//! leaves the check to us (`FUSE_HANDLE_KILLPRIV_V2`). With writes, truncations and changes of
+//! owner it reports whether the program may. With allocations and copies it does not, so `/proc` is
+//! read. `chown(path, -1, -1)` arrives as an empty change. On a privileged file it is no error from
+//! a user that is not the owner. The rules are those of Linux (`setattr_should_drop_suidgid` of
+//! `fs/attr.c`):
 //!
-//! - write, truncate, allocate, punch, zero, copy to: set-user-id lost without `CAP_FSETID`;
-//!   set-group-id, if the group may execute, as set-user-id; if it may not, lost without
-//!   `CAP_FSETID` and outside the group
-//! - change of owner or group: set-user-id lost; set-group-id, if the group may execute, lost; if
-//!   it may not, lost without `CAP_FSETID` and outside the group
-//! - access control list, by an owner outside the group: set-user-id kept; set-group-id, if the
-//!   group may execute, lost without `CAP_FSETID`; if it may not, as if it may
+//! - write, truncate, allocate, punch, zero, copy to:
+//!   - set-user-id is lost without `CAP_FSETID`
+//!   - set-group-id with group execute: like set-user-id
+//!   - set-group-id without group execute: lost without `CAP_FSETID` and outside the group
+//! - change of owner or group:
+//!   - set-user-id is lost
+//!   - set-group-id with group execute is lost
+//!   - set-group-id without group execute: lost without `CAP_FSETID` and outside the group
+//! - access control list, by an owner outside the group:
+//!   - set-user-id is kept
+//!   - set-group-id is lost without `CAP_FSETID`, with or without group execute
 //!
-//! Where the source is asked in the name of the program ([`ogive_origin::on_behalf_of`]), it does
-//! this for changes of owner and for truncations itself.
+//! A source that is asked on behalf of the program ([`ogive_origin::on_behalf_of`]) does this
+//! itself for changes of owner and for truncations.
 //!
 //! The origin removes file capabilities at any write. A daemon of an ordinary user has no
-//! `CAP_FSETID`, and its origin does all this by itself.
+//! `CAP_FSETID`, so its origin does all of this itself.
 
 use super::Session;
 use super::caller::{self, Credentials};
@@ -32,22 +36,22 @@ const SET_USER_ID: u16 = 0o4000;
 const SET_GROUP_ID: u16 = 0o2000;
 const GROUP_EXECUTES: u16 = 0o0010;
 
-/// The change to a file, as far as it matters here.
+/// The kind of a change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Its contents, by a program that may not leave it privileged.
     Contents,
-    /// Its contents, by a program whose rights are not known.
+    /// Its contents, by a program with unknown rights.
     ContentsByAnybody,
     /// Its owner or group.
     Owner,
-    /// Nothing, or its owner and group to the present ones: the kernel sends the same for both, the
-    /// first before a program copies to a file.
+    /// No change, or its owner and group to the present ones: the kernel sends the same request for
+    /// both. It sends the first before a program copies to a file.
     SameOwner,
 }
 
 impl<O: Origin> Session<O> {
-    /// Takes away what a change is about to take away, from a file by number or by handle.
+    /// Removes the privileges that a change is about to remove, from a file by number or by handle.
     pub(super) fn before(
         &self,
         request: &Request,
@@ -56,7 +60,8 @@ impl<O: Origin> Session<O> {
     ) -> Result<()> {
         let attributes = self.view.attributes_to_change(number, handle)?;
         let is_privileged = attributes.permissions & (SET_USER_ID | SET_GROUP_ID) != 0;
-        // A change of owner takes them from all but directories (`chown_common` of `fs/open.c`).
+        // A change of owner removes them from everything but directories (`chown_common` of
+        // `fs/open.c`).
         let is_concerned = match change {
             Change::Owner | Change::SameOwner => attributes.kind != FileKind::Directory,
             Change::Contents | Change::ContentsByAnybody => attributes.kind == FileKind::Regular,
@@ -68,7 +73,7 @@ impl<O: Origin> Session<O> {
         let permissions = left(&attributes, change, &credentials);
         let is_owner = credentials.owns_all || request.user == attributes.user;
         if change == Change::SameOwner && !is_owner {
-            // Others may not take privileges away from a file that they leave as it is.
+            // Other users may not remove privileges from a file that they do not change.
             return Ok(());
         }
         self.set(number, handle, &attributes, permissions)
@@ -91,14 +96,15 @@ impl<O: Origin> Session<O> {
             return Ok(());
         }
         match on_own_behalf(|| self.view.set_permissions(number, handle, permissions)) {
-            // A daemon that may not change the mode may not leave it either: the origin sees to it.
+            // If the daemon may not change the mode, it may not leave it either: the origin drops
+            // the bits.
             Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(()),
             Err(errno) => Err(errno),
         }
     }
 }
 
-/// The permissions that a change leaves.
+/// The permissions that remain after a change.
 fn left(attributes: &Attributes, change: Change, by: &Credentials) -> u16 {
     let permissions = attributes.permissions;
     let may_keep = match change {
@@ -140,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_are_those_of_the_table() {
+    fn the_rules_match_the_table() {
         let root = Credentials { may_keep_privileges: true, owns_all: true, groups: vec![0] };
         let member =
             Credentials { may_keep_privileges: false, owns_all: false, groups: vec![5, 7] };

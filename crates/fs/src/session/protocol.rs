@@ -1,7 +1,7 @@
-//! The numbers of the protocol, and the headers that every request and answer has
+//! The numbers of the protocol, and the headers of every request and answer
 //! (`include/uapi/linux/fuse.h`, protocol 7.42). All are in the processor's byte order.
 //!
-//! Nothing here trusts a length it reads.
+//! This module trusts no length that it reads.
 
 use ogive_origin::Errno;
 
@@ -60,9 +60,9 @@ pub(super) struct Header {
     /// Length of the request with this header, in bytes.
     pub(super) total_bytes: usize,
     pub(super) opcode: u32,
-    /// Number of the request, which its answer must bear.
+    /// Number of the request, which its answer must carry.
     pub(super) unique: u64,
-    /// Number of the inode that the request is about.
+    /// Number of the inode that the request names.
     pub(super) node: u64,
     /// The requester; 0 if there is none in particular.
     pub(super) user: u32,
@@ -86,8 +86,8 @@ impl Header {
     }
 }
 
-/// `struct fuse_out_header` of an answer with so many bytes after it, or of a positive error number
-/// and nothing.
+/// `struct fuse_out_header` of an answer with this many bytes after it, or of a positive error
+/// number alone.
 pub(super) fn answer_header(unique: u64, result: Result<u32, i32>) -> [u8; ANSWER_HEADER_BYTES] {
     let (error, payload_bytes) = match result {
         Ok(payload_bytes) => (0, payload_bytes),
@@ -101,8 +101,8 @@ pub(super) fn answer_header(unique: u64, result: Result<u32, i32>) -> [u8; ANSWE
     bytes
 }
 
-/// An error as the kernel is told it. Some errors of a dead network or FUSE source would read as if
-/// this mount had died. To a program above, the origin is a device that fails.
+/// The error number in an answer. Some errors of a dead network or FUSE source would look as if
+/// this mount had died. To a program above, such an origin is a failing device.
 pub(super) fn error_number(errno: Errno) -> i32 {
     match errno {
         Errno::NOTCONN | Errno::CONNABORTED | Errno::SHUTDOWN | Errno::HOSTDOWN => {
@@ -112,12 +112,12 @@ pub(super) fn error_number(errno: Errno) -> i32 {
     }
 }
 
-/// The number at a place, 0 if the bytes end before.
+/// The number at an offset, 0 if the bytes end before.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_ne_bytes)
 }
 
-/// The number at a place, 0 if the bytes end before.
+/// The number at an offset, 0 if the bytes end before.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map_or(0, u64::from_ne_bytes)
 }

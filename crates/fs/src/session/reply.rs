@@ -13,7 +13,7 @@ const ATTRIBUTES_BYTES: usize = 88;
 pub(super) const ENTRY_BYTES: usize = 128;
 /// `sizeof(struct fuse_dirent)`, without the name.
 const LISTED_BYTES: usize = 24;
-/// What an entry of a listing is rounded up to.
+/// An entry of a listing is rounded up to this.
 const LISTED_ALIGNMENT: usize = 8;
 
 /// `FOPEN_*`: how the kernel treats an opened file.
@@ -25,7 +25,7 @@ pub(super) mod open_flags {
     pub(crate) const PASSTHROUGH: u32 = 1 << 7;
 }
 
-/// How long the kernel may believe in a name and in its attributes.
+/// How long the kernel may cache a name and its attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validity {
     pub(super) name: Duration,
@@ -37,7 +37,7 @@ impl Validity {
     pub(super) const NONE: Self = Self { name: Duration::ZERO, attributes: Duration::ZERO };
 }
 
-/// An answer that grows in its buffer. An entry that finds no room is left out.
+/// An answer that grows in its buffer. An entry without room is left out.
 pub(super) struct Reply<'a> {
     bytes: &'a mut [u8],
     length: usize,
@@ -83,7 +83,7 @@ impl<'a> Reply<'a> {
         self.entry_of(known.number, validity, known);
     }
 
-    /// The same for a name that is not there, which may be remembered.
+    /// The same for a missing name, which the kernel may cache.
     pub(super) fn absent(&mut self, valid: Duration) {
         self.u64(0);
         self.u64(0);
@@ -137,12 +137,12 @@ impl<'a> Reply<'a> {
 
     /// A number of 32 bits with as many of padding: `struct fuse_write_out`, `fuse_getxattr_out`.
     pub(super) fn count(&mut self, count: usize) {
-        // Never more than was asked for, which the kernel counts in 32 bits.
+        // Never more than the requested count, which has 32 bits.
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
         self.u32(0);
     }
 
-    /// `struct fuse_ioctl_out` of a success, and the result.
+    /// `struct fuse_ioctl_out` of a success, with a result.
     pub(super) fn flags(&mut self, flags: FileFlags) {
         self.bytes(&[0; 16]);
         match flags {
@@ -151,7 +151,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// `struct fuse_ioctl_out` of a success with nothing more to say.
+    /// `struct fuse_ioctl_out` of a success, without a result.
     pub(super) fn controlled(&mut self) {
         self.bytes(&[0; 16]);
     }
@@ -161,14 +161,14 @@ impl<'a> Reply<'a> {
         self.opened_with(handle, flags, 0);
     }
 
-    /// The same with the number of a file that the kernel reads and writes itself.
+    /// The same with the number of a backing file, which the kernel reads and writes itself.
     pub(super) fn opened_with(&mut self, handle: u64, flags: u32, backing: u32) {
         self.u64(handle);
         self.u32(flags);
         self.u32(backing);
     }
 
-    /// `struct fuse_dirent`; false if there is no room for it. `cookie` is where to go on.
+    /// `struct fuse_dirent`; false if it does not fit. `cookie` is the offset after it.
     pub(super) fn listed(
         &mut self,
         number: u64,
@@ -188,8 +188,8 @@ impl<'a> Reply<'a> {
         has_room
     }
 
-    /// `struct fuse_direntplus`; false if there is no room for it. The kernel counts a reference to
-    /// the inode.
+    /// `struct fuse_direntplus`; false if it does not fit. The kernel counts a reference to the
+    /// inode.
     pub(super) fn listed_with_attributes(
         &mut self,
         validity: Validity,
@@ -205,7 +205,7 @@ impl<'a> Reply<'a> {
         has_room
     }
 
-    /// The same for a name that the kernel has to look up itself: without an inode.
+    /// The same without an inode, for a name that the kernel has to look up itself.
     pub(super) fn listed_without_attributes(
         &mut self,
         number: u64,
@@ -231,7 +231,7 @@ fn padding(length: usize) -> usize {
     length.next_multiple_of(LISTED_ALIGNMENT) - length
 }
 
-/// The inodes of a listing with attributes, to each of which the kernel counts a reference.
+/// The inodes of a listing with attributes. The kernel counts a reference to each.
 pub(super) fn listed_inodes(listing: &[u8]) -> impl Iterator<Item = u64> {
     let mut rest = listing;
     std::iter::from_fn(move || {
@@ -256,8 +256,8 @@ fn type_bits(kind: FileKind) -> u32 {
     }
 }
 
-/// Device numbers in the 32 bits that FUSE has for them (`new_encode_dev` and `new_decode_dev` of
-/// the kernel's `include/linux/kdev_t.h`).
+/// Device numbers in FUSE's 32 bits (`new_encode_dev` and `new_decode_dev` of the kernel's
+/// `include/linux/kdev_t.h`).
 pub(super) mod device {
     pub(crate) fn encode(device: u64) -> u32 {
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));

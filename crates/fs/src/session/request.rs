@@ -1,8 +1,8 @@
-//! A request as it came (`include/uapi/linux/fuse.h`, protocol 7.42).
+//! A request as it arrived (`include/uapi/linux/fuse.h`, protocol 7.42).
 //!
 //! A request is a header, the fixed arguments of its operation ([`super::arguments`]), and a
-//! payload: names, bytes to write. By the device they stand one behind the other, in a ring each
-//! has a place of its own.
+//! payload: names, bytes to write. From the device they come in one piece, in a ring each has a
+//! place of its own.
 
 use super::arguments::{Arguments, EXTENDED_FLAGS_BYTES};
 use super::opcodes::{self, Effect, Rules, Sender};
@@ -16,12 +16,12 @@ use std::os::unix::ffi::OsStrExt;
 /// Longest value of an extended attribute, and list of their names, of `linux/limits.h`
 /// (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
 pub(super) const XATTR_MAX_BYTES: usize = 65_536;
-/// More than any answer has but listings, extended attributes and link targets.
+/// More than any answer needs except listings, extended attributes and link targets.
 const SMALL_ANSWER_BYTES: usize = 256;
 /// Longest target of a symbolic link (`PATH_MAX`).
 const LINK_MAX_BYTES: usize = 4096;
 
-/// What the long form of the arguments of `SETXATTR` has beside the short one.
+/// The additional length of the long form of `SETXATTR`'s arguments.
 const LONG_SET_XATTR_BYTES: usize = 8;
 
 /// A request whose lengths agree with each other.
@@ -34,14 +34,14 @@ pub(super) struct Request {
     pub(super) group: u32,
     pub(super) thread: u32,
     pub(super) operation: Operation,
-    /// What holds for its opcode.
+    /// The rules of its opcode.
     pub(super) rules: Rules,
-    /// Length of what follows the fixed arguments.
+    /// Length of the part after the fixed arguments.
     pub(super) payload_bytes: usize,
 }
 
 impl Request {
-    /// Reads a request with these fixed arguments and as much payload.
+    /// Reads a request with these fixed arguments and this payload length.
     pub(super) fn new(header: &Header, arguments: &[u8], payload_bytes: usize) -> Self {
         let Header { opcode, unique, node, user, group, thread, .. } = *header;
         let has_length = |dialect| fixed_bytes(opcode, dialect) == Some(arguments.len());
@@ -63,8 +63,8 @@ impl Request {
         Self { unique, node, user, group, thread, operation, rules, payload_bytes }
     }
 
-    /// Reads a request that stands in one piece, and says where its payload begins; `None` if its
-    /// lengths contradict each other.
+    /// Reads a request in one piece, and returns where its payload begins. `None` if its lengths
+    /// contradict each other.
     pub(super) fn parse(message: &[u8], dialect: Dialect) -> Option<(Self, usize)> {
         let header = Header::parse(message)?;
         let after = message.get(super::protocol::REQUEST_HEADER_BYTES..)?;
@@ -99,7 +99,7 @@ impl Request {
         }
     }
 
-    /// Whether it must be carried out even if its answer is not waited for any more.
+    /// Whether it must be carried out even if no program waits for its answer any more.
     pub(super) fn ends_something(&self) -> bool {
         self.rules.effect == Effect::Ends
     }
@@ -120,13 +120,13 @@ impl Request {
     }
 }
 
-/// The agreed form of requests.
+/// The negotiated form of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
-    /// Extended attributes are set with flags of FUSE's own (`FUSE_SETXATTR_EXT`).
+    /// Extended attributes are set with FUSE's own flags (`FUSE_SETXATTR_EXT`).
     pub(super) long_set_xattr: bool,
-    /// The kernel checks the right to set flags before it asks: since Linux 5.13, protocol 7.33,
-    /// and so certainly with 7.34.
+    /// The kernel checks the right to set flags before it asks. It does so since Linux 5.13,
+    /// protocol 7.33, and so certainly with 7.34.
     pub(super) checked_flags: bool,
 }
 
@@ -142,12 +142,12 @@ fn fixed_bytes(opcode: u32, dialect: Dialect) -> Option<usize> {
     opcodes::of(opcode).map(|row| row.arguments_bytes + more_bytes)
 }
 
-/// The inodes that the kernel gives references of back, and how many of each.
+/// The inodes whose references the kernel gives back, and how many of each.
 pub(super) fn forgotten(payload: &[u8], count: u32) -> impl Iterator<Item = (u64, u64)> {
     payload.chunks_exact(16).take(count as usize).map(|one| (u64_at(one, 0), u64_at(one, 8)))
 }
 
-/// The names in a payload, each of which ends with a zero byte; `None` if there are not exactly
+/// The names in a payload, each of which ends with a zero byte. `None` if there are not exactly
 /// `N`, or one is empty.
 pub(super) fn names<const N: usize>(payload: &[u8]) -> Option<[OsString; N]> {
     let mut rest = payload;
@@ -160,7 +160,7 @@ pub(super) fn names<const N: usize>(payload: &[u8]) -> Option<[OsString; N]> {
     rest.is_empty().then_some(names)
 }
 
-/// The name at the beginning of a payload and the bytes behind it; `None` if there are not
+/// The name at the beginning of a payload and the bytes after it. `None` if those are not
 /// `size_bytes`.
 pub(super) fn name_and_value(payload: &[u8], size_bytes: u32) -> Option<(OsString, &[u8])> {
     let length = payload.iter().position(|byte| *byte == 0).filter(|length| *length > 0)?;

@@ -1,4 +1,4 @@
-//! What all threads that answer requests share.
+//! The state that all threads which answer requests share.
 
 use super::in_flight::InFlight;
 use crate::control::Control;
@@ -7,7 +7,7 @@ use crate::workers::Permits;
 use ogive_origin::Origin;
 use std::sync::Arc;
 
-/// What all threads that answer requests share.
+/// The state of all threads that answer requests.
 pub(crate) struct Session<O: Origin> {
     pub(crate) view: Arc<View<O>>,
     pub(crate) control: Arc<Control<O>>,
@@ -16,6 +16,6 @@ pub(crate) struct Session<O: Origin> {
     pub(crate) device_nodes: bool,
     /// Which of the device's threads may wait for the origin.
     pub(crate) permits: Arc<Permits>,
-    /// The one user whose requests are answered; `None` for all users.
+    /// The only user whose requests are answered; `None` for all users.
     pub(crate) owner: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! A session over a directory, for the tests of what is below it.
+//! A session over a directory, for tests of the control directory's handles.
 
 use super::fuzzing::session_over;
 use super::*;
@@ -31,7 +31,7 @@ fn open_control_files_have_a_memory_bound_and_give_it_back() {
             Ok(handle) => handles.push(handle),
             Err(errno) => break errno,
         }
-        assert!(handles.len() < 1 << 20, "there is no end of it");
+        assert!(handles.len() < 1 << 20, "handles are not bounded");
     };
     assert_eq!(refused, Errno::NFILE);
     let all = held();
@@ -39,5 +39,5 @@ fn open_control_files_have_a_memory_bound_and_give_it_back() {
     control.release(handles.pop().unwrap());
     assert!(open().is_ok());
     handles.into_iter().for_each(|handle| control.release(handle));
-    assert!(held() < 1024, "but for the one that was opened last");
+    assert!(held() < 1024, "only the last open file's memory remains");
 }

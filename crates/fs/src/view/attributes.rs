@@ -15,9 +15,9 @@ use std::time::Instant;
 
 impl<O: Origin> View<O> {
     /// Attributes for a kernel that asks by a handle and so needs only the size. It does so when it
-    /// reads, appends or looks for the end, and never for `stat(2)`. The other attributes may be of
-    /// an earlier moment. `None` where all of them can be had. It matters while a file is being
-    /// written: to answer with its times, a client would send each write to the source as it comes.
+    /// reads, appends or looks for the end, and never for `stat(2)`. The other attributes may be
+    /// older. `None` where all of them are current. This matters while a file is being written: for
+    /// current times, an NFS client would send each write to the source at once.
     pub(crate) fn attributes_for_size(
         &self,
         number: u64,
@@ -48,7 +48,7 @@ impl<O: Origin> View<O> {
         if let Some(open) = &open
             && self.origin.pinned_identity(&open.file).is_some()
         {
-            // They are of the moment of its open, and do not show a change since.
+            // These attributes date from the open, and do not show a later change.
             self.contents_read_by(open)?;
             let attributes = self.origin.attributes(&inode.node, file)?;
             return Ok(self.tell(&inode, attributes));
@@ -68,17 +68,16 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, attributes))
     }
 
-    /// An open file of an inode, by which its attributes can be had without another open, and whose
-    /// attributes are current.
+    /// An open file of an inode through which current attributes can be read without another open.
     fn open_file_of(&self, inode: &Inode<O>) -> Option<Arc<OpenFile<O>>> {
         inode.any_file().filter(|open| self.origin.pinned_identity(&open.file).is_none())
     }
 
-    /// Changes attributes for a thread. A change of size gives the file a version of a kind.
+    /// Changes attributes for a thread. A change of size gives the file a unique version.
     ///
     /// # Errors
-    /// `ESTALE` for a change of size by a name that may mean another file by now: the kernel
-    /// looks the path up again and comes back, once.
+    /// `ESTALE` for a change of size by a name that may lead to another file by now. The kernel
+    /// then looks the path up again and retries once.
     pub(crate) fn set_attributes(
         &self,
         number: u64,
@@ -153,7 +152,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether an extended attribute is known to be missing, without asking the origin.
+    /// Whether the origin need not be asked because an extended attribute is known to be missing.
     pub(crate) fn is_known_to_lack(&self, number: u64, name: &OsStr) -> bool {
         let Some(inode) = self.inodes.get(number).filter(|_| is_listed(name)) else {
             return false;
@@ -164,8 +163,8 @@ impl<O: Origin> View<O> {
 
     /// Whether no file of this kind, or of this source, can have the attribute.
     fn can_have_none(&self, inode: &Inode<O>, name: &OsStr) -> bool {
-        // What a link or a special file could carry in this name is nothing; asking costs as much
-        // as for any other file.
+        // A link or a special file has no use for this attribute, and asking costs as much as for
+        // any other file.
         name == CAPABILITY
             && (inode.kind != FileKind::Regular || self.origin.lacks_capabilities(&inode.node))
     }
@@ -215,11 +214,11 @@ impl<O: Origin> View<O> {
         self.origin.flags(&self.with_flags(number)?.node, form)
     }
 
-    /// Sets them for a user whom the kernel lets do so.
+    /// Sets them for a user after the kernel has checked the rights.
     ///
     /// # Errors
-    /// `EPERM` for flags that the origin's file system reserves for root, which this process may
-    /// be: journaling data as ext4 does.
+    /// `EPERM` for flags that the origin's file system reserves for root, as ext4 does for
+    /// journaling data: this process may be root.
     pub(crate) fn set_flags(&self, number: u64, flags: FileFlags, user: u32) -> Result<()> {
         /// `FS_JOURNAL_DATA_FL` of `linux/fs.h`.
         const JOURNAL_DATA: u32 = 0x4000;
@@ -237,7 +236,7 @@ impl<O: Origin> View<O> {
         Ok(())
     }
 
-    /// An inode that can have flags. Others are not opened to find out.
+    /// An inode that can have flags. Others are not opened for that.
     fn with_flags(&self, number: u64) -> Result<Arc<Inode<O>>> {
         let inode = self.inode(number)?;
         match inode.kind {
@@ -246,7 +245,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether an inode has no extended attributes, as far as was found out lately or is now.
+    /// Whether an inode has no extended attributes, by a recent answer or a new one.
     fn lacks_xattrs(&self, inode: &Inode<O>) -> bool {
         let memory = self.settings.metadata_ttl;
         if memory.is_zero() {
@@ -269,12 +268,12 @@ impl<O: Origin> View<O> {
     }
 }
 
-/// What a program may do that is executed from the file. The kernel asks for it before each write,
-/// since a write takes it away.
+/// The capabilities of a program that is executed from the file. The kernel asks for them before
+/// each write, because a write removes them.
 const CAPABILITY: &str = "security.capability";
 
-/// Whether an extended attribute of this name is listed by a file that has it. Some file systems
-/// have others that are in no list.
+/// Whether a file with this extended attribute lists its name. Some file systems have others that
+/// are in no list.
 fn is_listed(name: &OsStr) -> bool {
     let listed =
         [CAPABILITY, "security.selinux", "system.posix_acl_access", "system.posix_acl_default"];

@@ -14,19 +14,19 @@ use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// So many names come with their attributes in one or two answers, for which it is not worth
-/// waiting whether a program wants more attributes than those of the first names.
+/// The kernel gets this many names with attributes in one or two replies. For so few, waiting for a
+/// program to ask for more attributes than the first is not worth it.
 const FEW_NAMES: usize = 1024;
 
 /// An entry on its way to the kernel.
 pub(crate) struct Listed<'a> {
     pub(crate) name: &'a OsStr,
-    /// Where to go on after this entry.
+    /// The offset after this entry.
     pub(crate) cookie: u64,
     /// Number to show for it.
     pub(crate) number: u64,
     pub(crate) kind: Option<FileKind>,
-    /// Inode and attributes, where they were asked for; the kernel counts a reference.
+    /// Inode and attributes, if requested; the kernel counts a reference.
     pub(crate) known: Option<NodeAttributes>,
 }
 
@@ -35,12 +35,12 @@ pub(crate) struct Listed<'a> {
 pub(crate) struct OpenedDirectory {
     /// Number of the handle.
     pub(crate) handle: u64,
-    /// Whether the kernel shows its cached names of the directory, and caches those that are read.
+    /// Whether the handle shares the kernel's cached names of the directory.
     pub(crate) sharing: Option<Sharing>,
 }
 
-/// A directory too large for a listing, or one too many to be held: an answer of the loader, not an
-/// error.
+/// A directory that is too large for a listing, or a listing beyond the bound: an answer of the
+/// loader, not an error.
 #[derive(Clone, Copy)]
 enum Unlisted {
     TooLarge,
@@ -49,16 +49,15 @@ enum Unlisted {
 
 impl<O: Origin> View<O> {
     /// Opens a directory for a thread.
-    ///
     /// # Errors
-    /// `ESTALE` makes the kernel look the path up again and come back, once.
+    /// `ESTALE` makes the kernel look the path up again and retry once.
     pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<OpenedDirectory> {
         if self.settings.immutable
             && !self.settings.asks_for_each()
             && let Some(known) = self.inodes.get(number)
             && let Some(names) = known.dir_cache.known()
         {
-            // Nothing of it can have changed since it was opened before.
+            // It cannot have changed since the earlier open.
             return Ok(self.add_directory(known, OnceLock::new(), (names.0, true), names.1));
         }
         let inode = match number {
@@ -119,8 +118,8 @@ impl<O: Origin> View<O> {
     }
 
     /// Makes the kernel drop names that it has shown for too long to programs that opened a
-    /// directory long ago: a rewind would show them again. Returns whether there is more to look
-    /// after.
+    /// directory long ago: a rewind would show them again. Returns whether some handles still have
+    /// to be checked.
     pub(crate) fn drop_old_names(&self) -> bool {
         let memory = self.settings.metadata_ttl;
         let mut old = Vec::new();
@@ -140,7 +139,7 @@ impl<O: Origin> View<O> {
         is_more_to_come
     }
 
-    /// Closes a directory handle that the kernel never learned of.
+    /// Closes a directory handle whose number the kernel never got.
     pub(crate) fn undo_open_directory(&self, handle: u64) {
         let Some(open) = self.directories.remove(handle) else { return };
         if open.sharing.is_some() {
@@ -156,16 +155,16 @@ impl<O: Origin> View<O> {
         self.origin.sync_directory(self.origin_directory(&open)?)
     }
 
-    /// Calls `visit` for each entry after `cookie` until it returns false: it does so for an entry
-    /// that has no room left in the reply.
+    /// Calls `visit` for each entry after `cookie` until it returns false, for an entry without
+    /// room in the reply.
     ///
-    /// With `attributes` each entry is looked up, and for an entry that found no room the reference
-    /// is given back.
+    /// With `attributes` each entry is looked up. The reference of an entry without room is given
+    /// back.
     ///
     /// # Errors
     /// Only if no entry had room before it. `ESTALE` for an offset into a directory too large for a
-    /// listing, if another handle gave it out, or too long ago. An end of the directory would be
-    /// believed.
+    /// listing, if another handle gave it out, or too long ago. The program would take an end of
+    /// the directory for a complete listing.
     pub(crate) fn read_directory(
         &self,
         handle: u64,
@@ -180,7 +179,7 @@ impl<O: Origin> View<O> {
                 self.shown.lock().insert(handle, Instant::now());
             }
         }
-        // A question for the attributes of each entry is slow where they come with names.
+        // Where attributes come with names, asking for each entry's attributes is slow.
         let attributes_come = attributes && self.origin.lists_with_attributes(open.device);
         let names = self.names(&open, cookie, attributes_come && cookie == 0)?;
         if let Names::Listed(listing) = &names
@@ -189,7 +188,7 @@ impl<O: Origin> View<O> {
             && listing.count() > FEW_NAMES
             && self.drop_old_attributes(&open)
         {
-            // Programs want all of them, not only what came with the first names.
+            // Programs ask for all attributes, not only those that came with the first names.
             let _ =
                 read_with_attributes(&self.origin, self.origin_directory(&open)?, &mut |_| true);
         }
@@ -210,13 +209,13 @@ impl<O: Origin> View<O> {
                     Ok(found) => {
                         let known = self.found(open.inode.number, entry.name, found);
                         listed.number = known.shown;
-                        // What an SMB client lists as a file may turn out to be a pipe.
+                        // An entry that an SMB client lists as a file may be a pipe.
                         listed.kind = Some(known.attributes.kind);
                         listed.known = Some(known);
                     }
-                    // It is gone since the listing was read.
+                    // It was removed after the listing was read.
                     Err(Errno::NOENT) => return true,
-                    // Listed, but the kernel has to look it up itself and see the error.
+                    // It is listed, but the kernel has to look it up itself and get the error.
                     Err(_) => {}
                 }
             }
@@ -235,8 +234,8 @@ impl<O: Origin> View<O> {
     }
 
     /// The same in a directory that is too large for a listing. Entries that came before an error
-    /// are shown, as getdents(2) does: the kernel holds references to them, and meets the error
-    /// when it reads on.
+    /// are shown, as getdents(2) does: the kernel holds references to them, and gets the error when
+    /// it reads on.
     fn read_through(
         &self,
         open: &OpenDirectory<O>,
@@ -256,8 +255,8 @@ impl<O: Origin> View<O> {
         if is_any_taken { Ok(()) } else { read }
     }
 
-    /// The number an entry is shown with, before it is looked up. A mounted-over directory shows
-    /// the number of what lies below, as it does everywhere.
+    /// The number of an entry before it is looked up. A directory that is mounted over has the
+    /// number of the directory below the mount, as everywhere.
     fn number_of(&self, open: &OpenDirectory<O>, entry: &DirectoryEntry<'_>) -> u64 {
         if entry.name == "." {
             return open.inode.shown;
@@ -268,8 +267,8 @@ impl<O: Origin> View<O> {
         self.numbers.of(open.device, entry.inode)
     }
 
-    /// The names that a handle reads on in. A read from the start makes a new listing, as rewinding
-    /// a directory must.
+    /// The names in which a handle reads on. A read from the start makes a new listing, as
+    /// rewinding a directory must.
     fn names(&self, open: &OpenDirectory<O>, cookie: u64, attributes_come: bool) -> Result<Names> {
         let version = {
             let view = open.view.lock();
@@ -284,7 +283,7 @@ impl<O: Origin> View<O> {
         let (version, settled) = match version {
             Some(version) => version,
             None => {
-                // This listing is of another moment than that of the open.
+                // This listing is newer than the open.
                 if open.sharing.is_some() {
                     open.inode.dir_cache.forget();
                 }
@@ -318,8 +317,8 @@ impl<O: Origin> View<O> {
             && attributes_come
             && !is_read.get()
         {
-            // The names are known, and their attributes are read again. If that fails, reading is
-            // only slower.
+            // The names are complete, and their attributes are read again. If that fails, reading
+            // is only slower.
             if listing.count() <= FEW_NAMES {
                 self.drop_old_attributes(open);
             }
@@ -335,8 +334,8 @@ impl<O: Origin> View<O> {
         Ok(names)
     }
 
-    /// Has the attributes of a directory's entries come with its names from the source itself when
-    /// it is read next, if they are old; whether they are.
+    /// If the attributes of a directory's entries are stale, makes its next read fetch them from
+    /// the source itself. Returns whether they were stale.
     fn drop_old_attributes(&self, open: &OpenDirectory<O>) -> bool {
         let Ok(directory) = self.origin_directory(open) else { return false };
         let are_old = open.inode.dir_cache.are_attributes_old(self.attributes_old);

@@ -18,11 +18,11 @@ use std::time::Instant;
 pub(crate) struct OpenedFile {
     /// Number of the handle.
     pub(crate) handle: u64,
-    /// The kernel's pages are still true.
+    /// The kernel's pages are still valid.
     pub(crate) keep_pages: bool,
-    /// Closing may bring errors of earlier writes.
+    /// Closing may report errors of earlier writes.
     pub(crate) writable: bool,
-    /// The kernel may keep pages of it, and knows from its size where it ends.
+    /// The kernel may cache its pages, and its size is reliable.
     pub(crate) size_is_reliable: bool,
     /// The kernel reads and writes it itself.
     pub(crate) backing: Option<Backing>,
@@ -32,7 +32,7 @@ impl<O: Origin> View<O> {
     /// Opens a regular file for a thread and decides which version of it is current.
     ///
     /// # Errors
-    /// `ESTALE` makes the kernel look the path up again and come back, once.
+    /// `ESTALE` makes the kernel look the path up again and retry once.
     pub(crate) fn open(&self, number: u64, flags: OFlags, thread: u32) -> Result<OpenedFile> {
         if is_writable(flags) {
             self.writable()?;
@@ -40,18 +40,18 @@ impl<O: Origin> View<O> {
         let arrived = Instant::now();
         let inode = self.inode(number)?;
         let must_check = self.must_check_name(number, thread);
-        // Drawn and read before the identity, so that neither can be later than it.
+        // Drawn and read before the identity, so that neither can be later than the identity.
         let ticket = self.versions.ticket();
         let now = Time::now();
-        // In an origin far away, the first record can come in the same answer as the open.
+        // An origin far away can send the first record with the answer to the open.
         let is_kept = |identity: &Identity| {
             let (version, is_settled) = self.versions.of(identity, now);
             is_settled && (inode.has_pages_of(version) || self.has_first_record(version))
         };
         let opened = self.origin.open_unread(&inode.node, flags, &is_kept);
         let opened = opened.map_err(|errno| match errno {
-            // No name was asked for, but a source may open by a name of its own, which leads to
-            // another file just now. After another walk its answer counts.
+            // The request has no name, but the source may open by a stored name that leads to
+            // another file by now. After another path walk its answer counts.
             Errno::NOENT if !self.estale_retries.revalidates(thread) => Errno::STALE,
             other => other,
         });
@@ -78,8 +78,8 @@ impl<O: Origin> View<O> {
         let keep_pages =
             opened.keep_pages && (self.versions.is_sole_writer() || inode.has_pages_of(version));
         if inode.tell(&attributes) {
-            // The kernel believes in another size or time than the file now has; it would not
-            // ask before its own deadline.
+            // The kernel has cached another size or time, and would not ask before its own
+            // deadline.
             self.kernel.invalidate_attributes(number);
         }
         let size_is_reliable =
@@ -88,7 +88,7 @@ impl<O: Origin> View<O> {
         Ok(self.add_file(inode, file, flags, attributes.permissions, opened))
     }
 
-    /// Whether the first record of a file is in memory or, it seems, on the second level.
+    /// Whether the first record of a file is in memory or probably in the second level.
     fn has_first_record(&self, version: Version) -> bool {
         let level = self.second_level.as_ref();
         self.cache.contains(&Key::record(version, 0))
@@ -124,7 +124,7 @@ impl<O: Origin> View<O> {
         let choose = || self.choose_open_mode(&inode, &file, permissions, writable);
         let backing = size_is_reliable.then(choose).flatten();
         if backing.is_some() {
-            // The kernel does not say what it writes.
+            // The kernel does not report its own writes.
             inode.believe(|believed| *believed = KernelSize::UNKNOWN);
         }
         // Pages that the kernel cached before do not have its own writes.
@@ -158,7 +158,7 @@ impl<O: Origin> View<O> {
         if open.writable { self.origin.flush(&open.file) } else { Ok(()) }
     }
 
-    /// Lets go of a handle.
+    /// Releases a handle.
     pub(crate) fn release(&self, handle: u64) {
         let Some(open) = self.files.remove(handle) else {
             return;
@@ -167,7 +167,7 @@ impl<O: Origin> View<O> {
         self.close(open);
     }
 
-    /// Closes a handle that the kernel never learned of.
+    /// Closes a handle whose number the kernel never got.
     pub(crate) fn undo_open(&self, handle: u64) {
         if let Some(open) = self.files.remove(handle) {
             self.close(open);
@@ -184,8 +184,8 @@ impl<O: Origin> View<O> {
     }
 }
 
-/// A mount may end with files open, by `umount -l` or because its connection was cut. An open file
-/// and its inode know each other, so neither would be dropped by itself.
+/// A mount may end with files open, after `umount -l` or when its connection was cut. An open file
+/// and its inode refer to each other, so neither would be dropped by itself.
 impl<O: Origin> Drop for View<O> {
     fn drop(&mut self) {
         for open in self.files.remove_all() {

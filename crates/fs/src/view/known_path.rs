@@ -1,6 +1,7 @@
-//! The path of a file, from the names that the kernel knows it and its directories by.
+//! The path of a file, from the names by which the kernel knows it and its directories.
 //!
-//! It is as good as those names: a name changed behind the mount stays until it is looked up again.
+//! It is as good as those names: a name that was changed behind the mount stays until its next
+//! lookup.
 
 use super::View;
 use crate::inode::Inode;
@@ -29,8 +30,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether the records of a file that is being opened may go to the second level. Where paths
-    /// decide, a file without a known path may not.
+    /// Whether the records of a file that is being opened may go to the second level. Under path
+    /// rules, a file whose path is unknown may not.
     pub(super) fn may_be_kept(&self, inode: &Inode<O>) -> bool {
         let Some(level) = &self.second_level else { return true };
         let rules = level.rules();

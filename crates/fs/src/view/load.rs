@@ -21,23 +21,22 @@
 //!                               └──────────┘
 //! ```
 //!
-//! A [`Load`] has the engine's claim on its record, so there is one load a record, and other
-//! readers join it. It goes from state to state by value: its owner must bring it on. A load that
-//! is dropped leaves the record to the next reader.
+//! A [`Load`] has the engine's claim on its record, so each record is loaded once, and other
+//! readers join the load. It goes from state to state by value: its owner must move it on. A load
+//! that is dropped leaves the record to the next reader.
 //!
 //! It *begins* once, when it is claimed. It looks for a change of its bytes in flight, and dooms
 //! itself if there is one ([`crate::inode`]). A change that begins later dooms it in any case.
 //!
 //! A load keeps no other thread waiting: a request leaves a continuation with it
 //! ([`Demand::Request`]), or waits itself because it may. Only the states in the middle take a
-//! thread, while the device or the origin takes its time, and each state has threads of its own. An
-//! origin that reads in the background takes none.
+//! thread, while the device or the origin works. Each state has threads of its own. An origin that
+//! reads in the background takes none.
 //!
 //! Consecutive records are read as one run. From an origin that reads in the background, a run is
-//! as long as the request. From another one it is as long as one thread reads soon
-//! ([`crate::origin_latency`]). Where records come out of memory, to wake a thread for each costs
-//! more than to read them, and a request reads all of its own itself. Where a record takes a while,
-//! each has a thread.
+//! as long as the request. From another origin, it is as long as one thread can read quickly
+//! ([`crate::origin_latency`]). Records that come out of memory are read by the request itself:
+//! waking a thread for each would cost more. Slow records have a thread each.
 
 use super::{Result, View};
 use crate::handle::OpenFile;
@@ -57,30 +56,29 @@ use std::time::{Duration, Instant};
 /// A record with its bytes, as the engine holds it.
 pub(super) type Loaded = Hold<Key, Entry>;
 
-/// What a request does when the record has come, or has not. It must not block.
+/// Continues a request once its record has come or failed. It must not block.
 pub(super) type Continuation = Box<dyn FnOnce(Result<Loaded>) + Send>;
 
-/// A record, and the open file that it is read by.
+/// A record, and the open file that reads it.
 pub(super) struct MissingRecord<O: Origin> {
     pub(super) open: Arc<OpenFile<O>>,
     pub(super) version: Version,
     pub(super) index: u64,
-    /// It was asked for by a reader that goes on from record to record.
+    /// Its reader is sequential.
     pub(super) sequential: bool,
 }
 
-/// What asked for a record. It decides on which threads the load waits and where an error goes.
+/// The reason for a load. It decides on which threads the load waits and where an error goes.
 pub(super) enum Demand<O: Origin> {
-    /// A request, which goes on with this.
+    /// A request, which continues with this.
     Request(Continuation),
-    /// A request that is going to join the load when it has got the records before.
+    /// A request that joins the load once it has the records before.
     Rest,
-    /// No request yet. If a request asks for the record later, it gets the error, if there is one
-    /// then.
+    /// No request yet. A request that joins the load later gets its error.
     Prefetch { _counted: PrefetchInFlight<O> },
 }
 
-/// A prefetch in flight, which counts until it is dropped.
+/// Counts a prefetch in flight until it is dropped.
 pub(super) struct PrefetchInFlight<O: Origin>(Arc<View<O>>);
 
 /// One record on its way into the cache.
@@ -93,10 +91,10 @@ pub(super) struct Load<O: Origin> {
     pristine: bool,
 }
 
-/// Loads to be started in the order of their records, consecutive ones gathered to runs.
+/// Loads to start, in the order of their records. Consecutive ones form runs.
 pub(super) struct Start<O: Origin> {
     run: VecDeque<Load<O>>,
-    /// The longest run that an origin wants that reads in the background.
+    /// The longest run that an origin which reads in the background asks for.
     run_bytes: u64,
 }
 
@@ -107,7 +105,7 @@ struct Arriving<O: Origin> {
     whole: u64,
     /// When the origin was asked.
     asked: Instant,
-    /// The calling thread has asked for the next record.
+    /// Measures the next record, which the calling thread asks for.
     here: Option<TimedRead>,
 }
 
@@ -118,7 +116,7 @@ impl<O: Origin> MissingRecord<O> {
 }
 
 impl<O: Origin> Demand<O> {
-    /// A prefetch that begins.
+    /// Counts a new prefetch.
     pub(super) fn prefetch(view: &Arc<View<O>>) -> Self {
         view.counters.prefetch_issued();
         Self::Prefetch { _counted: PrefetchInFlight(view.clone()) }
@@ -140,8 +138,8 @@ impl<O: Origin> Drop for PrefetchInFlight<O> {
 }
 
 impl<O: Origin> View<O> {
-    /// Whether the second level is worth asking: nothing was written to the file, and the index
-    /// knows a record that looks like this one.
+    /// Whether to ask the second level: nothing was written to the file, and the index has an entry
+    /// that may be this record.
     pub(super) fn may_be_in_second_level(&self, wanted: &MissingRecord<O>) -> bool {
         self.second_level.as_ref().is_some_and(|level| {
             self.is_pristine(wanted) && level.may_have(wanted.version, wanted.index)
@@ -153,8 +151,8 @@ impl<O: Origin> View<O> {
         contents.is_some_and(|now| now.version == wanted.version && now.pristine)
     }
 
-    /// Whether the bytes that were just read by an open file are its version's: the origin vouches
-    /// for that, or the file still has its version's identity. Times only go forward.
+    /// Whether the bytes that an open file just read belong to its version. They do if the origin
+    /// guarantees it, or if the file still has the identity of its version. Times only go forward.
     fn is_still(&self, wanted: &MissingRecord<O>) -> bool {
         let OpenFile { inode, file, .. } = &*wanted.open;
         let identity = match self.origin.pinned_identity(file) {
@@ -171,7 +169,7 @@ impl<O: Origin> View<O> {
 }
 
 impl<O: Origin> Load<O> {
-    /// *Claimed*: begins.
+    /// *Claimed*.
     pub(super) fn begin(
         view: &Arc<View<O>>,
         wanted: MissingRecord<O>,
@@ -190,8 +188,8 @@ impl<O: Origin> Load<O> {
         Self { view: view.clone(), wanted, claim, demand, pristine }
     }
 
-    /// The whole way on the calling thread, which may wait for the second level and the origin.
-    /// The origin is asked for `following` as well, the records right behind this one.
+    /// Runs a load to its end on the calling thread, which may wait for the second level and the
+    /// origin. One run reads `following` as well, the records right behind this one.
     pub(super) fn here(
         view: &Arc<View<O>>,
         wanted: MissingRecord<O>,
@@ -217,8 +215,8 @@ impl<O: Origin> Load<O> {
         self.pristine && level.is_some_and(|level| level.may_have(version, index))
     }
 
-    /// *Second level*, on a thread of its own. A record that is not there goes on to a thread that
-    /// may wait for the origin.
+    /// *Second level*, on a thread of its own. If the record is not there, the load goes on to the
+    /// origin, on a thread that may wait.
     fn queue_for_second_level(self) -> bool {
         let (workers, lane) = (self.view.clone(), self.demand.lane());
         workers.workers.queue(Place::SecondLevel, lane, move || {
@@ -228,7 +226,7 @@ impl<O: Origin> Load<O> {
         })
     }
 
-    /// *Origin*, which may take its time: on a thread of its own, or on none.
+    /// *Origin*: on a thread of its own, or on none if the origin reads in the background.
     fn go_on_to_origin(self) -> bool {
         if self.view.origin.reads_in_background() {
             self.ask_origin();
@@ -238,7 +236,7 @@ impl<O: Origin> Load<O> {
         workers.workers.queue(Place::Origin, lane, move || self.ask_origin())
     }
 
-    /// Asks the second level, and is answered unless it comes back.
+    /// Asks the second level. Answers the load, or returns it if the record is not there.
     fn ask_second_level(
         self,
         read: impl FnOnce(&SecondLevel, Version, u64, bool) -> Option<Vec<u8>>,
@@ -259,7 +257,7 @@ impl<O: Origin> Load<O> {
         None
     }
 
-    /// Asks the origin, and is answered.
+    /// Asks the origin, and answers the load.
     fn ask_origin(self) {
         Arriving::read(VecDeque::from([self]));
     }
@@ -283,7 +281,7 @@ impl<O: Origin> Load<O> {
         self.answer(Ok(entry));
     }
 
-    /// *Answered*: the record is in the cache, or it is known why it is not.
+    /// *Answered*: the record is in the cache, or the load has failed.
     fn answer(self, result: Result<Entry>) {
         let Self { claim, demand, .. } = self;
         let result = match result {
@@ -304,17 +302,17 @@ impl<O: Origin> Load<O> {
         }
     }
 
-    /// First byte of the record. No read is of a record that begins beyond what a `u64` can say.
+    /// First byte of the record. No read asks for a record that begins beyond a `u64`.
     fn start_bytes(&self) -> u64 {
         self.wanted.index * self.view.settings.record_size_bytes
     }
 
-    /// What the cache keeps of a record.
+    /// The cache entry of a record.
     fn entry(&self, mut bytes: Vec<u8>, worth: Worth) -> Entry {
         let end = self.start_bytes() + bytes.len() as u64;
         if (bytes.len() as u64) < self.view.settings.record_size_bytes {
-            // Before the record can be found in the cache: a write beyond this end has to know
-            // that this record must go.
+            // Before the record can be found in the cache: a write beyond this end has to
+            // invalidate this record.
             self.wanted.open.inode.update_contents(|contents| {
                 if contents.version == self.wanted.version {
                     contents.size_bytes = contents.size_bytes.min(end);
@@ -327,7 +325,7 @@ impl<O: Origin> Load<O> {
 }
 
 impl<O: Origin> Start<O> {
-    /// For an origin that wants runs of at most so many bytes.
+    /// For an origin that asks for runs of at most this many bytes.
     pub(super) fn new(run_bytes: u64) -> Self {
         Self { run: VecDeque::new(), run_bytes }
     }
@@ -338,8 +336,8 @@ impl<O: Origin> Start<O> {
         debug_assert!(is_started, "no demanded load is dropped");
     }
 
-    /// Starts a load. False if too many prefetches are waiting, and it was dropped, or those before
-    /// it were.
+    /// Starts a load. False if the prefetch queue is full: then this load was dropped, or those
+    /// before it.
     pub(super) fn prefetch(&mut self, load: Load<O>) -> bool {
         if load.may_be_in_second_level() {
             return load.queue_for_second_level();
@@ -359,7 +357,7 @@ impl<O: Origin> Start<O> {
         is_started
     }
 
-    /// Whether a record would come with the request that is being gathered.
+    /// Whether the next request can bring this record too.
     pub(super) fn has_room_for(&self, index: u64) -> bool {
         let Some(last) = self.run.back() else { return false };
         let bytes = self.run.len() as u64 * last.view.settings.record_size_bytes;
@@ -371,8 +369,8 @@ impl<O: Origin> Start<O> {
         self.send();
     }
 
-    /// Starts the gathered loads: on a thread that may wait, or on none. Either all of them are
-    /// waited for in the same way, or a request waits for the first and, by that, for the others.
+    /// Starts the gathered loads, on a thread that may wait or on none. Either requests wait for
+    /// all of them in the same way, or a request waits for the first and thereby for the others.
     fn send(&mut self) -> bool {
         let run = std::mem::take(&mut self.run);
         let Some(first) = run.front() else { return true };
@@ -405,8 +403,8 @@ impl<O: Origin> Arriving<O> {
 
 impl<O: Origin> RunSink for Arriving<O> {
     fn asks(&mut self) {
-        // A file's last record says little of how long a whole one takes, and most files are small
-        // ones that have no other.
+        // The time of a partial record says little about a whole one, and most files are small and
+        // have no other.
         if self.run.front().is_some_and(|load| load.wanted.index < self.whole) {
             let timed = TimedRead::begin();
             self.asked = timed.since();
@@ -432,9 +430,9 @@ impl<O: Origin> RunSink for Arriving<O> {
         }
     }
 
-    /// Records that did not come although there was no error are beyond the end of the file: a
-    /// reader asks for such a record alone. The same holds for records behind an error, where the
-    /// origin is asked for one record after the other: the error is of the first.
+    /// Without an error, the records that did not come are beyond the end of the file: a reader
+    /// asks for such a record alone. After an error, an origin that reads record by record has
+    /// failed at the first of them only; the others are dropped without an answer.
     fn end(self, result: Result<()>) {
         let mut is_first = true;
         for load in self.run {

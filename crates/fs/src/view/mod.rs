@@ -1,6 +1,6 @@
-//! The view: every file-system operation, in terms of the origin below and the engine beside it.
+//! The view: every file-system operation, in terms of the origin below and the engine.
 //!
-//! This layer knows what a file system is and nothing of the protocol: the session translates, so
+//! This layer knows what a file system is and nothing of the protocol. The session translates, so
 //! another transport can take its place.
 //!
 //! # Order of things
@@ -12,9 +12,9 @@
 //! # Locks
 //!
 //! No lock is held here across a call to the origin, the engine or the kernel, and none is taken
-//! while another is held. There is one exception. Those who append the parts of one write by one
-//! handle past the page cache take turns ([`crate::append_parts`]): the turn is held while a part
-//! is written, and no other request waits for it.
+//! while another is held. There is one exception: the parts of a large append past the page cache,
+//! by one handle ([`crate::append_parts`]). They take turns, and the turn is held while a part is
+//! written. No other request waits for it.
 
 mod attributes;
 mod directories;
@@ -68,17 +68,17 @@ pub(crate) struct Settings {
     pub(crate) record_size_bytes: u64,
     /// Reads bypass the kernel's page cache.
     pub(crate) direct_io: bool,
-    /// Records that the page cache took over are not kept twice.
+    /// Evicts first the records that the page cache has taken over.
     pub(crate) exclusive: bool,
-    /// How long names and attributes are believed without asking.
+    /// How long the kernel may cache names and attributes.
     pub(crate) metadata_ttl: Duration,
-    /// How long the absence of a name is believed without asking.
+    /// How long the kernel may cache that a name is missing.
     pub(crate) negative_ttl: Duration,
     /// How far ahead of a sequential reader to read, in bytes.
     pub(crate) prefetch_max_bytes: u64,
     /// Nothing may be changed.
     pub(crate) read_only: bool,
-    /// The origin never changes: everything that is known of it is believed for ever.
+    /// The origin never changes, so the kernel may cache everything for ever.
     pub(crate) immutable: bool,
     /// Which side decides what users may do.
     pub(crate) permissions: Permissions,
@@ -87,26 +87,26 @@ pub(crate) struct Settings {
 /// Which side decides what users may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Permissions {
-    /// The kernel above the mount judges by mode bits and access lists.
+    /// The kernel above the mount checks mode bits and access lists.
     #[default]
     Kernel,
-    /// The source says, and there is one user, that of this process.
+    /// The source, for the one user that this process runs as.
     Source,
-    /// The source decides, for each user by itself.
+    /// The source, for each user by itself.
     SourceForEach,
 }
 
 impl Permissions {
-    /// Whether the kernel above the mount judges nothing.
+    /// Whether the kernel above the mount checks nothing.
     pub(crate) fn are_of_source(self) -> bool {
         self != Self::Kernel
     }
 }
 
 impl Settings {
-    /// How long the kernel may follow a name without asking. Where the source decides for each
-    /// user, and on each step of a path, that is not at all: the kernel would let other users
-    /// follow the path of the first.
+    /// How long the kernel may follow a name without asking. It may not at all where the source
+    /// decides for each user, and on each step of a path. The kernel would let other users follow
+    /// the path of the first.
     pub(crate) fn name_ttl(&self) -> Duration {
         if self.asks_for_each() { Duration::ZERO } else { self.metadata_ttl }
     }
@@ -130,10 +130,10 @@ pub(crate) struct View<O: Origin> {
     pub(crate) passthrough: Passthrough,
     pub(crate) second_level: Option<Arc<SecondLevel>>,
     pub(crate) inode_limit: InodeLimit,
-    /// The threads that have memory to give back.
+    /// Wakes the threads that can give memory back.
     pub(crate) memory_bell: MemoryBell,
     estale_retries: EstaleRetries,
-    /// Files that were released.
+    /// Counts released files, for removals that wait for one.
     late_releases: LateReleases,
     renames_seen: RenamesSeen,
     /// How fast the origin is at present.
@@ -141,32 +141,32 @@ pub(crate) struct View<O: Origin> {
     /// How far ahead to read now, in bytes.
     prefetch_distance: AtomicU64,
     numbers: Numbers,
-    /// Attributes of the root when it was looked at last.
+    /// Attributes of the root when it was last read.
     root: Mutex<Attributes>,
     versions: Versions,
     files: Handles<OpenFile<O>>,
     directories: Handles<OpenDirectory<O>>,
-    /// Names that those hold.
+    /// Names that open directories hold.
     pub(crate) held_names: Arc<HeldNames>,
-    /// Attributes of this age, which came with names, are old.
+    /// Attributes that came with names are stale at this age.
     attributes_old: Duration,
-    /// Handles of directories whose cached names the kernel shows, and since when.
+    /// Handles of directories that show the kernel's cached names, and since when.
     shown: Mutex<HashMap<u64, Instant>>,
 }
 
-/// An inode and its attributes, as the kernel is told them.
+/// An inode and its attributes, as a reply gives them to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeAttributes {
     /// Its node id.
     pub(crate) number: u64,
-    /// What programs see.
+    /// Its number in `st_ino`.
     pub(crate) shown: u64,
     pub(crate) generation: u64,
     pub(crate) attributes: Attributes,
 }
 
 impl<O: Origin> View<O> {
-    /// A view of `origin` whose root is looked up at once.
+    /// A view of `origin`, whose root is looked up at once.
     pub(crate) fn new(
         origin: O,
         settings: Settings,
@@ -177,7 +177,7 @@ impl<O: Origin> View<O> {
         second_level: Option<Arc<SecondLevel>>,
     ) -> Result<Self> {
         let root = origin.root()?;
-        // For this long neither the kernel nor a client between asks again.
+        // For this long neither the kernel nor a client in between asks again.
         let attributes_old = origin.attribute_ttl().max(settings.metadata_ttl);
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
@@ -211,12 +211,12 @@ impl<O: Origin> View<O> {
         Ok(view)
     }
 
-    /// The inode of this number. Only a confused kernel asks for one that it was never told.
+    /// The inode of this number. Only a confused kernel asks for one that no reply gave it.
     pub(crate) fn inode(&self, number: u64) -> Result<Arc<Inode<O>>> {
         self.inodes.get(number).ok_or(Errno::STALE)
     }
 
-    /// The number of any open file.
+    /// The number of some open file.
     pub(crate) fn any_open_file(&self) -> Option<u64> {
         self.files.any().map(|open| open.inode.number)
     }
@@ -233,17 +233,17 @@ impl<O: Origin> View<O> {
 
     /// Checks that the name by which the kernel came to this inode still leads there.
     ///
-    /// The kernel believes names for a while, and meanwhile another file may have been renamed to
-    /// this one. It has to learn that before it opens or truncates the file: on `ESTALE` it looks
-    /// the path up anew and tries once more, on the same thread.
+    /// The kernel caches names for a while. Meanwhile another file may have been renamed to this
+    /// name. The kernel has to learn that before it opens or truncates the file. On `ESTALE` it
+    /// looks the path up again and retries once, on the same thread.
     ///
-    /// Some openers have no path that could be looked up anew: a watcher of events (fanotify), a
-    /// server with a file handle, a file system on top of this one. Their program would see the
-    /// error. So it is given only where a name was changed behind the mount that the kernel may
-    /// still believe in.
+    /// Some openers have no path to look up again: a watcher of events (fanotify), an NFS server
+    /// with a file handle, a file system on top of this one. Their program would see the error. So
+    /// the error is given only where a name that the kernel may still cache was changed behind the
+    /// mount.
     ///
-    /// The kernel came by a name that it believed when it sent the request. However long the source
-    /// has taken since, that name is checked.
+    /// The kernel came by a name that was cached when it sent the request. That name is checked,
+    /// however long the source has taken since.
     ///
     /// # Errors
     /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
@@ -256,13 +256,13 @@ impl<O: Origin> View<O> {
         Err(Errno::STALE)
     }
 
-    /// Whether a name that the kernel was told leads to the inode, or the kernel has forgotten it.
+    /// Whether a name that the kernel caches leads to the inode, or the kernel has forgotten it.
     fn is_true(&self, told: &KernelName, inode: &Inode<O>) -> bool {
-        /// A name that was changed more often meanwhile is not followed further.
+        /// A name that was changed more often is not followed further.
         const MOVES_MAX: usize = 16;
         let mut now = told.clone();
         for _ in 0..MOVES_MAX {
-            // What it has forgotten has no names that it knows.
+            // The kernel has forgotten the directory, and with it all names in it.
             let Some(parent) = self.inodes.get(now.name.parent) else { return true };
             if self.origin.leads_to(&parent.node, &now.name.name, &inode.node) == Ok(true) {
                 if now != *told {
@@ -282,18 +282,18 @@ impl<O: Origin> View<O> {
         false
     }
 
-    /// Whether a request that came by a name must check it: not if the kernel has just looked it
-    /// up, or if only this mount changes names.
+    /// Whether a request that came by a name must check it. It need not if the kernel has just
+    /// looked the name up, or if only this mount changes names.
     fn must_check_name(&self, number: u64, thread: u32) -> bool {
         self.names_may_be_old() && !self.estale_retries.is_retry(thread, number)
     }
 
-    /// Notes that a thread gets `ESTALE`, which makes the kernel look the path up anew.
+    /// Notes that a thread gets `ESTALE`, which makes the kernel look the path up again.
     pub(crate) fn met_stale(&self, thread: u32) {
         self.estale_retries.met_stale(thread);
     }
 
-    /// Whether the kernel may believe in a name that leads elsewhere by now.
+    /// Whether the kernel may cache a name that leads elsewhere by now.
     fn names_may_be_old(&self) -> bool {
         !self.settings.name_ttl().is_zero() && !self.versions.is_sole_writer()
     }
@@ -311,7 +311,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Notes that the kernel is about to learn of this object.
+    /// Adds the object to the inodes: a reply is about to give it to the kernel.
     fn remember(&self, found: Found<O::Node>) -> (Arc<Inode<O>>, NodeAttributes) {
         let attributes = found.attributes;
         let shown = self.numbers.of(attributes.device, attributes.inode);
@@ -323,15 +323,15 @@ impl<O: Origin> View<O> {
         (inode, known)
     }
 
-    /// Notes that the kernel is about to be told these attributes of this inode.
+    /// Notes that a reply is about to give the kernel these attributes of this inode.
     fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> NodeAttributes {
         inode.tell(&attributes);
         let Inode { number, shown, generation, .. } = *inode;
         NodeAttributes { number, shown, generation, attributes }
     }
 
-    /// Looks at the origin's root again: one that has gone must not look like an empty directory,
-    /// and when it returns it may have another number.
+    /// Reads the origin's root again. A root that has gone must not look like an empty directory,
+    /// and may return with another number.
     ///
     /// # Errors
     /// `EIO` while there is no root.
@@ -353,13 +353,13 @@ impl<O: Origin> View<O> {
         Ok((inode, known))
     }
 
-    /// Attributes of the root when it was looked at last.
+    /// Attributes of the root when it was last read.
     pub(crate) fn last_root(&self) -> Attributes {
         *self.root.lock()
     }
 
-    /// Attributes of the root; after it has gone, the last known ones. The kernel wants them before
-    /// it lets any user through to the control directory, which says what has happened. Every other
+    /// Attributes of the root; the last known ones after it has gone. The kernel needs them before
+    /// it lets any user into the control directory, which says what has happened. Every other
     /// request to the root is refused.
     fn root_attributes(&self) -> Result<NodeAttributes> {
         self.refresh_root().map(|(_, known)| known).or_else(|errno| {
@@ -374,8 +374,8 @@ impl<O: Origin> View<O> {
         })
     }
 
-    /// Runs an operation in a directory, and if that directory is a root which turns out to have
-    /// gone and come back, runs it again there.
+    /// Runs an operation in a directory. If the directory is a root that had gone and is back, runs
+    /// it again in the new root.
     fn in_directory<T>(&self, parent: u64, operation: impl Fn(&O::Node) -> Result<T>) -> Result<T> {
         let inode = self.inode(parent)?;
         let had_gone = parent == ROOT && self.origin.availability().gone.is_some();
@@ -394,7 +394,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether a directory is known to be one still. In a removed one every name is missing.
+    /// Whether a directory still exists. In a removed directory every name is missing.
     fn has_names(&self, directory: &Inode<O>) -> bool {
         let asked = self.origin.attributes_needed(&directory.node, None, Needed::Links);
         asked.is_ok_and(|attributes| attributes.links > 0)

@@ -31,8 +31,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether the kernel may believe for a while that a name in a directory is missing. Where any
-    /// spelling will do it may not: it would go on doing so after another one was made.
+    /// Whether the kernel may cache that a name in a directory is missing. It may not where names
+    /// fold case: a create under another spelling would not clear the entry.
     pub(crate) fn may_remember_absence(&self, parent: u64) -> bool {
         let folds = |inode: Arc<Inode<O>>| self.origin.folds_case_in(&inode.node);
         !self.settings.negative_ttl.is_zero()
@@ -40,29 +40,30 @@ impl<O: Origin> View<O> {
             && (self.settings.immutable || !self.inodes.get(parent).is_some_and(folds))
     }
 
-    /// Whether the kernel may follow a name for a while without asking. Where any spelling will do
-    /// it may not: the object may be removed, or renamed, by another one.
+    /// Whether the kernel may follow a name for a while without asking. It may not where names fold
+    /// case: the object may be removed or renamed by another spelling.
     pub(crate) fn may_remember_name(&self, known: &NodeAttributes) -> bool {
         self.settings.immutable
             || (known.attributes.kind != FileKind::Symlink
                 && !self.origin.folds_case(known.attributes.device))
     }
 
-    /// How long the kernel may believe in a name after it was told, with time for the reply to
+    /// How long the kernel may cache a name after the reply was sent, with time for the reply to
     /// arrive.
     pub(super) fn name_memory(&self) -> Duration {
         self.settings.name_ttl() * 2 + Duration::from_secs(1)
     }
 
-    /// Notes the object that was found under a name.
+    /// Adds the object that a name led to.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
         let (inode, known) = self.remember(found);
         inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
         known
     }
 
-    /// Notes that something was moved from a name through the mount, or removed. Names that the
-    /// kernel was told since that began may already be the new ones, so it counts from `begun`.
+    /// Notes that an object was moved away from a name through the mount, or removed. A reply sent
+    /// since `begun` may already have given the kernel the new name, so the change counts from
+    /// `begun`.
     fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>, begun: Instant) {
         if self.names_may_be_old() {
             let to = to.map(|(parent, name)| Name::of(parent, name));
@@ -89,7 +90,7 @@ impl<O: Origin> View<O> {
         let inode = self.inode(number)?;
         let found = self.in_directory(parent, |parent| {
             match self.origin.link(&inode.node, None, parent, name) {
-                // An object without a name can only be reached by a program that has it open.
+                // Only a program that has it open can reach an object without a name.
                 Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
                     Some(open) => self.origin.link(&inode.node, Some(&open.file), parent, name),
                     None => Err(errno),
@@ -115,7 +116,8 @@ impl<O: Origin> View<O> {
         let begun = Instant::now();
         let remove = || self.in_directory(parent, |node| self.origin.remove_directory(node, name));
         match remove() {
-            // Programs may have closed them, and the kernel is about to say so.
+            // Programs may have closed the hidden files, and the kernel has yet to send the
+            // releases.
             Err(Errno::NOTEMPTY)
                 if self.origin.has_only_hidden_files(&self.inode(parent)?.node, name) =>
             {
@@ -158,9 +160,9 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Tells an origin that keeps places which object a rename through the mount is about to move,
-    /// and returns it. The kernel has looked it up. If it is not known, no request for it will
-    /// come.
+    /// Gives an origin that keeps places the object that a rename through the mount is about to
+    /// move, and returns it. The kernel has looked the object up. If it is not in the table, no
+    /// request for it will come.
     fn expect_move(&self, old: (u64, &OsStr), new: (u64, &OsStr)) -> Option<Arc<Inode<O>>> {
         if !self.origin.keeps_places() {
             return None;
@@ -179,7 +181,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Target of a symbolic link: kept as long as the link is unchanged.
+    /// Target of a symbolic link, cached as long as the link is unchanged.
     pub(crate) fn read_link(&self, number: u64) -> Result<OsString> {
         let inode = self.inode(number)?;
         let now = Time::now();

@@ -1,14 +1,14 @@
 //! Files that the kernel reads and writes itself (`--passthrough`).
 //!
-//! Their bytes never come here. To this mount a write of a program is a change behind it, and each
-//! open looks at the file as ever.
+//! Their bytes never pass through this process. To this mount a write of a program is a change
+//! behind it, and each open checks the file as usual.
 //!
-//! The kernel writes with the rights of this process, and does not say so. So a file with set-id
+//! The kernel writes with the rights of this process, and does not report it. So a file with set-id
 //! bits is opened for writing the ordinary way, where the right bits are dropped for the right
-//! users ([`crate::session`]). Bits that a file gets while it is open are dropped by its own file
-//! system at the next write.
+//! users ([`crate::session`]). If a file gets such bits while it is open, its own file system drops
+//! them at the next write.
 //!
-//! A file that cannot be served so is served the ordinary way, and counted.
+//! A file that cannot be passed through is served the ordinary way, and counted.
 
 use super::View;
 use crate::inode::Inode;
@@ -23,9 +23,9 @@ const SET_ID: u16 = 0o6000;
 /// Whether the kernel reads files itself.
 #[derive(Debug, Default)]
 pub(crate) struct Passthrough {
-    /// It has agreed to it.
+    /// The kernel has agreed.
     agreed: AtomicBool,
-    /// That a file cannot be read so was logged.
+    /// A failure was logged.
     is_logged: AtomicBool,
 }
 
@@ -35,22 +35,20 @@ impl Passthrough {
         self.agreed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has.
+    /// Whether the kernel has agreed.
     pub(crate) fn is_agreed(&self) -> bool {
         self.agreed.load(Ordering::Relaxed)
     }
 
-    /// Logs once why a file is served the ordinary way; all of them are counted.
+    /// Logs once why a file is served the ordinary way. All of them are counted.
     fn log_once(&self, errno: Errno) {
         if self.is_logged.swap(true, Ordering::Relaxed) {
             return;
         }
         let why = match errno {
-            Errno::PERM => {
-                "the kernel allows that to root of the machine alone, not of a container"
-            }
+            Errno::PERM => "the kernel allows this only to root of the machine, not of a container",
             Errno::LOOP => "its file system stands on too many others",
-            Errno::NOTSUP => "the source has no file of this machine behind it",
+            Errno::NOTSUP => "the source has no file on this machine",
             _ => "the kernel refuses",
         };
         log::warn!(
@@ -76,7 +74,7 @@ impl<O: Origin> View<O> {
         let may_be_kernels =
             inode.may_choose_open_mode() && !(writable && permissions & SET_ID != 0);
         let wish = may_be_kernels.then(|| self.register(file)).flatten();
-        // Another open may have chosen meanwhile.
+        // Another open may have chosen a mode in the meantime.
         let backing = inode.join_open_mode(wish);
         if let Some(wish) = wish.filter(|wish| backing != Some(*wish)) {
             self.kernel.close_backing(wish);
@@ -91,7 +89,7 @@ impl<O: Origin> View<O> {
         registered.inspect_err(|errno| self.passthrough.log_once(*errno)).ok()
     }
 
-    /// A file that was opened so is closed, or its open was never answered.
+    /// A file with this mode was closed, or its open was never answered.
     pub(super) fn leave_open_mode(&self, inode: &Inode<O>) {
         if self.passthrough.is_agreed()
             && let Some(backing) = inode.leave_open_mode()

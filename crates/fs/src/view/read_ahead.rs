@@ -2,8 +2,8 @@
 //!
 //! A sequential reader ([`crate::prefetch`]) gets the records ahead of it loaded. The distance is a
 //! share of the cache, so that records are not evicted before they are read. An origin may refuse
-//! to be read ahead, because each request costs money. Then the request that a reader waits for is
-//! made longer instead, by the records that follow in it.
+//! prefetch, because each request costs money. Then the request of a waiting reader is made longer
+//! instead: it also fetches the next records.
 
 use super::View;
 use super::load::{Demand, Load, MissingRecord, Start};
@@ -17,16 +17,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// One thread reads at most so much at once. It is the size of a large read.
+/// The most that one thread reads at once: the size of a large read.
 const RUN_MAX_BYTES: u64 = 1 << 20;
-/// One sequential reader is prefetched at most this share of the cache.
+/// The largest share of the cache that is prefetched for one sequential reader.
 const PREFETCH_SHARE: u64 = 32;
-/// The same where the origin reads in the background: it asks for as much as its way holds.
+/// The same where the origin reads in the background, and fills its window itself.
 const PREFETCH_SHARE_FAR: u64 = 16;
-/// All of them together, where the origin reads in the background and no queue bounds it.
+/// The share of all readers together, where the origin reads in the background and no queue bounds
+/// it.
 const PREFETCH_SHARE_OF_ALL: u64 = 8;
 
-/// What a read means for those that follow.
+/// The result of one read for prefetch.
 #[derive(Default)]
 pub(super) struct Ahead {
     pub(super) is_sequential: bool,
@@ -34,13 +35,13 @@ pub(super) struct Ahead {
 }
 
 impl<O: Origin> View<O> {
-    /// How many records one thread reads at once, of an origin that keeps a thread waiting.
+    /// How many records one thread reads at once, from an origin that keeps a thread waiting.
     pub(super) fn records_at_once(&self) -> u64 {
         self.origin_latency.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
     }
 
-    /// Starts loading the records that a sequential reader is going to ask for, or returns the
-    /// range that is held back.
+    /// Starts loading the next records of a sequential reader, or returns the range that is held
+    /// back.
     pub(super) fn prefetch(
         self: &Arc<Self>,
         open: &Arc<OpenFile<O>>,
@@ -113,7 +114,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Makes the request that is about to be made longer, by records that follow in it.
+    /// Lengthens the request that is about to be made by the records that follow in it.
     pub(super) fn lengthen(
         self: &Arc<Self>,
         start: &mut Start<O>,
@@ -127,7 +128,7 @@ impl<O: Origin> View<O> {
         let first = range.start / record_size;
         for index in (first..).take_while(|index| record(*index).start < range.end) {
             if !start.has_room_for(index) {
-                // It would be another request.
+                // This record would need another request.
                 return;
             }
             self.load_ahead(start, open, version, record(index));
@@ -135,15 +136,15 @@ impl<O: Origin> View<O> {
     }
 
     /// Whether prefetches in flight fill the cache's room for them. Where threads wait for the
-    /// origin, the length of their queue says so.
+    /// origin, the queue has its own bound.
     fn is_prefetching_enough(&self) -> bool {
         let room_bytes = self.cache.level().room_bytes() / PREFETCH_SHARE_OF_ALL;
         let active = || self.counters.prefetch_active() * self.settings.record_size_bytes;
         self.origin.reads_in_background() && active() >= room_bytes
     }
 
-    /// Keeps the distance of prefetching to a share of the present cache: records that are evicted
-    /// before they are read are a waste.
+    /// Keeps the prefetch distance to a share of the present cache, so that records are not evicted
+    /// before they are read.
     pub(super) fn limit_prefetch(&self) {
         let is_far = self.origin.reads_in_background();
         let share = if is_far { PREFETCH_SHARE_FAR } else { PREFETCH_SHARE };

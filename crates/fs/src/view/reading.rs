@@ -1,8 +1,8 @@
-//! One read: which of its records are in hand, and how the others come.
+//! One read: which of its records it holds, and how it gets the others.
 //!
-//! A read of a cached record looks it up, holds it and answers from its bytes: only the bytes that
-//! were asked for are copied. What is missing is loaded ([`super::load`]), one load a record however
-//! many ask, from the handle that asked first.
+//! A read of a cached record looks it up, holds it and answers from its bytes: it copies only the
+//! bytes that were asked for. A missing record is loaded once however many readers ask, by the
+//! handle that asked first ([`super::load`]).
 //!
 //! ```text
 //!                       begun: takes what the cache has
@@ -20,16 +20,16 @@
 //!             the record comes           it has grown
 //! ```
 //!
-//! [`View::advance`] is the engine: it takes what the cache has by now, and says at which
-//! [`Stage`] the read stands. There are two ways to wait for what a stage lacks:
+//! [`View::advance`] is the engine: it takes the records that are cached by now, and returns the
+//! [`Stage`] of the read. There are two ways to wait for a missing record:
 //!
 //! - [`View::complete_read`] waits on the calling thread, which may wait for the origin. It loads
-//!   the first missing record itself, and the others with it if they are soon there.
+//!   the first missing record itself, and the others with it if they come quickly.
 //! - [`View::complete_elsewhere`] leaves a continuation with the load, and no thread waits. It is
 //!   for records of the second level, and for an origin that reads in the background.
 //!
-//! A read *ends short* only where no page cache is above: below one the kernel asks for attributes
-//! and finds out by itself whether a file has grown.
+//! A read *ends short* only where no page cache is above. Below a page cache the kernel asks for
+//! attributes, and so finds out by itself whether a file has grown.
 
 use super::load::{Demand, Load, Loaded, MissingRecord, Start};
 use super::read_ahead::Ahead;
@@ -43,42 +43,42 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pieces of a read that take no allocation: those of 1 MiB in records of 128 KiB, and one more.
+/// Pieces of a read that need no allocation: 1 MiB in records of 128 KiB, and one more.
 const PIECES: usize = 9;
-/// One read in flight: the range that was asked for and the records in hand.
+/// One read in flight: the requested range and the records in hand.
 pub(crate) struct Read<O: Origin> {
     open: Arc<OpenFile<O>>,
     version: Version,
     offset: u64,
     end: u64,
     pieces: Pieces,
-    /// The last piece is in hand: of what was asked for, or of the file.
+    /// The last piece is in hand: the last of the requested range, or of the file.
     at_end: bool,
-    /// Whether the file has grown is known, or the kernel finds out by itself.
+    /// The file's growth was already checked, or the kernel checks it by itself.
     may_end_short: bool,
-    /// The records behind the first missing one are claimed, and come by themselves.
+    /// The records behind the first missing one are claimed already.
     rest_is_claimed: bool,
-    /// A page cache above takes the bytes, and the cache gives way to it.
+    /// A page cache above takes the bytes, so the cache may evict its copy first.
     is_handed_over: bool,
-    /// It went on where an earlier one had ended.
+    /// It started where an earlier read had ended.
     sequential: bool,
-    /// The range that is not prefetched, because requests cost money.
+    /// The range that is not prefetched because requests cost money.
     held_back: Range<u64>,
 }
 
 /// Where a read stands, and what it waits for.
 enum Stage<O: Origin> {
-    /// Everything that was asked for is in hand.
+    /// The whole requested range is in hand.
     Complete,
-    /// The first missing record is its own to load.
+    /// This read has to load the first missing record.
     Claimed(MissingRecord<O>, Claim<Key, Entry>),
-    /// The first missing record is being loaded.
+    /// Another load of the first missing record is in flight.
     Loading(Joined<Key, Entry>),
     /// The file ended before the end of the range, and may have grown since.
     EndsShort,
 }
 
-/// Parts of records, one after the other. One is the common case and takes no allocation.
+/// Parts of records, in order. Most reads have one, which takes no allocation.
 enum Pieces {
     None,
     One(Piece),
@@ -93,9 +93,8 @@ struct Piece {
 
 impl<O: Origin> View<O> {
     /// Begins a read of `length_bytes` at `offset` with the cached records. `past_pages` says that
-    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`).
-    /// `None` for a file that has to be read from the origin each time
-    /// ([`Self::read_from_origin`]).
+    /// no page cache takes the bytes, because the program opened the file with `O_DIRECT`. `None`
+    /// for a file that is read from the origin each time ([`Self::read_from_origin`]).
     pub(crate) fn begin_read(
         self: &Arc<Self>,
         handle: u64,
@@ -132,7 +131,7 @@ impl<O: Origin> View<O> {
         Ok(Some(read))
     }
 
-    /// Reads what the origin has at an offset at this moment, and keeps nothing of it.
+    /// Reads the origin's present bytes at an offset, and caches nothing.
     pub(crate) fn read_from_origin(
         &self,
         handle: u64,
@@ -145,9 +144,9 @@ impl<O: Origin> View<O> {
     /// The contents that this open file reads.
     ///
     /// # Errors
-    /// `EIO` where the bytes of the file were found to be wrong. `ESTALE` where the origin vouches
-    /// for the contents that the file was opened with, and the inode has others by now. The cached
-    /// records of those are not this file's. Nor must what this file reads be cached as theirs.
+    /// `EIO` where the bytes of the file were found to be wrong. `ESTALE` where the file is pinned
+    /// to the contents that it was opened with, and the inode has others by now. Neither may this
+    /// file read records of the others, nor may its records be cached as theirs.
     pub(super) fn contents_read_by(&self, open: &OpenFile<O>) -> Result<Contents> {
         let contents = open.inode.contents().ok_or(Errno::BADF)?;
         if self.origin.is_corrupt(&open.file) {
@@ -159,14 +158,14 @@ impl<O: Origin> View<O> {
         Ok(contents)
     }
 
-    /// Whether there are reads that no thread need wait for.
+    /// Whether some reads complete without a thread that waits.
     pub(crate) fn completes_elsewhere(&self) -> bool {
         self.second_level.is_some() || self.origin.reads_in_background()
     }
 
-    /// Has a read completed without the calling thread, if its first missing record comes from the
-    /// second level or from an origin that reads in the background; gives it back otherwise. `done`
-    /// gets it on the thread that brings the last of it.
+    /// Completes a read without the calling thread, if its first missing record comes from the
+    /// second level or from an origin that reads in the background. Returns the read otherwise.
+    /// `done` runs on the thread that brings the last record.
     pub(crate) fn complete_elsewhere<Done, Reply>(
         self: &Arc<Self>,
         read: Read<O>,
@@ -185,7 +184,7 @@ impl<O: Origin> View<O> {
         None
     }
 
-    /// Takes the records that the cache has, up to the first that is missing.
+    /// Takes the cached records, up to the first that is missing.
     fn advance(&self, read: &mut Read<O>) -> Stage<O> {
         let record_size = self.settings.record_size_bytes;
         while !read.at_end {
@@ -247,8 +246,8 @@ impl<O: Origin> View<O> {
                 let mut start = Start::new(self.origin.read_ahead().run_bytes);
                 start.demanded(Load::begin(self, wanted, claim, Demand::Request(Box::new(then))));
                 rest.for_each(|load| start.demanded(load));
-                // The request is made in any case. A longer one costs no more, and saves the next
-                // ones.
+                // The request is made in any case. A longer one costs no more, and saves later
+                // requests.
                 self.lengthen(&mut start, &open, version, held_back);
                 start.finish();
             }
@@ -259,7 +258,7 @@ impl<O: Origin> View<O> {
                 });
             }
             Stage::EndsShort => {
-                // The origin is asked for the size, on a thread that may wait for it.
+                // The size comes from the origin, on a thread that may wait for it.
                 self.workers.request(Box::new(move || {
                     let completed = view.complete_read(read);
                     done(&view, completed);
@@ -268,7 +267,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Goes on with a read that has got a record; with none if the load was given up.
+    /// Continues a read with a loaded record, or without one if the load was given up.
     fn resume_in_background<Done>(
         self: &Arc<Self>,
         mut read: Read<O>,
@@ -286,8 +285,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// A program that reads past the end of a file as it was may be following one that grows
-    /// behind the mount.
+    /// A program that reads past the known end of a file may be following one that grows behind the
+    /// mount.
     fn look_for_growth(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         read.may_end_short = true;
         let size_bytes = self.size_of(&read.open)?;
@@ -306,8 +305,8 @@ impl<O: Origin> View<O> {
         Ok(self.origin.attributes_needed(node, file, Needed::Size)?.size_bytes)
     }
 
-    /// Notes that the file has this size now. If the size did not change through the mount, the
-    /// file was changed behind it, and the cached record of its end is stale.
+    /// Notes the present size of a file. If the size did not change through the mount, the file was
+    /// changed behind it, and the cached record of its end is stale.
     pub(super) fn notice_size(&self, inode: &crate::inode::Inode<O>, size_bytes: u64) {
         if inode.contents().is_some_and(|known| known.size_bytes != size_bytes) {
             let replaced = self.versions.replaced(size_bytes);
@@ -320,7 +319,7 @@ impl<O: Origin> View<O> {
     }
 
     /// Whether the thread that waits for a read loads all of its records itself: they are few
-    /// enough for one thread, and none has to be looked for in the second level.
+    /// enough for one thread, and the second level need not be asked.
     fn loads_rest_here(&self, read: &Read<O>) -> bool {
         let records = (read.end - read.reached()).div_ceil(self.settings.record_size_bytes);
         self.second_level.is_none() && records <= self.records_at_once()
@@ -333,7 +332,7 @@ impl<O: Origin> View<O> {
         start.finish();
     }
 
-    /// Claims all missing records of a read but the first; none if that was done before.
+    /// Claims all missing records of a read but the first, the first time only.
     fn claim_rest_once(
         self: &Arc<Self>,
         read: &mut Read<O>,
@@ -342,7 +341,7 @@ impl<O: Origin> View<O> {
         (!is_claimed).then(|| self.claim_rest(read)).into_iter().flatten().flatten()
     }
 
-    /// Claims all missing records of a read but the first; `None` for those that are cached or
+    /// Claims all missing records of a read but the first. `None` for a record that is cached or
     /// being loaded.
     fn claim_rest(
         self: &Arc<Self>,
@@ -361,8 +360,8 @@ impl<O: Origin> View<O> {
         })
     }
 
-    /// Answers a read with its bytes, as they stand in its records one after the other, and hands
-    /// over the records that the page cache has now.
+    /// Answers a read with the bytes of its records, and hands over the records that the page cache
+    /// has now.
     pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[&[u8]])) {
         let length_bytes = read.reached() - read.offset;
         self.counters.read(length_bytes);
@@ -388,10 +387,10 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Hands a record over that was read whole, at once or by a sequential reader that has come to
-    /// its end: the kernel has the bytes now, and asks for them again only if its page cache could
-    /// not keep them. Here they are the first to leave when memory is needed. One that was asked for
-    /// again stays.
+    /// Hands over a record that was read whole, at once or by a sequential reader that reached its
+    /// end. The kernel has the bytes now, and asks for them again only if its page cache could not
+    /// keep them. The record is then among the first to be evicted, unless it was asked for a
+    /// second time.
     fn hand_over(&self, read: &Read<O>, piece: &Piece) {
         let to_its_end = piece.range.end == piece.hold.bytes().len();
         let key = Key::record(read.version, piece.index);
@@ -403,8 +402,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether what a file holds now may be found when it is opened again. Where its times prove
-    /// nothing, or not yet, a copy of what the kernel has would be of no use to anybody.
+    /// Whether the next open of the file may find these contents. If its times prove nothing, or
+    /// not yet, a copy of the kernel's pages would be useless.
     fn is_for_later(&self, read: &Read<O>) -> bool {
         let contents = read.open.inode.contents();
         self.versions.is_sole_writer()
@@ -413,7 +412,7 @@ impl<O: Origin> View<O> {
 }
 
 impl<O: Origin> Read<O> {
-    /// Whether everything that was asked for is in hand.
+    /// Whether the whole requested range is in hand.
     pub(crate) fn is_complete(&self) -> bool {
         self.at_end && (self.may_end_short || !self.ends_short())
     }
@@ -434,8 +433,8 @@ impl<O: Origin> Read<O> {
         self.at_end && self.reached() < self.end
     }
 
-    /// Takes what a load has brought. One that was given up brings nothing: the record is looked up
-    /// again, and those behind it, which may have come with the same run.
+    /// Takes the record of a load. After a load that was given up, the record is looked up again.
+    /// The records behind it may have been part of the same run, so they are claimed again.
     fn resume(&mut self, record_size: u64, loaded: Option<Loaded>) {
         match loaded {
             Some(hold) => self.take(record_size, hold),
@@ -443,8 +442,8 @@ impl<O: Origin> Read<O> {
         }
     }
 
-    /// Takes the first record that is not in hand. The last one is the last that was asked for, or
-    /// that in which the file ends.
+    /// Takes the first record that is not in hand. The last piece is the end of the requested range
+    /// or of the file.
     fn take(&mut self, record_size: u64, hold: Hold<Key, Entry>) {
         let at = self.reached();
         let index = at / record_size;
@@ -484,7 +483,7 @@ impl Pieces {
     }
 }
 
-/// The error of a load as the program that waited for it sees it.
+/// The error of a load, as the waiting program gets it.
 pub(super) fn errno(error: LoadError<Errno>) -> Errno {
     match error {
         LoadError::Failed(errno) => errno,

@@ -1,17 +1,18 @@
 //! Where the bytes of a write belong.
 //!
-//! The kernel sends two things with each write: the flags that its file has at that moment, and an
-//! offset. With `O_APPEND` the offset is where the kernel believes that the file ends; the bytes
-//! belong where it really ends. Two writes look like something else:
+//! The kernel sends two things with each write: the flags that the file has at that moment, and an
+//! offset. With `O_APPEND` the offset is the end of the file as the kernel knows it; the bytes
+//! belong at the real end. Two kinds of write are ambiguous:
 //!
-//! - `RWF_APPEND` appends to a file without `O_APPEND`. It looks like a write at the end, and is one
-//!   unless another program has appended behind the mount. Then the system call of the program that waits
-//!   is looked at ([`WriteMode::one_appends`]). If it cannot be seen, the write stays in its place.
-//! - A large append past the page cache comes in parts, in any order ([`AppendParts`]). Between which
-//!   sizes the kernel's lies ([`KernelSize`](crate::inode::KernelSize)) tells whether a part has
+//! - `RWF_APPEND` appends to a file without `O_APPEND`. It looks like a write at the end, and is
+//!   one unless another program has appended behind the mount. Then the system call of the waiting
+//!   program is looked up ([`WriteMode::one_appends`]). If it is not visible, the write stays at
+//!   its offset.
+//! - A large append past the page cache comes in parts, in any order ([`AppendParts`]). The bounds
+//!   of the kernel's size ([`KernelSize`](crate::inode::KernelSize)) show whether a part has
 //!   overtaken others.
 //!
-//! `RWF_NOAPPEND` is not recognized: such a write is appended, as any to a file with `O_APPEND`.
+//! `RWF_NOAPPEND` is not recognized: such a write is appended like any to a file with `O_APPEND`.
 
 use super::{Result, View};
 use crate::append_parts::{AppendParts, end_before};
@@ -22,20 +23,20 @@ use std::ops::Range;
 /// How a program writes.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteMode<'a> {
-    /// Its file has `O_APPEND` at this moment.
+    /// The file has `O_APPEND` at this moment.
     pub(crate) appends: bool,
-    /// It writes past the page cache.
+    /// The write bypasses the page cache.
     pub(crate) is_direct: bool,
-    /// Whether this write alone appends (`RWF_APPEND`); asked only where it matters.
+    /// Whether this write alone appends (`RWF_APPEND`); looked up only where it matters.
     pub(crate) one_appends: &'a dyn Fn() -> bool,
 }
 
 #[cfg(test)]
 impl WriteMode<'static> {
-    /// To a file without the flag, by a program that cannot be seen.
+    /// To a file without the flag, by a program whose system call is not visible.
     pub(crate) const IN_PLACE: Self =
         Self { appends: false, is_direct: false, one_appends: &|| false };
-    /// To one with it.
+    /// To a file with the flag.
     pub(crate) const APPENDS: Self = Self { appends: true, ..Self::IN_PLACE };
 }
 
@@ -47,7 +48,7 @@ pub(super) enum Target {
 }
 
 impl<O: Origin> View<O> {
-    /// Where a write belongs that the kernel has sent to `range`; `parts` are those of its file.
+    /// Where a write belongs that the kernel has sent to `range`. `parts` are those of its file.
     pub(super) fn target(
         &self,
         open: &OpenFile<O>,
@@ -60,7 +61,7 @@ impl<O: Origin> View<O> {
             false => self.target_of_writer(open, range.start, mode),
         };
         if target == Target::End {
-            // So the kernel has just said where it takes the end to be.
+            // The kernel's offset is the end that it knows.
             open.inode.believe(|believed| believed.appends_at(range.start));
         }
         Ok(target)
@@ -76,7 +77,7 @@ impl<O: Origin> View<O> {
         if let Some(place) = parts.place(range) {
             return Ok(Target::At(place));
         }
-        // Those that are expected are of a write that has failed.
+        // Parts that are still expected belong to a write that has failed.
         parts.give_up();
         let believed = open.inode.kernel_size();
         let sizes = believed.least()..=believed.greatest();
@@ -87,8 +88,8 @@ impl<O: Origin> View<O> {
         })
     }
 
-    /// A write at the old end of a file that has been made longer behind the mount may be meant for
-    /// its new end.
+    /// A write at the old end of a file that has grown behind the mount may be meant for its new
+    /// end.
     fn target_of_writer(&self, open: &OpenFile<O>, start: u64, mode: WriteMode<'_>) -> Target {
         let believed = open.inode.kernel_size();
         let may_end_there = [believed.least(), believed.greatest()].contains(&start);
@@ -99,8 +100,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// So much of a write to `range` has been made, or none: notes where the kernel believes that
-    /// the file ends once it has been answered.
+    /// Notes the end of the file that the kernel will know once this write is answered. `written`
+    /// is `None` if the write failed.
     pub(super) fn note_end(
         &self,
         open: &OpenFile<O>,
@@ -110,7 +111,7 @@ impl<O: Origin> View<O> {
     ) {
         let end = range.start.saturating_add(written.unwrap_or(0) as u64);
         if parts.are_expected() && end < range.end {
-            // The rest of it failed: the kernel counts the bytes before the first failure.
+            // The rest failed: the kernel counts the bytes before the first failure.
             let reached = parts.give_up().unwrap_or(end);
             open.inode.believe(|believed| believed.may_have_grown_to(reached));
         } else if let Some(end) = parts.take_end() {

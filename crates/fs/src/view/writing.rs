@@ -13,13 +13,13 @@ use crate::record::{Key, Version};
 use ogive_origin::{Allocation, Attributes, Changes, Errno, Origin, Whence};
 use std::sync::Arc;
 
-/// A write that touches more records than this gives the file a version of a kind instead of
-/// forgetting them one by one.
+/// A write that touches more records than this gives the file a unique version. Invalidating the
+/// records one by one would take too long.
 const FORGET_MAX: u64 = 1024;
 
 impl<O: Origin> View<O> {
-    /// Writes what the kernel has sent to `offset`, and returns the number of bytes that reached
-    /// the origin.
+    /// Writes the bytes that the kernel has sent to `offset`. Returns the number of bytes that
+    /// reached the origin.
     pub(crate) fn write(
         self: &Arc<Self>,
         handle: u64,
@@ -36,7 +36,7 @@ impl<O: Origin> View<O> {
         let target = self.target(&open, &range, mode, parts)?;
         let (start, end) = match target {
             Target::At(at) => (at, at.saturating_add(length_bytes)),
-            // Bytes that are appended go where the file ends by then.
+            // Appended bytes go to the end that the file has then.
             Target::End => (offset, u64::MAX),
         };
         let changing = self.begin_change(&open, start, end);
@@ -60,8 +60,8 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Prepares for a change of `offset..end`: from here on no reader that has seen the new bytes
-    /// gets the old ones.
+    /// Prepares for a change of `offset..end`: from here on a reader that has seen the new bytes
+    /// never gets the old ones.
     fn begin_change<'a>(
         &self,
         open: &'a OpenFile<O>,
@@ -86,7 +86,7 @@ impl<O: Origin> View<O> {
         Some(changing)
     }
 
-    /// Forgets what a write of `offset..end` made untrue.
+    /// Invalidates the records that a write of `offset..end` touched.
     fn after_write(&self, open: &OpenFile<O>, offset: u64, end: u64) {
         let ticket = self.versions.ticket();
         let mut known = None;
@@ -112,7 +112,7 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// After a write that went wherever the end of the file was.
+    /// After a write to the end of the file, wherever that was.
     fn after_append(self: &Arc<Self>, open: &Arc<OpenFile<O>>, offset: u64, length_bytes: u64) {
         let size_bytes = self.size_of(open).unwrap_or(u64::MAX);
         if size_bytes == offset.saturating_add(length_bytes) {
@@ -123,14 +123,14 @@ impl<O: Origin> View<O> {
         self.drop_pages(open);
     }
 
-    /// The kernel has put bytes into its pages at the wrong place. It holds those pages until the
-    /// write is answered.
+    /// The kernel has put the bytes into its pages at the wrong place. It keeps those pages locked
+    /// until the write is answered, so another thread drops them.
     fn drop_pages(self: &Arc<Self>, open: &OpenFile<O>) {
         let (view, number) = (self.clone(), open.inode.number);
         self.workers.request(Box::new(move || view.kernel.invalidate_pages(number)));
     }
 
-    /// Leaves no record of the file valid.
+    /// Invalidates all records of the file.
     fn replace(&self, open: &OpenFile<O>, size_bytes: u64) {
         let contents = self.versions.replaced(size_bytes);
         open.inode.update_contents(|known| *known = contents);
@@ -169,7 +169,7 @@ impl<O: Origin> View<O> {
         result
     }
 
-    /// Attributes of a file that is about to be changed. They are not shown to any program.
+    /// Attributes of a file that is about to be changed. No program sees them.
     pub(crate) fn attributes_to_change(
         &self,
         number: u64,
@@ -180,7 +180,8 @@ impl<O: Origin> View<O> {
         self.origin.attributes(&inode.node, open.as_ref().map(|open| &open.file))
     }
 
-    /// Sets the permissions of a file unasked: the kernel has to ask for them again.
+    /// Sets the permissions of a file without a request for it, so the kernel has to ask for them
+    /// again.
     pub(crate) fn set_permissions(
         &self,
         number: u64,
@@ -203,14 +204,15 @@ impl<O: Origin> View<O> {
 
     /// Next data or hole.
     pub(crate) fn seek(&self, handle: u64, offset: u64, whence: Whence) -> Result<u64> {
-        // The kernel hands on what a program asked for, and to a local file system nothing is there.
+        // The kernel passes any offset of a program, and a local file system has nothing at such an
+        // offset.
         if i64::try_from(offset).is_err() {
             return Err(Errno::NXIO);
         }
         self.origin.seek(&self.file(handle)?.file, offset, whence)
     }
 
-    /// `whence` of `lseek(2)` that FUSE hands on.
+    /// The `whence` of `lseek(2)` that FUSE passes on.
     pub(crate) fn whence(whence: i32) -> Result<Whence> {
         /// `SEEK_DATA` and `SEEK_HOLE` of `linux/fs.h`.
         const SEEK_DATA: i32 = 3;

@@ -1,4 +1,4 @@
-//! A pair of sockets that keep messages apart is such a device.
+//! Tests of the device over a pair of sockets that preserve message boundaries.
 
 use super::*;
 use crate::eventually::BOUND;
@@ -11,13 +11,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 struct Kernel(OwnedFd);
 
 impl Kernel {
-    /// The kernel's end, and a server at the other.
+    /// The kernel's end, and a server at the other end.
     fn new(directory: &std::path::Path) -> (Self, Server<DirectoryOrigin>) {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
                 .unwrap();
-        // An answer that never comes is a failure, and not a test that hangs.
+        // A missing answer fails the test instead of hanging it.
         rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Recv, Some(BOUND)).unwrap();
         let session = crate::session::tests::session(directory);
         let dialect = Dialect { long_set_xattr: true, checked_flags: true };
@@ -39,7 +39,7 @@ impl Kernel {
     /// The answer to the next request: its error number, and its bytes.
     fn answer(&self, unique: u64) -> (i32, Vec<u8>) {
         let mut bytes = vec![0; 4096];
-        // With a timeout no read goes on by itself after the process was stopped.
+        // With a timeout, a read does not restart by itself after the process was stopped.
         let read = || rustix::io::read(&self.0, &mut bytes[..]);
         let length = rustix::io::retry_on_intr(read).unwrap();
         assert_eq!((u32_at(&bytes, 0) as usize, u64_at(&bytes, 8)), (length, unique));
@@ -68,7 +68,7 @@ fn requests_are_answered_from_their_own_buffer_and_it_comes_back() {
         assert!(handle(Kernel::message(15, unique, node, &read)).is_some());
         assert_eq!(kernel.answer(unique), (0, b"bytes".to_vec()), "a miss, and a hit");
     }
-    // A request that is too short for its header is not answered, and nothing else happens.
+    // A request that is too short for its header is not answered, and has no other effect.
     assert!(handle(vec![0; 10]).is_some());
     assert!(handle(Kernel::message(9999, 12, 1, &[])).is_some());
     assert_eq!(kernel.answer(12).0, -Errno::NOSYS.raw_os_error());
@@ -101,7 +101,7 @@ fn a_file_opened_for_a_dead_program_is_closed_again() {
         Answer { device, unique, bytes: message, payload_at, is_due: true, pending: None };
     let late = Box::new(LateReply(server.device.clone()));
     answer.wait(server.session.in_flight.begin(&request, late));
-    // Another thread has answered: it is not in flight any more.
+    // Another thread has answered: the request is no longer in flight.
     assert!(server.session.in_flight.end(unique));
     server.session.carry_out(&request, Work::Request, &mut answer);
     drop(answer);

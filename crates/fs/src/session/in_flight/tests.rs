@@ -1,4 +1,4 @@
-//! Requests in flight, and the side that answers them.
+//! Requests in flight, and which side answers them.
 
 use super::super::protocol::{Header, opcode, u64_at};
 use super::*;
@@ -36,7 +36,7 @@ fn begin(in_flight: &Arc<InFlight>, answers: &Answers, unique: u64, node: u64, t
     let _ = in_flight.begin(&request(unique, node, thread), Box::new(Noted(answers.clone())));
 }
 
-/// As if it had begun then, whenever it did.
+/// Sets the time at which a request began.
 fn since(in_flight: &InFlight, unique: u64, since: Instant) {
     in_flight.shard(unique).lock().get_mut(&unique).unwrap().since = since;
 }
@@ -78,7 +78,7 @@ fn an_unseen_thread_with_a_signal_may_be_dying() {
     begin(&in_flight, &answers, 2, 9, 0);
     begin(&in_flight, &answers, 4, 9, 0);
     in_flight.interrupt(2);
-    assert!(answers.lock().is_empty(), "not before a moment has passed");
+    assert!(answers.lock().is_empty(), "the watch has not checked yet");
     let begun = Instant::now();
     [2, 4].iter().for_each(|unique| since(&in_flight, *unique, begun));
     in_flight.look(begun + TICK - Duration::from_nanos(1));
@@ -101,7 +101,7 @@ fn a_request_that_takes_too_long_gets_eio() {
     assert_eq!(*answers.lock(), [(2, Err(Errno::IO))]);
     assert!(
         in_flight.is_hanging.load(Ordering::Relaxed),
-        "also by what is answered but has not ended"
+        "an answered request that has not ended counts too"
     );
     assert!(!in_flight.end(2) && in_flight.end(4));
 }
@@ -115,7 +115,7 @@ fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
         since(&in_flight, unique, begun);
     }
     in_flight.look(begun + TICK);
-    assert!(answers.lock().is_empty(), "nothing is known of it");
+    assert!(answers.lock().is_empty(), "no attributes are known yet");
     assert!(in_flight.end(2));
     let directory = tempfile::tempdir().unwrap();
     let session = super::super::tests::session(directory.path());
@@ -129,7 +129,7 @@ fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
 }
 
 #[test]
-fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
+fn the_watch_sleeps_while_nothing_waits_and_ends_when_stopped() {
     let in_flight = Arc::new(InFlight::new(None));
     let watching = in_flight.clone();
     let watch = std::thread::spawn(move || watching.watch(|| false, || {}));
@@ -142,15 +142,15 @@ fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
     assert!(is_parked());
     begin(&in_flight, &answers, 4, 9, own_thread());
     in_flight.look(Instant::now());
-    // The watch itself may be in the middle of a look.
-    eventually("the watch looks at what waits", || !is_parked());
+    // The watch may be in the middle of a check.
+    eventually("the watch checks the waiting requests", || !is_parked());
     in_flight.stop();
     eventually("the watch ends", || watch.is_finished());
     watch.join().unwrap();
 }
 
 #[test]
-fn the_watch_goes_on_after_a_panic() {
+fn the_watch_continues_after_a_panic() {
     let in_flight = Arc::new(InFlight::new(None));
     let (watching, looks) = (in_flight.clone(), Arc::new(AtomicBool::new(false)));
     let (looked, panics) = (looks.clone(), Arc::new(Mutex::new(0)));
@@ -166,7 +166,7 @@ fn the_watch_goes_on_after_a_panic() {
     begin(&in_flight, &answers, 2, 9, own_thread());
     eventually("the first look panics", || *panics.lock() == 1);
     assert!(in_flight.end(2));
-    eventually("the next one finds that nothing waits", || {
+    eventually("the next check finds no waiting request", || {
         in_flight.is_parked.load(Ordering::Relaxed)
     });
     assert!(looks.load(Ordering::SeqCst));

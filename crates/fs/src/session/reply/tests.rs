@@ -38,7 +38,7 @@ fn check_attributes(bytes: &[u8]) {
 }
 
 #[test]
-fn attributes_stand_where_the_kernel_looks() {
+fn attributes_are_where_the_kernel_reads_them() {
     let mut buffer = [0xff; 200];
     let mut reply = Reply::new(&mut buffer);
     reply.attributes(Duration::new(3, 4), &known());
@@ -48,7 +48,7 @@ fn attributes_stand_where_the_kernel_looks() {
 }
 
 #[test]
-fn an_entry_stands_where_the_kernel_looks() {
+fn an_entry_is_where_the_kernel_reads_it() {
     let mut buffer = [0xff; 200];
     let mut reply = Reply::new(&mut buffer);
     reply.entry(VALIDITY, &known());
@@ -62,7 +62,7 @@ fn an_entry_stands_where_the_kernel_looks() {
 }
 
 #[test]
-fn a_missing_name_has_no_inode_and_may_be_remembered() {
+fn a_missing_name_has_no_inode_and_may_be_cached() {
     let mut buffer = [0xff; 200];
     let mut reply = Reply::new(&mut buffer);
     reply.absent(Duration::new(9, 8));
@@ -74,7 +74,7 @@ fn a_missing_name_has_no_inode_and_may_be_remembered() {
 }
 
 #[test]
-fn space_and_counts_stand_where_the_kernel_looks() {
+fn space_and_counts_are_where_the_kernel_reads_them() {
     let mut buffer = [0xff; 100];
     let mut reply = Reply::new(&mut buffer);
     reply.statistics(&FileSystemStatistics {

@@ -1,4 +1,4 @@
-//! Requests as the kernel lays them out, and as it never does.
+//! Requests in the kernel's layout, and in layouts that it never sends.
 
 use super::*;
 use crate::seed::seeded;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const LONG: Dialect = Dialect::LONG;
 
-/// What a reader of the device gets.
+/// The bytes that a read of the device returns.
 fn message(opcode: u32, arguments: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 40];
     bytes[..4].copy_from_slice(&((40 + arguments.len() + payload.len()) as u32).to_ne_bytes());
@@ -40,7 +40,7 @@ fn transfer(handle: u64, offset: u64, size: u32) -> Vec<u8> {
     arguments
 }
 
-/// Arguments of so many bytes with numbers at these places.
+/// Arguments of this length with numbers at these offsets.
 fn arguments(bytes: usize, small: &[(usize, u32)], large: &[(usize, u64)]) -> Vec<u8> {
     let mut arguments = vec![0; bytes];
     for (at, number) in small {
