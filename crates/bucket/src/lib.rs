@@ -1,20 +1,20 @@
 //! Buckets as the source of a mount: objects under keys.
 //!
-//! [`Bucket`] is what a mount needs of a store, in the store's terms: objects, ETags, conditions,
+//! [`Bucket`] is the interface to a store, in the store's terms: objects, ETags, conditions,
 //! multipart uploads and listings. [`RemoteBucket`] speaks to real stores and [`WebBucket`] to web
 //! servers. [`MemoryBucket`] is a store inside the process for tests; it can fail, be slow and
 //! ignore conditions as real stores do. [`BucketOrigin`] shows any of them as the origin of a
 //! mount.
 //!
-//! [`journal`] keeps what was written and is not yet in the bucket; [`staged`] is a file over it,
-//! and its upload.
+//! [`journal`] keeps writes that are not uploaded yet. [`staged`] is a file over the journal, and
+//! its upload.
 //!
 //! # Errors
-//! [`BucketError`] has each answer of a store and its `errno`.
+//! [`BucketError`] lists the failures of a store, with the `errno` of each.
 //!
 //! # Threads
-//! All calls but [`Bucket::fetch`] block the caller. The only executor of ogive, with two threads,
-//! is inside [`RemoteBucket`] and [`WebBucket`], and does not show outside.
+//! Every call except [`Bucket::fetch`] may block the caller. ogive's only async executor, with two
+//! threads, is private to [`RemoteBucket`] and [`WebBucket`].
 
 #![deny(missing_docs)]
 

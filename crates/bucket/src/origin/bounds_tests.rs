@@ -1,4 +1,5 @@
-//! What programs make a mount keep in memory has a bound, is counted, and is given back.
+//! Each kind of state that programs make a mount keep in memory has a bound, is counted, and is
+//! released.
 
 use super::tests::{LONG, origin};
 use super::*;
@@ -32,7 +33,7 @@ fn names_that_open_directories_hold_are_counted_until_they_are_closed() {
 }
 
 #[test]
-fn keys_that_cannot_be_shown_are_remembered_up_to_a_bound() {
+fn hidden_keys_are_remembered_up_to_a_bound() {
     let bucket = MemoryBucket::new();
     for directory in 0..=NAMELESS_MAX / 1000 {
         (0..1001).for_each(|number| {

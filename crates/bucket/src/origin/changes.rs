@@ -1,4 +1,4 @@
-//! Changes of a bucket through its [`ogive_origin::Origin`]: what each operation does to keys.
+//! Changes through [`ogive_origin::Origin`]: what each operation does to keys.
 
 use super::BucketOrigin;
 use super::directory::Item;
@@ -15,8 +15,8 @@ use ogive_origin::{
 use std::ffi::OsStr;
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// The key of a name that is to be made in a directory, and to be stored with this at its end: a
-    /// slash, if it is a directory.
+    /// The key of a new name in a directory. The stored key ends with `end`, which is a slash for a
+    /// directory.
     pub(super) fn key_to_make(&self, parent: &Node, name: &OsStr, end: &str) -> Result<String> {
         self.writing()?;
         if !parent.is_directory() {
@@ -34,7 +34,7 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(key)
     }
 
-    /// The item that a name leads to now.
+    /// The item that a name leads to now, staged or in the store.
     pub(super) fn look_up_current(&self, key: &str) -> Result<Option<Item>> {
         match self.staged_at(key) {
             Some(staged) => Ok(Some(Item::File(staged))),
@@ -42,7 +42,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// Makes and opens a file.
+    /// Creates and opens a file.
     pub(super) fn create_file(
         &self,
         parent: &Node,
@@ -83,7 +83,7 @@ impl<B: Bucket> BucketOrigin<B> {
         self.found(&key, &Item::Directory)
     }
 
-    /// Takes the name of a file away.
+    /// Removes the name of a file.
     pub(super) fn remove_file(&self, parent: &Node, name: &OsStr) -> Result<()> {
         let key = self.key_to_remove(parent, name)?;
         if self.or_errno(self.exists(&format!("{key}/")))? {
@@ -102,7 +102,7 @@ impl<B: Bucket> BucketOrigin<B> {
         self.key(parent.key(), name)
     }
 
-    /// Removes a directory with nothing in it.
+    /// Removes an empty directory.
     pub(super) fn remove_empty_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
         let key = self.key_to_remove(parent, name)?;
         if self.staged_at(&key).is_some() {
@@ -154,7 +154,7 @@ impl<B: Bucket> BucketOrigin<B> {
             (Item::Directory, _) => {
                 let (from, to) = (format!("{from}/"), format!("{to}/"));
                 let renamed = writing.rename_directory(&from, &to);
-                // Also after an error: some of it may have been done.
+                // Also after an error: a part of the directory may have been renamed.
                 self.nodes.lose_below(&from);
                 self.nodes.lose_below(&to);
                 renamed
@@ -162,9 +162,10 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// Changes the size, and what a convention has words for. Without one a store has no other
-    /// attributes: what is to be as it is already, is; a time that is to be now, of a file that is
-    /// about to be uploaded, is; anything else is refused, or ignored.
+    /// Changes the size and, with a metadata convention, the other attributes. Without a convention
+    /// a store has no other attributes: a change to the current value succeeds, and so does setting
+    /// the time of a file with pending changes to now. `--chmod` decides whether any other change
+    /// is refused or ignored.
     pub(super) fn change_attributes(
         &self,
         node: &Node,
@@ -184,7 +185,7 @@ impl<B: Bucket> BucketOrigin<B> {
         let has_times = changes.accessed.is_some() || changes.modified.is_some();
         let is_refused = changes
             .permissions
-            // The kernel sends the kind of the file with them.
+            // The kernel sends the file type as well.
             .is_some_and(|mode| mode & 0o7777 != u32::from(before.permissions))
             || changes.user.is_some_and(|user| user != before.user)
             || changes.group.is_some_and(|group| group != before.group)
@@ -211,14 +212,14 @@ impl<B: Bucket> BucketOrigin<B> {
         let wants = Wants { to_write: true, ..Wants::default() };
         let handle = writing.open(node.key(), wants)?;
         handle.resize(size)?;
-        // A writer that has it open uploads it at its close.
+        // If other writers have the file open, their close uploads it.
         if !handle.has_writers_besides() {
             handle.close()?;
         }
         Ok(self.file_attributes(&handle.look().object))
     }
 
-    /// Keeps modes, owners and times beside a file, in the words of the convention.
+    /// Changes mode, owner or times in the object's metadata, by the convention.
     fn note_attributes(
         &self,
         node: &Node,
@@ -236,7 +237,7 @@ impl<B: Bucket> BucketOrigin<B> {
             SetTime::Now => Time::now(),
             SetTime::To(time) => time,
         };
-        // The kind is not known here, and stays what it is.
+        // The file type does not change.
         let before = match file {
             Some(file) => self.open_attributes(file),
             None => self.node_attributes(node)?,

@@ -1,17 +1,18 @@
-//! Verifies objects: compares the checksum of what was read with the one that the store shows.
+//! Verifies objects: compares the checksum of the bytes that were read with the one that the store
+//! reports.
 //!
-//! Where the store shows the checksum of an object at its opening, each record that is read is
-//! summed up. When all records have been read, their sums are compared ([`crate::checksum`]). The
-//! sums belong to one key and ETag, whatever file reads them and in whatever order. Records from
-//! the cache are not summed up. So an object of which a part was cached before is not verified.
+//! If the store reports a checksum at the open of an object, each record that is read is summed.
+//! Once all records have been read, their sums are combined and compared ([`crate::checksum`]). The
+//! sums belong to a key and an ETag, so files may read the records in any order. Records from the
+//! cache are not summed: an object with a cached part is not verified.
 //!
-//! An object with another checksum is *spoilt*. That is logged and counted, and all reads of it
-//! fail with `EIO` until it has another ETag or the mount ends. Programs have read its bytes by
-//! then: no part of an object can be verified by itself.
+//! An object with a wrong checksum is *spoilt*. This is logged and counted. All reads of the object
+//! fail with `EIO` until it has another ETag or the mount ends. By then programs have read its
+//! bytes: a part of an object cannot be verified by itself.
 //!
 //! # Locks
-//! One, a leaf. Records are summed up outside it; their sums are combined under it, once for each
-//! object.
+//! One, a leaf. Records are summed outside the lock. Their sums are combined under it, once for
+//! each object.
 
 use crate::checksum::Sums;
 use crate::{Checksum, ETag, Object};
@@ -19,11 +20,11 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Records of all objects together of which sums are kept; some 16 MiB.
+/// How many records of all objects have sums in memory; some 16 MiB.
 const RECORDS_MAX: usize = 1_000_000;
-/// The weight of an object besides its records, for its key and tag.
+/// What an object weighs in addition to its records, for its key and ETag.
 const OBJECT_RECORDS: usize = 16;
-/// Spoilt objects that are remembered.
+/// How many spoilt objects are remembered.
 const SPOILT_MAX: usize = 10_000;
 
 /// An object: its key and ETag.
@@ -33,11 +34,11 @@ fn id(key: &str, etag: &ETag) -> Id {
     (key.into(), etag.as_str().into())
 }
 
-/// Sums of what passes.
+/// The sums of the records that were read.
 #[derive(Debug, Default)]
 pub(super) struct ChecksumVerifier {
     table: Mutex<Table>,
-    /// Looked at without a lock: there hardly ever is one.
+    /// Read without a lock, since spoilt objects are rare.
     is_any_spoilt: AtomicBool,
     matched: AtomicU64,
     mismatched: AtomicU64,
@@ -51,7 +52,7 @@ struct Table {
 }
 
 impl ChecksumVerifier {
-    /// A record of an object has passed. What the object's sum is, if it is not what it should be.
+    /// Adds the sum of a record. Returns the object's checksum if it is complete and wrong.
     pub(super) fn passed(
         &self,
         object: &Object,
@@ -66,7 +67,7 @@ impl ChecksumVerifier {
                 return None;
             }
             if table.records + records > RECORDS_MAX {
-                // Unfinished ones may never be finished.
+                // The unfinished ones may never be finished.
                 (table.records, table.sums) = (0, HashMap::new());
             }
             table.records += records;
@@ -91,7 +92,7 @@ impl ChecksumVerifier {
         Some(whole)
     }
 
-    /// Whether an object was found to be another one than the store says.
+    /// Whether an object was found to be spoilt.
     pub(super) fn is_corrupt(&self, object: &Object) -> bool {
         let Some(etag) = object.etag.as_ref().filter(|_| self.is_any_spoilt.load(Relaxed)) else {
             return false;
@@ -105,7 +106,7 @@ impl ChecksumVerifier {
     }
 }
 
-/// An object whose records are summed up.
+/// An object whose records are summed.
 pub(super) struct Summing {
     pub(super) object: Object,
     pub(super) checksum: Checksum,
@@ -117,7 +118,7 @@ mod tests {
     use crate::Algorithm;
 
     #[test]
-    fn objects_that_are_never_read_whole_are_bounded_however_small_they_are() {
+    fn partly_read_objects_are_bounded_however_small_they_are() {
         let (checked, checksum) =
             (ChecksumVerifier::default(), Checksum { algorithm: Algorithm::Crc32c, value: 0 });
         for number in 0..RECORDS_MAX / OBJECT_RECORDS + 5 {

@@ -1,4 +1,4 @@
-//! The cost of a mount's requests, and the prefetch that is held back because of it.
+//! The cost of a mount's requests, and the budget that holds prefetch back.
 //!
 //! # Locks
 //! One, of the meter; a leaf.
@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// Prices, and a budget as it is spent.
+/// The prices, and how much of the budget is spent.
 pub(super) struct CostMeter {
-    /// `None` where the price is unknown.
+    /// `None` if the prices are unknown.
     pub(super) prices: Option<Prices>,
     meter: Mutex<Meter>,
-    /// Whether there is a limit. Without one the counters are not read.
+    /// Whether there is a budget. Without one the counters are not read.
     is_limited: bool,
-    /// How often something was not read ahead, by the number of requests, and by their cost.
+    /// How often prefetch was held back by the request limit, and by the cost limit.
     held_back_by_requests: AtomicU64,
     held_back_by_money: AtomicU64,
 }
@@ -47,7 +47,7 @@ impl CostMeter {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Sets the prices, if they are known, and the budget that prefetch may spend.
+    /// Sets the prices, if they are known, and prefetch's budget.
     pub fn set_budget(&mut self, prices: Option<Prices>, budget: Budget) {
         self.cost = CostMeter::new(prices, budget);
     }
@@ -68,8 +68,8 @@ impl<B: Bucket> BucketOrigin<B> {
                 let before = money.held_back_by_money.fetch_add(1, Relaxed);
                 if before == 0 {
                     self.messages.say(format_args!(
-                        "the budget is used up for now ({microdollars} microdollars since the mount \
-                         began): prefetch is held back, other reads go on"
+                        "the budget is used up for now ({microdollars} microdollars since the \
+                         mount began): prefetch is paused, other reads continue"
                     ));
                 }
                 before

@@ -1,17 +1,17 @@
-//! Directories: what the listing of a prefix says.
+//! Directories: the listing of a prefix.
 //!
 //! A [`Snapshot`] is one listing of one prefix, sorted by name. A program that reads a directory
-//! takes one, and the attributes of its names come out of it: one request serves 1,000 of them. The
-//! [listing cache](super::listing_cache) also answers lookups from it.
+//! takes one, and the attributes of its names come from it: one request serves 1,000 names. The
+//! [listing cache](super::listing_cache) answers lookups from it as well.
 //!
 //! # Names
-//! A directory is a common prefix of keys, or the marker `name/`. Where an object has the name of a
-//! directory, the name leads to the directory, and the object is hidden. Keys that cannot be names
-//! are hidden as well ([`crate::KeyRules`]). Both are counted.
+//! A directory is a common prefix of keys, or the marker `name/`. If an object and a directory
+//! share a name, the directory is shown and the object is hidden. Keys that cannot be names are
+//! hidden as well ([`crate::KeyRules`]). Both are counted.
 //!
 //! # Memory
-//! One bound counts the names of all snapshots ([`NameBudget`]), those of open directories and of
-//! the cache. A directory that does not fit is read page by page ([`super::directory_reader`]).
+//! One budget bounds the names of all snapshots ([`NameBudget`]), in open directories and in the
+//! cache. A directory that does not fit is read page by page ([`super::directory_reader`]).
 
 use super::name_budget::{NameBudget, NameShare};
 use crate::keys;
@@ -20,13 +20,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Entries that a request asks for: as many as stores give.
+/// Entries that one request asks for: the most that stores return.
 pub(super) const PAGE: usize = 1000;
-/// Keys without a name that one snapshot knows.
+/// How many hidden keys one snapshot remembers.
 const NAMELESS_MAX: usize = 1000;
-/// Names of a directory that are taken whole, at most.
+/// How many names a directory may have to be listed whole.
 pub(super) const WHOLE_MAX: usize = 100_000;
-/// The same in pages.
+/// The same, in pages.
 const PAGES_MAX: usize = WHOLE_MAX / PAGE;
 
 /// The target of a name.
@@ -43,15 +43,15 @@ pub(super) struct Snapshot {
     items: Vec<(Box<str>, Item)>,
     /// When the listing began.
     pub(super) taken: Instant,
-    /// Nothing was left out.
+    /// The listing is complete.
     is_whole: bool,
-    /// The prefix exists: something was listed, if only its marker.
+    /// The prefix exists: at least its marker was listed.
     exists: bool,
-    /// How many keys cannot be shown.
+    /// How many keys are hidden.
     pub(super) hidden: u64,
-    /// Which those are, and why: the first of them.
+    /// The first of the hidden keys, with the reason of each.
     pub(super) nameless: Vec<(Box<str>, &'static str)>,
-    /// All of these, as far as they are counted.
+    /// What it takes of the name budget.
     share: NameShare,
 }
 
@@ -81,13 +81,13 @@ impl Named {
     }
 }
 
-/// A listing of a directory that is read.
+/// Starts a listing of a directory by pages.
 pub(super) fn pages(bucket: &impl Bucket, prefix: &str) -> Result<Box<dyn Pages>> {
     bucket.pages(&Listing { prefix, delimited: true, page: PAGE })
 }
 
 impl Snapshot {
-    /// Lists the directory with this prefix, as far as directories are taken whole.
+    /// Lists a directory, up to [`WHOLE_MAX`] names.
     pub(super) fn take_most(
         bucket: &impl Bucket,
         prefix: &str,
@@ -96,8 +96,8 @@ impl Snapshot {
         Self::take(bucket, prefix, PAGES_MAX, held)
     }
 
-    /// Lists the directory with this prefix, at most `pages` of it: one page in any case, and more
-    /// while there is room for their names.
+    /// Lists at most `pages` pages of a directory: always the first, and more while the budget has
+    /// room.
     pub(super) fn take(
         bucket: &impl Bucket,
         prefix: &str,
@@ -123,7 +123,7 @@ impl Snapshot {
                     }
                 }
             }
-            // Whether there is more is not asked for: that would be another page.
+            // Do not find out whether more entries follow: that would take another page.
             if seen == pages.saturating_mul(PAGE) || (seen > PAGE && !has_room) {
                 is_whole = false;
                 return ControlFlow::Break(());
@@ -131,16 +131,16 @@ impl Snapshot {
             ControlFlow::Continue(())
         })?;
         let exists = seen > 0;
-        // Of two with one name the directory sorts first, and stays.
+        // Of two items with one name the directory sorts first, and is kept.
         let is_file = |item: &Item| !matches!(item, Item::Directory);
         items.sort_by(|a: &(Box<str>, Item), b| (&a.0, is_file(&a.1)).cmp(&(&b.0, is_file(&b.1))));
         items.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;
-            // A directory may be listed by its marker and by what is in it.
+            // A directory may be listed both by its marker and by the keys below it.
             if let (true, Item::File(object)) = (is_same, &later.1) {
                 hidden += 1;
                 if nameless.len() < NAMELESS_MAX {
-                    nameless.push((object.key.as_str().into(), "a directory has its name"));
+                    nameless.push((object.key.as_str().into(), "a directory has the same name"));
                 }
             }
             is_same
@@ -150,7 +150,7 @@ impl Snapshot {
         Ok(Self { items, taken, is_whole, exists, hidden, nameless, share })
     }
 
-    /// The same with objects in it that the store has otherwise, or not at all.
+    /// A copy in which staged objects replace or extend what the store listed.
     pub(super) fn with(&self, prefix: &str, objects: Vec<Object>) -> Self {
         let Self { taken, is_whole, exists, hidden, .. } = *self;
         let mut items = self.items.clone();
@@ -180,7 +180,7 @@ impl Snapshot {
         }
     }
 
-    /// The objects from a name on, which is among them or not.
+    /// The objects from a name on; the name need not be listed.
     pub(super) fn files_from(&self, name: &str) -> impl Iterator<Item = &Object> {
         let at = self.items.partition_point(|(known, _)| **known < *name);
         self.items[at..].iter().filter_map(|(_, item)| match item {
@@ -193,7 +193,7 @@ impl Snapshot {
         &self.items
     }
 
-    /// Its size in entries of the cache.
+    /// Its size in cache entries.
     pub(super) fn entries(&self) -> usize {
         1 + self.items.len() + self.nameless.len()
     }
@@ -230,7 +230,7 @@ pub(super) mod tests {
         drop(part);
         assert_eq!(bucket.requests(crate::Operation::List) - before, 2);
         assert_eq!(held.names(), 1501);
-        let page = Snapshot::take(&bucket, "d/", 1, &held).expect("a page has room in any case");
+        let page = Snapshot::take(&bucket, "d/", 1, &held).expect("one page always has room");
         assert_eq!((page.items().len(), held.names()), (1000, 2502));
         let other = whole.with("d/", Vec::new());
         assert_eq!(held.names(), 4003);

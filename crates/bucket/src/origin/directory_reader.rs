@@ -1,29 +1,30 @@
-//! A reader of an open directory.
+//! The position of a reader in an open directory.
 //!
-//! The listing of a directory of usual size is taken whole and stays with the handle; the
-//! attributes of its names come out of it. A directory that does not fit into the budget
-//! ([`super::name_budget`]), or has more names than are taken whole, is read page by page. The
-//! handle then has the entries that it returned last and the page that follows.
+//! A directory of usual size is listed whole. The listing stays with the handle, and the attributes
+//! of its names come from it. A directory that exceeds the budget ([`super::name_budget`]), or has
+//! too many names, is read page by page. The handle then holds the entries that it returned last
+//! and the next page.
 //!
 //! # Places
-//! The place of an entry is the one in which it was first returned, from 1 on, with `.` and `..`. A
-//! reader that goes back in a directory that is read by pages has it listed again and counts the
-//! places. Names that were added or removed meanwhile shift them.
+//! The place of an entry counts from 1, in the order in which the entries were first returned,
+//! after `.` and `..`. A reader that seeks back too far in a paged directory lists it again and
+//! counts the places. Names that were added or removed in the meantime shift them.
 //!
 //! # Names
-//! As in a [`Snapshot`], with one difference. A page does not say that a directory follows which
-//! has the name of an object in it. So the entry is the object, and no second entry follows; a
-//! lookup of the name finds the directory.
+//! As in a [`Snapshot`], with one difference. When a page returns an object, a directory of the
+//! same name may follow on a later page. So the entry is the object, and the directory is not
+//! returned again; a lookup of the name finds the directory.
 //!
 //! # Locks
-//! That of a handle, a leaf. A reader by pages is taken out of it while it reads.
+//! The handle's, a leaf. A paged reader is taken out of it while it reads.
 
 use super::directory::{Item, Named, Snapshot};
 use crate::{KeyRules, Object, Pages, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Entries that a reader may go back in: more than an answer to the kernel has.
+/// How many entries a reader may seek back without a new listing: more than one answer to the
+/// kernel holds.
 const BACK_MAX: u64 = 1 << 13;
 
 /// How far a reader has come.
@@ -33,26 +34,25 @@ pub(super) enum DirectoryReader {
     Nothing,
     Whole(Arc<Snapshot>),
     PagedReader(Box<PagedReader>),
-    /// So many entries were returned, to the end; none is held.
+    /// All entries were returned, this many; none is in memory.
     Ended(u64),
 }
 
-/// A directory that is read through.
+/// A reader of a directory by pages.
 pub(super) struct PagedReader {
     prefix: Box<str>,
     rules: &'static KeyRules,
-    /// The pages to come, if there are more.
+    /// The remaining pages, if any.
     pages: Option<Box<dyn Pages>>,
-    /// The entries returned last, and those that have arrived besides.
+    /// The entries returned last, and those that have arrived but were not returned.
     window: VecDeque<(Box<str>, Item)>,
-    /// The place before the first of them.
+    /// The place before the first entry of the window.
     first: u64,
-    /// The objects told that a directory may still have the name of: each begins with the one
-    /// before it, and what is told next with the last.
+    /// Returned objects whose name a later directory may have. Each name is a prefix of the next.
     above: Vec<Box<str>>,
-    /// Changed files that were not returned yet, by name.
+    /// Staged files that were not returned yet, by name.
     staged: HashMap<Box<str>, Object>,
-    /// Keys that cannot be shown, among those that came since this was looked at.
+    /// How many hidden keys have arrived since this was last read.
     pub(super) hidden: u64,
 }
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for PagedReader {
 }
 
 impl PagedReader {
-    /// One whose entries come in pages, with what is changed here.
+    /// A reader of these pages, combined with the staged files.
     pub(super) fn in_pages(
         prefix: &str,
         rules: &'static KeyRules,
@@ -84,16 +84,16 @@ impl PagedReader {
         }
     }
 
-    /// Whether it can be read from a place on.
+    /// Whether it can read from a place on without a new listing.
     pub(super) fn has(&self, place: u64) -> bool {
         place >= self.first
     }
 
-    /// Calls `visit` for the entries after a place, with the place of each, until it returns false.
-    /// Whether the end was reached.
+    /// Calls `visit` for the entries after a place, until it returns false. Whether the end was
+    /// reached.
     ///
     /// # Errors
-    /// Those of the store; then the reader is useless.
+    /// Those of the store. The reader cannot be used after one.
     pub(super) fn read(
         &mut self,
         after: u64,
@@ -117,7 +117,7 @@ impl PagedReader {
         }
     }
 
-    /// Has the next entries come, if there are any.
+    /// Fetches the next entries. Whether there are more.
     fn fill(&mut self) -> Result<bool> {
         let Some(pages) = &mut self.pages else { return Ok(false) };
         let page = pages.next()?;
@@ -166,7 +166,7 @@ mod tests {
         PagedReader::in_pages("d/", bucket.key_rules(), pages(bucket, "d/").unwrap(), staged)
     }
 
-    /// The names after a place, at most so many, and whether those were all.
+    /// At most `most` names after a place, and whether they reached the end.
     fn read(through: &mut PagedReader, after: u64, most: usize) -> (Vec<String>, bool) {
         let mut names = Vec::new();
         let mut place = after;
@@ -201,18 +201,18 @@ mod tests {
         assert_eq!(all.len(), 25_500);
         assert!(all.is_sorted());
         assert_eq!(bucket.requests(Operation::List), 26);
-        // In one go no more is kept than a reader may go back.
+        // One read to the end keeps only as much as a reader may seek back.
         let mut at_once = self::through(&bucket, Vec::new());
         assert_eq!(read(&mut at_once, 0, usize::MAX).0, all);
         assert!(at_once.window.len() as u64 <= BACK_MAX + 1000);
         assert!(at_once.has(25_500 - BACK_MAX) && !at_once.has(0));
-        // And from anywhere.
+        // A reader may start at any place.
         let (names, _) = read(&mut self::through(&bucket, Vec::new()), 12_345, 2);
         assert_eq!(names, ["12345", "12346"]);
     }
 
     #[test]
-    fn a_name_is_returned_once_and_changed_files_as_they_are_here() {
+    fn a_name_is_returned_once_and_staged_files_with_their_local_state() {
         let bucket = MemoryBucket::new();
         for key in ["d/", "d/a", "d/a!", "d/a!b", "d/a/x", "d/b/", "d/b/y", "d/c"] {
             bucket.foreign_put(key, "x");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_more_names_than_are_taken_whole_is_shown_with_attributes() {
+    fn a_directory_too_large_to_be_listed_whole_is_shown_with_attributes() {
         let bucket = MemoryBucket::new();
         (0..100_500).for_each(|number| drop(bucket.foreign_put(&format!("{number:06}"), "x")));
         let origin = crate::origin::tests::origin(&bucket, Duration::ZERO);
@@ -266,11 +266,12 @@ mod tests {
         }
         assert!(names.len() == 100_500 && names.is_sorted());
         assert_eq!(bucket.requests(Operation::Head), heads, "attributes come with the names");
-        // The end is known.
+        // The reader remembers the end.
         let lists = bucket.requests(Operation::List);
-        origin.read_directory(&directory, cookie, &mut |_| panic!("there is no more")).unwrap();
+        origin.read_directory(&directory, cookie, &mut |_| panic!("no entry is left")).unwrap();
         assert_eq!(bucket.requests(Operation::List), lists);
-        // A reader that goes back reads anew; after an error, too, and misses nothing.
+        // A reader that seeks back lists the directory again. After an error it does so too, and
+        // misses no entry.
         let failure = BucketError::TimedOut { key: String::new(), seconds: 1 };
         (0..60).for_each(|_| bucket.doom(Operation::List, Fault::Slow(Duration::ZERO)));
         bucket.doom(Operation::List, Fault::Fails(failure));

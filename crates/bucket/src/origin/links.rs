@@ -1,4 +1,4 @@
-//! Symbolic links, where a convention has a way to keep them.
+//! Symbolic links, if the metadata convention can store them.
 
 use super::posix::Posix;
 use super::{BucketOrigin, Node};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStringExt as _;
 const TARGET_BYTES_MAX: u64 = 4096;
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Where a link points.
+    /// The target of a link.
     pub(super) fn link_target(&self, node: &Node) -> Result<OsString> {
         if !self.options.convention.is_on() || node.is_directory() {
             return Err(Errno::INVAL);
@@ -40,14 +40,14 @@ impl<B: Bucket> BucketOrigin<B> {
             ControlFlow::Continue(())
         });
         self.or_errno(got)?;
-        // s3fs has written a newline behind it at times.
+        // Some versions of s3fs append a newline.
         while target.last().is_some_and(u8::is_ascii_whitespace) {
             target.pop();
         }
         Ok(OsString::from_vec(target))
     }
 
-    /// Makes a link.
+    /// Creates a link.
     pub(super) fn make_link(
         &self,
         parent: &Node,

@@ -1,12 +1,13 @@
 //! The listing cache: snapshots of directories that answer lookups.
 //!
-//! A snapshot that is not older than `--metadata-ttl` answers lookups of all names in it. If it is
-//! whole, it also answers that a name does not exist. A change by this mount drops the snapshot of
-//! the directory; an object that the store describes differently drops it, too. With `--offline
-//! stale` older snapshots stay as well, for the time in which the store does not answer.
+//! Until its TTL (`--metadata-ttl`) ends, a snapshot answers lookups of all names in it. A whole
+//! snapshot also answers that a name does not exist. A change by this mount invalidates the
+//! snapshot of the directory. So does an answer of the store that describes an object differently.
+//! With `--offline stale` older snapshots stay as well, to be shown while the store does not
+//! answer.
 //!
 //! # Bound
-//! [`ENTRIES_MAX`] entries; the old ones go first, then any half.
+//! [`ENTRIES_MAX`] entries. Expired snapshots are evicted first, then half of the others.
 //!
 //! # Locks
 //! One, of the table; a leaf, never held across a request.
@@ -20,18 +21,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Entries of all cached snapshots, each snapshot counted as one more; about 20 MiB.
+/// Entries of all cached snapshots, about 20 MiB. Each snapshot counts as one more entry.
 const ENTRIES_MAX: usize = WHOLE_MAX;
 
-/// Snapshots that still answer lookups.
+/// The cached snapshots.
 #[derive(Debug)]
 pub(super) struct ListingCache {
-    /// How old a snapshot may be to answer.
+    /// The TTL.
     age_max: Duration,
-    /// Whether older snapshots stay while there is room.
+    /// Whether expired snapshots stay while there is room.
     keeps_stale: AtomicBool,
     table: Mutex<Table>,
-    /// Names of all snapshots.
+    /// The budget for names of all snapshots.
     held: Arc<NameBudget>,
 }
 
@@ -39,13 +40,13 @@ pub(super) struct ListingCache {
 struct Table {
     snapshots: HashMap<Box<str>, Arc<Snapshot>>,
     entries: usize,
-    /// At this number of snapshots the old ones are dropped.
+    /// At this number of snapshots the expired ones are dropped.
     sweep_at: usize,
-    /// How often this mount changed something.
+    /// How many changes this mount has made.
     changes: u64,
 }
 
-/// A moment before a listing was begun.
+/// A point in time before a listing started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark(u64);
 
@@ -56,7 +57,7 @@ impl Table {
         }
     }
 
-    /// Drops the snapshots that are not wanted.
+    /// Drops the snapshots for which `is_wanted` returns false.
     fn retain(&mut self, mut is_wanted: impl FnMut(&Snapshot) -> bool) {
         self.snapshots.retain(|_, kept| is_wanted(kept));
         self.entries = self.snapshots.values().map(|kept| kept.entries()).sum();
@@ -69,34 +70,34 @@ impl ListingCache {
         Self { age_max, keeps_stale, table, held }
     }
 
-    /// The names of all snapshots, cached or not.
+    /// The name budget of all snapshots, cached or not.
     pub(super) fn held(&self) -> &Arc<NameBudget> {
         &self.held
     }
 
-    /// Whether a snapshot may answer at all.
+    /// Whether the cache is on (the TTL is not zero).
     pub(super) fn is_enabled(&self) -> bool {
         !self.age_max.is_zero()
     }
 
-    /// The snapshot of a prefix, if it is young enough.
+    /// The snapshot of a prefix, unless it has expired.
     pub(super) fn get(&self, prefix: &str) -> Option<Arc<Snapshot>> {
         let snapshot = self.table.lock().snapshots.get(prefix).cloned()?;
         (snapshot.taken.elapsed() < self.age_max).then_some(snapshot)
     }
 
-    /// Keeps older snapshots from now on, while there is room.
+    /// Keeps expired snapshots from now on, while there is room.
     pub(super) fn keep_stale(&self) {
         self.keeps_stale.store(true, Relaxed);
     }
 
-    /// The last snapshot of a prefix, however old.
+    /// The last snapshot of a prefix, expired or not.
     pub(super) fn last(&self, prefix: &str) -> Option<Arc<Snapshot>> {
         self.table.lock().snapshots.get(prefix).cloned()
     }
 
-    /// Drops the listing of an object's directory if it differs from what the store now says of the
-    /// object.
+    /// Drops the listing of an object's directory if it differs from the store's current answer
+    /// about the object.
     pub(super) fn invalidate_if_changed(&self, object: &Object) {
         let (prefix, name) = keys::split(&object.key);
         let mut table = self.table.lock();
@@ -109,8 +110,8 @@ impl ListingCache {
         }
     }
 
-    /// Drops the listing of the directory that a key is in, because this mount changed something
-    /// there. A listing that is under way is not kept either.
+    /// Drops the listing of a key's directory because this mount changed it. A listing in flight is
+    /// not cached either.
     pub(super) fn invalidate_directory_of(&self, key: &str) {
         let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
         let mut table = self.table.lock();
@@ -126,13 +127,13 @@ impl ListingCache {
         table.entries = 0;
     }
 
-    /// The moment before a listing begins.
+    /// Marks the start of a listing.
     pub(super) fn mark(&self) -> Mark {
         Mark(self.table.lock().changes)
     }
 
-    /// Caches a snapshot, unless this mount changed something since `mark`. If there is no room,
-    /// the old snapshots go, then half of the others.
+    /// Caches a snapshot, unless this mount changed something since `mark`. To make room, expired
+    /// snapshots go first, then half of the others.
     pub(super) fn keep(&self, prefix: &str, snapshot: &Arc<Snapshot>, mark: Mark) {
         let keeps_stale = self.keeps_stale.load(Relaxed);
         let is_enabled = self.is_enabled() || keeps_stale;
@@ -151,7 +152,7 @@ impl ListingCache {
             table.sweep_at = 2 * table.snapshots.len();
         }
         while !has_room(&table) {
-            // Any half: what is needed is listed again.
+            // Any half will do: a snapshot that is needed is listed again.
             let mut goes = false;
             table.retain(|_| {
                 goes = !goes;
@@ -169,16 +170,16 @@ mod tests {
     use crate::origin::directory::tests::bucket;
 
     #[test]
-    fn cached_listings_are_bounded_also_those_of_empty_directories() {
+    fn cached_listings_are_bounded_even_those_of_empty_directories() {
         let (bucket, cache) = (bucket(20_000), ListingCache::new(Duration::from_secs(3600)));
         let keep = |prefix: &str, snapshot: &Arc<Snapshot>| {
             cache.keep(prefix, snapshot, cache.mark());
             let table = cache.table.lock();
             assert!(table.entries >= table.snapshots.len() && table.entries <= ENTRIES_MAX);
-            assert!(table.snapshots.contains_key(prefix), "the latest is there");
+            assert!(table.snapshots.contains_key(prefix), "the latest is cached");
         };
         let take = |prefix: &str, pages| Snapshot::take(&bucket, prefix, pages, cache.held());
-        let empty = Arc::new(take("e/", 1).expect("nothing is there"));
+        let empty = Arc::new(take("e/", 1).expect("it is empty"));
         for number in 0..ENTRIES_MAX + 5 {
             keep(&number.to_string(), &empty);
         }

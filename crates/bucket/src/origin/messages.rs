@@ -1,17 +1,17 @@
-//! Errors: the errno for the program, and the full message for the log.
+//! Errors: the errno for the program, and a message for the log.
 
 use crate::staged::StagedError;
 use crate::{BucketError, BucketIdentity};
 use ogive_origin::{Errno, Time};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// How often errors are said in the log, in seconds.
+/// Ordinary errors are logged at most once in this many seconds.
 const SAY_EVERY_S: u64 = 1;
 
-/// Tells errors of one bucket.
+/// Logs the errors of one bucket.
 pub(super) struct Messages {
     identity: BucketIdentity,
-    /// When an error was said last, in seconds.
+    /// When an error was logged last, in seconds.
     said: AtomicI64,
 }
 
@@ -20,8 +20,7 @@ impl Messages {
         Self { identity, said: AtomicI64::new(0) }
     }
 
-    /// The errno of an error, for the program. The log gets the full message, at most once a
-    /// second.
+    /// The errno of an error. Unexpected errors are also logged, at most one a second.
     pub(super) fn errno(&self, error: &BucketError) -> Errno {
         let is_ordinary = matches!(
             error,
@@ -36,7 +35,7 @@ impl Messages {
         error.errno()
     }
 
-    /// The same for a file with changes. A conflict is reported by the code that finds it.
+    /// The same for a staged file. A conflict is logged where it is detected.
     pub(super) fn of_staged(&self, error: &StagedError) -> Errno {
         match error {
             StagedError::Bucket(error) => self.errno(error),
@@ -55,7 +54,7 @@ impl Messages {
         }
     }
 
-    /// Says something that must not be missed.
+    /// Logs a message that must not be suppressed.
     pub(super) fn say(&self, what: std::fmt::Arguments<'_>) {
         log::warn!("{}: {what}", self.identity);
     }

@@ -1,9 +1,8 @@
 //! The metadata of objects as attributes of files (`--metadata`).
 //!
-//! A listing does not include metadata. So each file whose attributes are shown costs a request,
-//! once for each ETag. A program that lists a directory goes through its names in order: the
-//! metadata of the next names are prefetched in the background. [`super::object_cache`] keeps the
-//! answers.
+//! A listing does not include metadata. So the attributes of a file cost one request for each ETag.
+//! A program that lists a directory usually goes through its names in order, so the metadata of the
+//! next names are prefetched in the background. [`super::object_cache`] keeps the answers.
 
 use super::BucketOrigin;
 use super::directory::{Item, Snapshot};
@@ -12,18 +11,19 @@ use crate::{Bucket, BucketError, Object};
 use ogive_origin::{Attributes, FileKind, Result};
 use std::sync::Arc;
 
-/// Names of a listing that are prefetched.
+/// How many names of a listing are prefetched.
 const AHEAD: usize = 32;
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Attributes of an object, with what is beside it as far as that is known.
+    /// Attributes of an object, with those of its metadata if they are present.
     pub(super) fn overlaid(&self, object: &Object, plain: Attributes) -> Attributes {
         let convention = self.options.convention;
         let kept = object.kept.as_deref().filter(|_| convention.is_on());
         kept.map_or(plain, |kept| overlay(&convention.read(kept), plain))
     }
 
-    /// An object with what is beside it, which is asked for if it is wanted and not known.
+    /// An object with its metadata. If the convention needs metadata and the cache has none, they
+    /// are requested.
     pub(super) fn with_metadata(&self, object: &Object) -> Result<Object> {
         let mut object = object.clone();
         if !self.options.convention.is_on() {
@@ -35,7 +35,7 @@ impl<B: Bucket> BucketOrigin<B> {
             }
             return Ok(object);
         }
-        // A file that is changed here has no tag, and says itself what is beside it.
+        // A staged file has no ETag, and carries its metadata.
         if object.etag.is_none() || self.is_offline() {
             return Ok(object);
         }
@@ -49,13 +49,13 @@ impl<B: Bucket> BucketOrigin<B> {
                 self.objects.insert_object(&found);
                 Ok(found)
             }
-            // As it was listed: the next opening fails.
+            // As listed: its next open fails.
             Err(BucketError::NotFound { .. }) => Ok(object),
             Err(error) => Err(self.errno(&error)),
         }
     }
 
-    /// Asks in the background for what is beside the names that follow one in a listing.
+    /// Requests the metadata of the names that follow `name` in a listing, in the background.
     pub(super) fn prefetch_metadata(&self, snapshot: &Snapshot, name: &str) {
         if !self.options.convention.is_on() || self.is_offline() {
             return;
@@ -69,7 +69,7 @@ impl<B: Bucket> BucketOrigin<B> {
             self.readers.queue(
                 true,
                 Box::new(move || {
-                    // The request that needs the name reports the error.
+                    // The request that needs the metadata reports the error.
                     if let Ok(object) = bucket.head(&key) {
                         objects.insert_object(&object);
                     }
@@ -79,7 +79,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// The kind that a name of a listing has, if that is known without asking.
+    /// The file type of a listed name, if it is known without a request.
     pub(super) fn listed_kind(&self, item: &Item) -> Option<FileKind> {
         match item {
             Item::Directory => Some(FileKind::Directory),
@@ -93,7 +93,7 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 }
 
-/// Attributes with what was found beside an object in place of what stands for it otherwise.
+/// Attributes in which those of the metadata replace the defaults.
 fn overlay(found: &Posix, plain: Attributes) -> Attributes {
     let kind = found.kind.unwrap_or(plain.kind);
     let is_link = kind == FileKind::Symlink;

@@ -2,27 +2,27 @@
 //!
 //! # Names and numbers
 //! A node is a key. The key of a directory ends in a slash; the root is the mounted prefix. Inode
-//! numbers are made of store, bucket and key ([`crate::keys`]), so they are the same on every
-//! mount. A rename makes another object.
+//! numbers are hashes of store, bucket and key ([`crate::keys`]), so they are the same on every
+//! mount. A rename creates another object.
 //!
 //! # Versions
 //! The version of a file is a digest of its strong ETag, size and time. An open file is *pinned*:
-//! every read asks for its ETag, and fails with `ESTALE` once the object is another one. So no open
-//! file mixes two objects. A file without a strong ETag has no version and is not pinned. A
-//! directory has no version; each reader lists it again.
+//! every read requires its ETag, and fails with `ESTALE` once the key holds another object. So an
+//! open file never mixes two objects. A file without a strong ETag has no version and is not
+//! pinned. A directory has no version; each reader lists it again.
 //!
 //! # Requests
-//! A lookup lists its directory, and the listing answers further lookups until it is too old
-//! ([`listing_cache`]). In a directory of more than 1,000 names a lookup asks for what is below the
-//! name, and then for the object. An opening asks once, for the object; for a small one that is not
-//! cached the answer includes the bytes ([`small_object_open`]). A read asks for the range of a
-//! record, or once for a run of records.
+//! A lookup lists its directory, and the listing answers further lookups until its TTL ends
+//! ([`listing_cache`]). In a directory of more than 1,000 names a lookup makes two requests: one
+//! for keys below the name, one for the object. An open makes one request, for the object. For a
+//! small object that is not cached, the answer includes the bytes ([`small_object_open`]). A read
+//! requests the range of one record, or of a run of records at once.
 //!
 //! # Changes
 //! A bucket is writable only with a journal ([`writing`]); otherwise changes are refused.
 //!
 //! # Locks
-//! None is held across a request, except the gates of files that are changed.
+//! No lock is held across a request, except the gates of files that are being changed.
 
 #[cfg(test)]
 mod bounds_tests;
@@ -81,18 +81,18 @@ use writing::Writing;
 
 /// The size of a read or write that suits programs, in bytes.
 const BLOCK_BYTES: u32 = 128 << 10;
-/// Room that a bucket is said to have: it has no end.
+/// The free space that a mount reports: a bucket has no limit.
 const ROOM_BYTES: u64 = 1 << 60;
 
-/// Keys that cannot be shown that are remembered.
+/// How many keys that cannot be shown are remembered.
 const NAMELESS_MAX: usize = 10_000;
 
 /// How a bucket looks as a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginOptions {
-    /// The part of the bucket to show: keys that begin so. Empty, or ending in a slash.
+    /// Only keys with this prefix are shown. Empty, or ending in a slash.
     pub prefix: String,
-    /// How long a listing answers for the names in it.
+    /// The TTL of a listing.
     pub metadata_ttl: Duration,
     /// Owner of all files.
     pub user: u32,
@@ -106,7 +106,7 @@ pub struct OriginOptions {
     pub convention: Convention,
 }
 
-/// A bucket, or what is under a prefix in it.
+/// A bucket, or the keys under a prefix in it, as an origin.
 pub struct BucketOrigin<B> {
     bucket: Arc<B>,
     options: OriginOptions,
@@ -114,31 +114,31 @@ pub struct BucketOrigin<B> {
     device: u64,
     listings: Arc<ListingCache>,
     nodes: Nodes,
-    /// How it is changed; `None` if it is not.
+    /// How the bucket is changed; `None` on a read-only mount.
     writing: Option<Arc<Writing>>,
     messages: Arc<Messages>,
-    /// The time of directories, which have none.
+    /// The time shown for directories, which have none: the start of the mount.
     began: Time,
-    /// Keys found so far that cannot be shown; one that is found again counts again.
+    /// How often a listing met a key that cannot be shown. A key met twice counts twice.
     hidden: AtomicU64,
-    /// Which those are that the last listings came across.
+    /// The keys that cannot be shown in the last listings, with the reason of each.
     nameless: Mutex<BTreeMap<Box<str>, &'static str>>,
     /// The cost of requests, and its budget.
     cost: CostMeter,
     readers: Readers,
-    /// The last answers about objects.
+    /// The store's last answers about objects.
     objects: Arc<ObjectCache>,
-    /// Compares checksums of what was read.
+    /// Verifies the checksums of the bytes that are read.
     verifier: Arc<ChecksumVerifier>,
-    /// Small objects that come with the answer to their opening.
+    /// Small objects that arrive with the answer to their open.
     small_objects: SmallObjects,
-    /// Whether it answers; `None` where nothing that is old is shown.
+    /// Whether the store answers; `None` without `--offline stale`.
     offline: Option<Arc<Offline>>,
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Shows a bucket. It is asked once, so that a mount of one that is not there, or that may not
-    /// be read, fails at once.
+    /// Shows a bucket. One request checks it, so that a mount of a missing or unreadable bucket
+    /// fails at once.
     ///
     /// # Errors
     /// Those of the store; [`BucketError::NotFound`] if nothing is under the prefix.
@@ -176,13 +176,13 @@ impl<B: Bucket> BucketOrigin<B> {
         })
     }
 
-    /// The same for a bucket that is changed as well, by way of a journal. What an earlier mount
-    /// has left in it is uploaded first, as far as the store takes it.
+    /// Like [`Self::open`], for a bucket that is also changed through a journal. Files that an
+    /// earlier mount left in the journal are uploaded first, as far as the store accepts them.
     ///
     /// # Errors
-    /// Those of [`Self::open`]; [`BucketError::Unsupported`] for a store that does not keep the
-    /// conditions without which somebody's object could be overwritten; what the store says to the
-    /// rename of a directory that an earlier mount was at.
+    /// Those of [`Self::open`]; [`BucketError::Unsupported`] if the store ignores a condition that
+    /// protects other clients' objects from being overwritten; the store's error if the directory
+    /// rename of an earlier mount cannot be completed.
     pub fn open_writable(
         bucket: B,
         options: OriginOptions,
@@ -190,10 +190,10 @@ impl<B: Bucket> BucketOrigin<B> {
         write: WriteOptions,
     ) -> std::result::Result<Self, crate::staged::StagedError> {
         let mut origin = Self::over(bucket, options)?;
-        // A prefix under which there is nothing yet is where something is to be.
+        // A prefix that is empty today may be where files are written.
         if !origin.exists(&origin.options.prefix)? && !origin.options.prefix.is_empty() {
             let prefix = &origin.options.prefix;
-            origin.messages.say(format_args!("there is nothing under {prefix} yet"));
+            origin.messages.say(format_args!("there are no objects under {prefix} yet"));
         }
         let bucket = Arc::clone(&origin.bucket);
         let shared = (Arc::clone(&origin.messages), Arc::clone(&origin.listings));
@@ -203,7 +203,7 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(origin)
     }
 
-    /// The name of a journal's source, which is the same for all mounts of it.
+    /// The name of the source in a journal: the same for all mounts of this prefix.
     pub fn source(identity: &crate::BucketIdentity, prefix: &str) -> String {
         format!("{}/{}/{prefix}", identity.endpoint, identity.bucket)
     }
@@ -221,9 +221,10 @@ impl<B: Bucket> BucketOrigin<B> {
         keys::numbers(&self.identity, key)
     }
 
-    /// Whether there is anything under a prefix.
+    /// Whether any key has this prefix.
     fn exists(&self, prefix: &str) -> crate::Result<bool> {
-        // Below a name of the longest length nothing can be, nor below one that is no directory's.
+        // A store cannot hold keys below a key of the maximal length, or below one that is not a
+        // directory's.
         if !prefix.is_empty() && self.bucket.key_rules().sendable(prefix).is_err() {
             return Ok(false);
         }
@@ -244,8 +245,8 @@ impl<B: Bucket> BucketOrigin<B> {
         result.map_err(|error| self.errno(&error))
     }
 
-    /// The key of a name in a directory. That of a directory may be one that no file can have: of
-    /// white space at its end, a slash follows.
+    /// The key of a name in a directory. A name may be valid for a directory only: white space at
+    /// its end is followed by the slash.
     fn key(&self, directory: &str, name: &OsStr) -> Result<String> {
         let name = name.to_str().ok_or(Errno::NOENT)?;
         let (rules, key) = (self.bucket.key_rules(), format!("{directory}{name}"));
@@ -310,7 +311,7 @@ impl<B: Bucket> BucketOrigin<B> {
             inode,
             kind: FileKind::Directory,
             permissions: self.options.directory_mode,
-            // As file systems do that do not count directories in directories.
+            // As on file systems that do not count subdirectories.
             links: 1,
             user: self.options.user,
             group: self.options.group,
@@ -325,7 +326,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// The listing of a directory, as far as it is cached; otherwise one page is listed.
+    /// The cached listing of a directory; otherwise its first page is listed.
     fn cached_listing(&self, directory: &str) -> Result<Option<Arc<Snapshot>>> {
         if let Some(snapshot) = self.listings.get(directory) {
             return Ok(Some(snapshot));
@@ -347,32 +348,32 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(Some(snapshot))
     }
 
-    /// Counts the keys of a listing that cannot be shown, and remembers which they are.
+    /// Counts the keys of a listing that cannot be shown, and remembers them.
     fn note_nameless(&self, directory: &str, snapshot: &Snapshot) {
         self.hidden.fetch_add(snapshot.hidden, Relaxed);
         let mut nameless = self.nameless.lock();
         if nameless.is_empty() && snapshot.nameless.is_empty() {
             return;
         }
-        // The earlier ones may have gone.
+        // The directory's earlier keys may be gone.
         let is_here = |key: &str| keys::directory_of(key) == directory;
         nameless.retain(|key, _| !is_here(key));
         let room = NAMELESS_MAX.saturating_sub(nameless.len());
         nameless.extend(snapshot.nameless.iter().take(room).cloned());
     }
 
-    /// Looks up a key by a request of its own.
+    /// Looks up a key with a request of its own.
     fn look_up(&self, key: &str) -> Result<Option<Item>> {
         if self.is_offline() {
             return self.remembered(key);
         }
         let rules = self.bucket.key_rules();
         if rules.creatable(key).is_err() && rules.creatable(&format!("{key}/")).is_err() {
-            // The store would refuse the question: the listing says whether it exists.
+            // The store would reject a request for this key: the listing says whether it exists.
             let (directory, name) = keys::split(key);
             return Ok(self.whole_listing(directory)?.find(name).flatten().cloned());
         }
-        // A directory hides an object of its name, so it is asked for first.
+        // A directory hides an object of its name, so it is looked up first.
         let answer = self.exists(&format!("{key}/"));
         if self.note_answer(&answer) {
             return self.remembered(key);
@@ -402,7 +403,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// A file with changes that are not uploaded yet.
+    /// A file whose changes are not uploaded yet.
     fn staged_at(&self, key: &str) -> Option<Object> {
         self.writing.as_ref().and_then(|writing| writing.staged_at(key))
     }
@@ -426,7 +427,7 @@ impl<B: Bucket> BucketOrigin<B> {
         item.map_or(Err(Errno::NOENT), |item| self.found(&key, item))
     }
 
-    /// The listing of a directory, whole unless it has very many names.
+    /// The listing of a directory: whole, unless the directory has very many names.
     fn whole_listing(&self, directory: &str) -> Result<Arc<Snapshot>> {
         if let Some(snapshot) = self.listings.get(directory).filter(|listing| listing.is_whole()) {
             return Ok(snapshot);

@@ -1,14 +1,14 @@
 //! Nodes: keys, and which of them no longer lead to the object that the kernel knows.
 //!
-//! A store identifies objects by keys only. After a rename or a removal through the mount, the
-//! kernel may know an object by a key that another object has by now. So a node that lost its name
-//! is *gone*: it leads nowhere. The next object with its key is another node, with another
-//! generation, for as long as anybody knows the one that is gone.
+//! A store identifies objects by keys only. After a rename or a removal through the mount, another
+//! object may have the key by which the kernel knows the first. So a node that lost its name is
+//! *gone*: it leads nowhere. The next object with that key is another node with another generation,
+//! as long as the kernel knows the node that is gone.
 //!
-//! A read-only mount needs no such table, and has none.
+//! A read-only mount needs no such table.
 //!
 //! # Locks
-//! One, of the table; nothing is called under it.
+//! One, of the table; a leaf.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub struct Node(Arc<Name>);
 
 struct Name {
     key: Box<str>,
-    /// Which object with this key it is, among those that the kernel knows.
+    /// Distinguishes the objects of this key that the kernel knows.
     incarnation: u64,
     is_gone: AtomicBool,
     table: Weak<Mutex<Table>>,
@@ -33,16 +33,16 @@ struct Name {
 #[derive(Default)]
 struct Table {
     names: BTreeMap<Box<str>, Known>,
-    /// How many incarnations were given out.
+    /// The last incarnation that was assigned.
     given: u64,
 }
 
 /// The nodes of a key.
 #[derive(Default)]
 struct Known {
-    /// The node of it that is not gone.
+    /// Its node that is not gone.
     name: Weak<Name>,
-    /// Nodes of it that are gone and that the kernel still knows.
+    /// How many of its nodes are gone and still known to the kernel.
     gone: usize,
 }
 
@@ -51,12 +51,12 @@ struct Known {
 pub(super) struct Nodes(Option<Arc<Mutex<Table>>>);
 
 impl Nodes {
-    /// Nodes of a mount through which names are changed.
+    /// Nodes of a mount that can change names.
     pub(super) fn changing() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// The node of a key: the same one for as long as it is known and its name is its own.
+    /// The node of a key: the same node as long as it exists and has not lost its name.
     pub(super) fn node(&self, key: &str) -> Node {
         let Some(shared) = &self.0 else {
             let (is_gone, table) = (AtomicBool::new(false), Weak::new());
@@ -78,15 +78,15 @@ impl Nodes {
         Node(name)
     }
 
-    /// The name of a key was taken away, or given to another object.
+    /// A key was removed, or now holds another object.
     pub(super) fn lose(&self, key: &str) {
         let Some(table) = &self.0 else { return };
-        // Dropped where the table is not locked: the last one to be dropped locks it.
+        // Drop the nodes after the lock is released: dropping the last reference takes the lock.
         let lost = table.lock().names.get_mut(key).map(Known::lose);
         drop(lost);
     }
 
-    /// The same for all keys that begin so.
+    /// The same for all keys with a prefix.
     pub(super) fn lose_below(&self, prefix: &str) {
         let Some(table) = &self.0 else { return };
         let from = (Bound::Included(prefix), Bound::Unbounded);
@@ -116,7 +116,7 @@ impl Drop for Name {
         if *self.is_gone.get_mut() {
             known.gone -= 1;
         }
-        // A later node of the key may be known already.
+        // A later node of the key may exist already.
         if known.gone == 0 && known.name.strong_count() == 0 {
             table.names.remove(&self.key);
         }
@@ -124,17 +124,17 @@ impl Drop for Name {
 }
 
 impl Node {
-    /// Its key. That of a directory ends in a slash, and so does the root's, or it is empty.
+    /// Its key. A directory's key ends in a slash; the root's may also be empty.
     pub(super) fn key(&self) -> &str {
         &self.0.key
     }
 
-    /// Added to the generation of its key.
+    /// This is added to the generation of its key.
     pub(super) fn incarnation(&self) -> u64 {
         self.0.incarnation
     }
 
-    /// Whether its name was taken away through the mount.
+    /// Whether its name was removed through the mount.
     pub(super) fn is_gone(&self) -> bool {
         self.0.is_gone.load(Ordering::Acquire)
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_one_node_until_its_name_is_lost_and_another_one_then() {
+    fn a_key_has_one_node_until_it_loses_its_name_and_then_another() {
         let names = Nodes::changing();
         let (first, again) = (names.node("d/a"), names.node("d/a"));
         assert!(first == again && first.incarnation() == 0);
@@ -178,14 +178,14 @@ mod tests {
         let third = names.node("d/a");
         assert_ne!(third.incarnation(), second.incarnation());
         drop(third);
-        assert_ne!(names.node("d/a").incarnation(), 0, "the first one is known still");
+        assert_ne!(names.node("d/a").incarnation(), 0, "the first node still exists");
         drop((first, again, second));
-        assert_eq!(names.node("d/a").incarnation(), 0, "nobody knows an earlier one");
+        assert_eq!(names.node("d/a").incarnation(), 0, "no earlier node exists");
         assert!(names.0.unwrap().lock().names.is_empty());
     }
 
     #[test]
-    fn only_what_is_below_a_directory_is_lost_with_it() {
+    fn losing_a_directory_loses_only_the_keys_below_it() {
         let names = Nodes::changing();
         let nodes = ["d/", "d/a", "d", "d0", "da/", "c"].map(|key| names.node(key));
         names.lose_below("d/");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn without_changes_nothing_is_remembered() {
+    fn a_read_only_mount_remembers_no_nodes() {
         let names = Nodes::default();
         let node = names.node("a");
         names.lose("a");

@@ -1,24 +1,24 @@
-//! The object cache: the last answer of the store about each key that was asked for by itself.
+//! The object cache: the store's last answer about each key that had a request of its own.
 //!
-//! Three ideas read it:
-//! - Opening takes the size of an object from it, to fetch the bytes of a small one in the same
-//!   request ([`super::small_object_open`]).
+//! Three users read it:
+//! - An open takes the size of an object from it, to fetch a small one in the same request
+//!   ([`super::small_object_open`]).
 //! - Attributes take the metadata of an object from it ([`super::metadata`]).
-//! - While the store does not answer, lookups take names from it ([`super::offline`]).
+//! - While the store is offline, lookups take names from it ([`super::offline`]).
 //!
-//! An answer may be out of date. The first decides only how to ask, the second compares ETags, and
+//! An answer may be stale. For the first use it only decides how to ask; the second compares ETags;
 //! the third is what `--offline stale` promises.
 //!
-//! # What is known of a key, and where
-//! | memory | knows | bound | goes when it is full |
+//! # The caches of a key
+//! | cache | holds | bound | evicted when full |
 //! |---|---|---|---|
-//! | [`super::listing_cache`] | the names and objects of a directory | `ENTRIES_MAX` | old ones, then half |
+//! | [`super::listing_cache`] | the names and objects of a directory | `ENTRIES_MAX` | expired ones, then half |
 //! | this cache | an object, or that a name is a directory | see below | half |
-//! | [`super::checksum_verify`] | sums of the records of an object that were read | `RECORDS_MAX` | all |
+//! | [`super::checksum_verify`] | checksums of the records of an object that were read | `RECORDS_MAX` | all |
 //! | [`super::writing`] | an object that is open or changed here | one a file | nothing |
 //!
 //! # Bound
-//! [`KNOWN_MAX`] answers where metadata or stale names are shown; [`OPENED_MAX`] otherwise.
+//! [`KNOWN_MAX`] answers if metadata or stale names are shown; [`OPENED_MAX`] otherwise.
 //!
 //! # Locks
 //! One, of the table; a leaf, never held across a request.
@@ -30,26 +30,26 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Answers at most, where metadata or stale names are shown; about 50 MiB.
+/// How many answers are kept if metadata or stale names are shown; about 50 MiB.
 const KNOWN_MAX: usize = 100_000;
-/// Answers at most, where only openings read them.
+/// How many answers are kept if only opens read them.
 const OPENED_MAX: usize = 4096;
 
 /// The last answer about each key.
 pub(super) struct ObjectCache {
     table: Mutex<Table>,
-    /// A request that was entered in [`Table::asked`] has ended.
+    /// Signals that a request in [`Table::asked`] has ended.
     answered: Condvar,
 }
 
 struct Table {
     items: Bounded<Box<str>, Item>,
-    /// Keys with a request under way.
+    /// Keys with a request in flight.
     asked: HashSet<Box<str>>,
 }
 
 impl ObjectCache {
-    /// A cache for openings alone, or for metadata and stale names as well.
+    /// A cache for opens only, or a large one for metadata and stale names as well.
     pub(super) fn new(is_large: bool) -> Self {
         let items = Bounded::new(if is_large { KNOWN_MAX } else { OPENED_MAX });
         let table = Mutex::new(Table { items, asked: HashSet::new() });
@@ -68,7 +68,7 @@ impl ObjectCache {
         self.table.lock().items.get(key).cloned()
     }
 
-    /// The metadata of an object, if the last answer was about this very object.
+    /// The metadata of an object, if the last answer had the same ETag.
     pub(super) fn metadata_of(&self, object: &Object) -> Option<Arc<ObjectMetadata>> {
         let table = self.table.lock();
         let Some(Item::File(known)) = table.items.get(&*object.key) else { return None };
@@ -79,7 +79,7 @@ impl ObjectCache {
         self.table.lock().items.len()
     }
 
-    /// Enters a request for a key; false if one is under way.
+    /// Registers a request for a key; false if one is in flight.
     pub(super) fn begin(&self, key: &str) -> bool {
         self.table.lock().asked.insert(key.into())
     }
@@ -90,7 +90,7 @@ impl ObjectCache {
         self.answered.notify_all();
     }
 
-    /// Waits while a request for a key is under way.
+    /// Waits for the request in flight for a key, if there is one.
     pub(super) fn wait(&self, key: &str) {
         let mut table = self.table.lock();
         while table.asked.contains(key) {

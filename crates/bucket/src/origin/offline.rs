@@ -1,16 +1,16 @@
-//! What a mount shows while its store does not answer (`--offline stale`).
+//! The mount while its store does not answer (`--offline stale`).
 //!
-//! A store that gives no answer in time is *offline* until it answers something. A failure for one
-//! key, by a status or a broken connection, may concern that key alone: the store is in doubt. It
-//! is offline if the next answer is a failure for another key, or if a request for the store itself
-//! fails. A read that had no turn proves nothing.
+//! A store that does not answer in time is *offline* until it answers something. A failure for one
+//! key, by a status or a broken connection, may concern that key alone: it puts the store in doubt.
+//! The store goes offline if the next answer is a failure for another key, or if a request for the
+//! store itself fails. A read that got no turn to send its request proves nothing.
 //!
-//! While the store is offline, names and attributes are those of its last answers, and reads of
-//! bytes that are not cached fail with `EIO` at once. Only the request that finds out waits. Each
-//! use of the mount has the store asked again in the background, at most once a second; there is no
-//! timer. Each change is logged, at most once a minute, and shown in `MNT/.ogive/mount`.
+//! While the store is offline, names and attributes come from its last answers, and reads of
+//! uncached bytes fail with `EIO` at once. Only the request that detects the outage waits. Each use
+//! of the mount starts a probe of the store in the background, at most once a second; no timer
+//! runs. Each change of state is logged, at most once a minute, and shown in `MNT/.ogive/mount`.
 //!
-//! Without `--offline stale` none of this happens: each request finds out for itself.
+//! Without `--offline stale` each request finds out for itself.
 //!
 //! # Locks
 //! One, of the state; a leaf.
@@ -28,16 +28,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a store that is out of reach is left alone.
+/// The minimal time between two probes of an offline store.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// The log says so often at most that the store is offline.
+/// The minimal time between two log messages that the store is offline.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
-/// Whether the store answers, and what it said of objects when it did.
+/// Whether the store answers.
 pub(super) struct Offline {
-    /// Read without a lock after each answer.
+    /// Whether the store is offline. Read without a lock after each answer.
     is_out: AtomicBool,
-    /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
+    /// Whether [`State::doubted`] is set. Read without a lock as well.
     is_doubted: AtomicBool,
     state: Mutex<State>,
 }
@@ -45,14 +45,14 @@ pub(super) struct Offline {
 struct State {
     standing: Availability,
     said: Recurring,
-    /// When it was asked last whether it is back, and whether that is being asked.
+    /// When the store was probed last, and whether a probe is in flight.
     asked: Option<Instant>,
     is_asking: bool,
-    /// The key of which it gave no answer that makes sense, and nothing was answered since.
+    /// The key that failed last, if nothing was answered since.
     doubted: Option<Box<str>>,
 }
 
-/// A question whether the store is back; over when it is dropped, be it by a panic.
+/// A probe of the store. Its drop ends it, even after a panic.
 struct Asking(Arc<Offline>);
 
 impl Drop for Asking {
@@ -62,7 +62,7 @@ impl Drop for Asking {
     }
 }
 
-/// Whether this is no answer of a store that works.
+/// Whether this error shows that the store does not work.
 fn is_no_answer(error: &BucketError) -> bool {
     matches!(error, BucketError::TimedOut { .. } | BucketError::Failed { .. })
 }
@@ -81,12 +81,12 @@ impl Default for Offline {
 }
 
 impl Offline {
-    /// Whether the last answers are shown, without a request.
+    /// Whether to show the last answers without a request.
     fn is_out(&self) -> bool {
         self.is_out.load(Relaxed)
     }
 
-    /// Notes whether the store has answered; what to say of it.
+    /// Records whether the store has answered. Returns the change to log.
     fn note(&self, answers: bool) -> Option<Change> {
         if answers && !self.is_out() && !self.is_doubted.load(Relaxed) {
             return None;
@@ -110,8 +110,7 @@ impl Offline {
         self.is_doubted.store(key.is_some(), Relaxed);
     }
 
-    /// Notes that there was no answer that makes sense of a key. Whether that is enough to say that
-    /// the store is out of reach.
+    /// Records a failure for a key. Whether it proves that the store is offline.
     fn is_enough(&self, key: &str) -> bool {
         let mut state = self.state.lock();
         if state.standing.gone.is_some() {
@@ -119,14 +118,14 @@ impl Offline {
         }
         let is_second = state.doubted.as_deref().is_some_and(|doubted| doubted != key);
         if !is_second && state.doubted.is_none() {
-            // The next use of the mount asks the store itself.
+            // The next use of the mount probes the store.
             state.asked = None;
             self.doubt(&mut state, Some(key));
         }
         is_second
     }
 
-    /// Begins to ask a store that is out of reach or in doubt, if it is time to.
+    /// Starts a probe of a store that is offline or in doubt, if one is due.
     fn begin_to_ask(self: &Arc<Self>) -> Option<Asking> {
         let mut state = self.state.lock();
         let is_early = state.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY);
@@ -138,21 +137,21 @@ impl Offline {
         Some(Asking(Arc::clone(self)))
     }
 
-    /// Notes an answer to a question about a key, and says what has changed.
+    /// Records an answer about a key, and logs a change.
     pub(super) fn note_answer(
         &self,
         answer: std::result::Result<(), &BucketError>,
         messages: &Messages,
     ) {
         match answer {
-            // It was not asked.
+            // No request was sent.
             Err(BucketError::NoTurn { .. }) => {}
             Err(BucketError::Failed { key, .. }) if !self.is_enough(key) => {}
             answer => self.note_store_answer(answer, messages),
         }
     }
 
-    /// The same for an answer to the question whether it is there.
+    /// Records an answer about the store itself, and logs a change.
     fn note_store_answer(
         &self,
         answer: std::result::Result<(), &BucketError>,
@@ -161,7 +160,7 @@ impl Offline {
         let changed = self.note(!answer.is_err_and(is_no_answer));
         match (changed, answer) {
             (Some(Change::Came), Err(error)) => messages.say(format_args!(
-                "the store does not answer ({error}): names as last known and cached bytes are \
+                "the store does not answer ({error}): the last known names and cached bytes are \
                  shown until it answers again"
             )),
             (Some(Change::Went(_)), _) => messages.say(format_args!("the store answers again")),
@@ -177,7 +176,7 @@ impl fmt::Debug for Offline {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Shows the last answers from now on, while the store does not answer.
+    /// Shows the last answers from now on while the store does not answer.
     pub fn show_stale(&mut self) {
         self.offline = Some(Arc::default());
         self.objects = Arc::new(ObjectCache::new(true));
@@ -190,7 +189,7 @@ impl<B: Bucket> BucketOrigin<B> {
             .map_or_else(Availability::default, |reach| reach.state.lock().standing)
     }
 
-    /// Whether to show what is known without asking. Has the store asked in the background.
+    /// Whether to show the last answers without a request. Starts a probe if one is due.
     pub(super) fn is_offline(&self) -> bool {
         let Some(reach) = &self.offline else { return false };
         let (is_out, is_doubted) = (reach.is_out(), reach.is_doubted.load(Relaxed));
@@ -210,24 +209,24 @@ impl<B: Bucket> BucketOrigin<B> {
         is_out
     }
 
-    /// Notes what the store has answered. Whether what is known is to be shown instead.
+    /// Records an answer of the store. Whether to show the last answers instead.
     pub(super) fn note_answer<T>(&self, answer: &crate::Result<T>) -> bool {
         let Some(reach) = &self.offline else { return false };
         reach.note_answer(answer.as_ref().map(|_| ()), &self.messages);
         matches!(answer, Err(error) if is_no_answer(error))
     }
 
-    /// Remembers what a key led to, where stale names are shown.
+    /// Remembers the item of a key, if stale names are shown.
     pub(super) fn remember(&self, key: &str, item: Item) {
         if self.offline.is_some() {
             self.objects.insert(key, item);
         }
     }
 
-    /// What a key led to by the last answer.
+    /// The item of a key by the last answer.
     ///
     /// # Errors
-    /// `EIO` if nothing is known of it.
+    /// `EIO` if there was no answer about it.
     pub(super) fn remembered(&self, key: &str) -> Result<Option<Item>> {
         let (parent, name) = keys::split(key);
         let listed = self.listings.last(parent);

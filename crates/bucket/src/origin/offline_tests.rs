@@ -10,7 +10,7 @@ fn failed(key: &str) -> BucketError {
     BucketError::Failed { key: key.into(), message: "500".into() }
 }
 
-/// A bucket of some files, all of which were opened.
+/// A bucket with some files, each opened once.
 fn shown() -> (MemoryBucket, BucketOrigin<MemoryBucket>) {
     let bucket = MemoryBucket::new();
     let names = ["a", "b", "c"];
@@ -25,14 +25,14 @@ fn until(origin: &BucketOrigin<MemoryBucket>, what: &str, is_so: impl Fn() -> bo
     let late = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < late, "never came: {what}");
-        // Each use of the mount has the store asked.
+        // Each use of the mount starts a probe.
         let _ = open(origin, "c");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn one_object_that_fails_is_not_the_store_that_is_gone() {
+fn one_failing_object_does_not_take_the_store_offline() {
     let (bucket, origin) = shown();
     for _ in 0..3 {
         bucket.doom(Operation::Head, Fault::Fails(failed("a")));
@@ -42,7 +42,7 @@ fn one_object_that_fails_is_not_the_store_that_is_gone() {
         open(&origin, "b").unwrap();
         assert_eq!(bucket.requests(Operation::Head), heads + 2, "both were asked for");
     }
-    // Nor is a read for which there was no turn.
+    // Neither does a read that got no turn.
     let no_turn = BucketError::NoTurn { key: "a".into(), seconds: 1 };
     bucket.doom(Operation::Head, Fault::Fails(no_turn));
     assert_eq!(open(&origin, "a").unwrap_err(), Errno::IO);
@@ -50,9 +50,9 @@ fn one_object_that_fails_is_not_the_store_that_is_gone() {
 }
 
 #[test]
-fn two_objects_in_a_row_that_fail_are_or_the_store_itself() {
+fn two_failing_objects_in_a_row_or_the_store_itself_take_it_offline() {
     let (bucket, origin) = shown();
-    // The store is asked itself meanwhile: its answer would end the doubt.
+    // The probe of the store is held: its answer would end the doubt.
     let gate = Gate::default();
     bucket.doom(Operation::List, Fault::Held(gate.clone()));
     for key in ["a", "b"] {
@@ -66,7 +66,7 @@ fn two_objects_in_a_row_that_fail_are_or_the_store_itself() {
     bucket.doom(Operation::Head, Fault::Fails(failed("a")));
     open(&origin, "a").unwrap();
     assert_eq!(origin.availability().gone, None);
-    // The answers of others do not come before that of the store: they are held.
+    // The answers of other requests must not come before that of the probe: they are held.
     (0..100_000).for_each(|_| bucket.doom(Operation::Head, Fault::Fails(failed("a"))));
     until(&origin, "the store is gone", || origin.availability().losses == 1);
     bucket.clear_faults();
@@ -74,7 +74,7 @@ fn two_objects_in_a_row_that_fail_are_or_the_store_itself() {
 }
 
 #[test]
-fn a_question_that_panics_is_asked_again() {
+fn a_probe_that_panics_is_repeated() {
     let (bucket, origin) = shown();
     let silent = BucketError::TimedOut { key: "a".into(), seconds: 1 };
     bucket.doom(Operation::Head, Fault::Fails(silent));

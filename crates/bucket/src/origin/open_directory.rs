@@ -1,7 +1,7 @@
-//! An open directory, and its entries as the kernel asks for them.
+//! An open directory, and the entries that the kernel reads from it.
 //!
 //! # Locks
-//! Two of the handle, both leaves. Neither is held across a request or while an entry is returned.
+//! Two in each handle, both leaves. Neither is held across a request or while an entry is returned.
 
 use super::BucketOrigin;
 use super::directory::{self, Item, Snapshot};
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub struct Directory {
     pub(super) key: Box<str>,
     reading: Mutex<DirectoryReader>,
-    /// The entry that is being returned, of a directory that is read by pages.
+    /// The entry being returned, if the directory is read by pages.
     told: Mutex<Option<(Box<str>, Item)>>,
-    /// It was found to have more names than are taken whole.
+    /// The directory has too many names to be listed whole.
     is_large: AtomicBool,
 }
 
-/// Entries of a directory before its names: `.` and `..`.
+/// The entries before the names: `.` and `..`.
 const DOTS: u64 = 2;
 
 impl Directory {
@@ -32,7 +32,8 @@ impl Directory {
         Self { key: key.into(), ..Self::default() }
     }
 
-    /// The target of a name by the listing that is read. `also` is called with it, if it is whole.
+    /// The target of a name in the listing being read. `also` is called with the listing if it is
+    /// whole.
     pub(super) fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
         let whole = match &*self.reading.lock() {
             DirectoryReader::Whole(snapshot) => Some(Arc::clone(snapshot)),
@@ -107,7 +108,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 });
                 *directory.told.lock() = None;
                 self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
-                // After an error the next reader lists it again.
+                // After an error the next reader lists the directory again.
                 if self.or_errno(read)? {
                     reading = DirectoryReader::Ended(last + DOTS);
                 }
@@ -118,7 +119,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// Begins to read a directory from its start.
+    /// Starts to read a directory.
     fn begin_reading(&self, directory: &Directory) -> Result<DirectoryReader> {
         let Directory { key, is_large, .. } = directory;
         let (rules, is_known) = (self.bucket.key_rules(), is_large.load(Relaxed));

@@ -1,4 +1,4 @@
-//! Open files of a bucket: what their bytes are, and reading them.
+//! Open files of a bucket: the source of their bytes, and reads.
 //!
 //! On a read-only mount a file is pinned to the object that it was opened with. On a writable one
 //! it is pinned to a lineage: that object, and the objects that this mount makes of it
@@ -18,14 +18,14 @@ use std::ops::{ControlFlow, Range};
 
 /// An open file.
 pub struct File {
-    /// The object that it was opened with.
+    /// The object that was opened.
     pub(super) object: Object,
     attributes: Attributes,
     /// Generation of its node.
     generation: u64,
     /// Its changes, on a writable mount.
     handle: Option<Handle>,
-    /// Bytes that came when it was opened.
+    /// Bytes that arrived with the open.
     small_object: Mutex<Option<SmallObject>>,
 }
 
@@ -54,8 +54,8 @@ impl File {
         self.handle.as_ref()
     }
 
-    /// A range of the object, if it came when the file was opened. What reaches to the end of the
-    /// object is the last of it: who has it keeps it.
+    /// A range of the object, if its bytes arrived with the open. A read of the last range drops
+    /// them: the caller caches what it read.
     pub(super) fn taken(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
         let mut small_object = self.small_object.lock();
         let is_last = range.end == object.size_bytes;
@@ -66,7 +66,7 @@ impl File {
         Some(bytes)
     }
 
-    /// The source of its bytes now.
+    /// The current source of its bytes.
     pub(super) fn source(&self) -> Result<Source> {
         match &self.handle {
             Some(handle) => handle.source(),
@@ -76,7 +76,7 @@ impl File {
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Opens the file of a node; with `is_cached`, one whose first bytes are going to be read.
+    /// Opens the file of a node. `is_cached` is given if the first bytes are about to be read.
     pub(super) fn open_file(
         &self,
         node: &Node,
@@ -113,12 +113,12 @@ impl<B: Bucket> BucketOrigin<B> {
         Ok(File { attributes, object, generation, handle: None, small_object })
     }
 
-    /// Whether the object that a file was opened with is not what the store says of it.
+    /// Whether the bytes of the opened object do not match the store's checksum.
     pub(super) fn spoilt(&self, file: &File) -> bool {
         self.verifier.is_corrupt(&file.object)
     }
 
-    /// The object that is opened: the store's, or the last known one while the store is offline.
+    /// The object to open: the store's, or the last known one while the store is offline.
     fn object_to_open(
         &self,
         node: &Node,
@@ -147,7 +147,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// An open file of what is open.
+    /// A file for a handle of a writable mount.
     pub(super) fn file(&self, node: &Node, handle: Handle) -> File {
         let object = handle.look().object;
         let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
@@ -155,7 +155,7 @@ impl<B: Bucket> BucketOrigin<B> {
         File { attributes, object, generation, handle: Some(handle), small_object }
     }
 
-    /// Attributes of an open file: those that it was opened with, unless it is changed here.
+    /// Attributes of an open file: those at its open, unless it was changed here.
     pub(super) fn open_attributes(&self, file: &File) -> Attributes {
         let attributes = match file.handle.as_ref().map(Handle::look) {
             Some(look) if look.is_changing => self.file_attributes(&look.object),
@@ -165,7 +165,7 @@ impl<B: Bucket> BucketOrigin<B> {
         Attributes { links: u32::from(has_name), ..attributes }
     }
 
-    /// The identity that all bytes of the file are of, while nothing is changed of it here.
+    /// The identity to which all bytes of the file belong; `None` while the file has local changes.
     pub(super) fn vouched(&self, file: &File) -> Option<Identity> {
         if file.handle.as_ref().is_some_and(|handle| handle.look().is_changing) {
             return None;
@@ -193,16 +193,16 @@ impl<B: Bucket> BucketOrigin<B> {
         match given {
             Ok(given) if stopped || given == wanted => Ok(()),
             Ok(given) => {
-                let message = format!("{given} of {wanted} bytes came");
+                let message = format!("received {given} of {wanted} bytes");
                 Err(self.errno(&BucketError::Failed { key: key.clone(), message }))
             }
-            // The object that was opened does not exist any more.
+            // The opened object no longer exists.
             Err(BucketError::NotFound { .. } | BucketError::OutOfRange { .. }) => Err(Errno::STALE),
             Err(error) => Err(self.errno(&error)),
         }
     }
 
-    /// Reads a range as far as the file goes.
+    /// Reads a range, up to the end of the file.
     pub(super) fn read(
         &self,
         file: &File,
@@ -216,7 +216,7 @@ impl<B: Bucket> BucketOrigin<B> {
             Source::Staged(staged) => {
                 let bytes = staged.read(offset..end).map_err(|error| {
                     match self.messages.of_staged(&error) {
-                        // The object that is changed does not exist any more.
+                        // The changed object no longer exists.
                         Errno::NOENT => Errno::STALE,
                         errno => errno,
                     }
@@ -239,7 +239,7 @@ impl<B: Bucket> BucketOrigin<B> {
         })
     }
 
-    /// Next data or hole: an object has no holes but at its end.
+    /// The next data or hole: an object's only hole is at its end.
     pub(super) fn sought(&self, file: &File, offset: u64, whence: Whence) -> Result<u64> {
         let size = file.size();
         match (offset < size, whence) {

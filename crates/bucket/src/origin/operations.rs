@@ -1,4 +1,4 @@
-//! The bucket as an [`Origin`]: its operations, and those that it refuses at once.
+//! The bucket as an [`Origin`]: the operations it supports, and those it refuses.
 
 use super::*;
 use super::{BucketOrigin, Directory, File, Node};
@@ -8,8 +8,8 @@ use ogive_origin::{
 };
 use std::ffi::OsString;
 
-/// Refuses an operation that stores have no way to do: on a mount that is changed with an error of
-/// its own, on another one as everything that changes something.
+/// Refuses operations that no store can do: with their own error on a writable mount, with `EROFS`
+/// on a read-only one.
 macro_rules! refused {
     ($($name:ident($($argument:ty),*) -> $result:ty = $errno:ident;)*) => {
         $(fn $name(&self, $(_: $argument),*) -> Result<$result> {
@@ -85,10 +85,10 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         self.find(parent.key(), name)
     }
 
-    /// Out of the listing that is being read, so that a listing with attributes asks for nothing
-    /// more.
+    /// Answers from the listing being read, so that a listing with attributes needs no further
+    /// requests.
     fn lookup_in(&self, parent: &Directory, name: &OsStr) -> Result<Found<Node>> {
-        // A changed file is not as it was listed.
+        // A staged file differs from its listing.
         let is_staged = self.key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
         let listed = name.to_str().filter(|_| !is_staged).and_then(|name| {
             let item = parent.listed(name, |snapshot| self.prefetch_metadata(snapshot, name))?;
@@ -97,8 +97,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         listed.unwrap_or_else(|| self.find(&parent.key, name))
     }
 
-    /// A name leads to its key, whatever is stored there; whether that is still there is asked when
-    /// it is opened.
+    /// A name always leads to its key. The next open finds out whether the object still exists.
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
         let key = node.key().strip_suffix('/').unwrap_or(node.key());
         let leads = key.strip_prefix(parent.key()).is_some_and(|rest| OsStr::new(rest) == name);
@@ -294,7 +293,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     refused! {
         link(&Node, Option<&File>, &Node, &OsStr) -> Found<Node> = PERM;
         set_flags(&Node, FileFlags) -> () = NOTTY;
-        // The kernel does not ask again for these, and copies by itself.
+        // After `ENOSYS` the kernel stops sending these, and copies by itself.
         allocate(&File, Allocation) -> () = NOSYS;
         copy_range((&File, u64), (&File, u64), usize) -> usize = NOSYS;
         set_xattr(&Node, &OsStr, &[u8], XattrFlags) -> () = OPNOTSUPP;

@@ -1,5 +1,5 @@
-//! Modes, owners, times, links and extended attributes in the words in which other programs keep
-//! them beside objects (`--metadata`).
+//! Modes, owners, times, links and extended attributes in object metadata, as other programs write
+//! them (`--metadata`).
 //!
 //! | | s3fs | Google's |
 //! |---|---|---|
@@ -9,32 +9,32 @@
 //! | link | the kind, and the target as the object's bytes | `gcsfuse_symlink_target` |
 //! | extended attributes | `xattr`: JSON of Base64, percent-encoded | none |
 //!
-//! Those of s3fs are also rclone's for times, and its octal mode is understood. What is not
-//! understood is left as it is, and so is what nobody here knows.
+//! rclone writes the same names as s3fs for times; its octal mode is understood as well. Metadata
+//! that cannot be parsed, or have other names, are left unchanged.
 //!
-//! Pure: notes in, attributes out, and back.
+//! This module does no I/O: it converts metadata to attributes and back.
 
 use crate::ObjectMetadata;
 use ogive_origin::{FileKind, Time};
 
-/// The bits of a mode that are the kind.
+/// The bits of a mode that hold the file type.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// Bytes of notes that stores take beside an object, names included.
+/// How many bytes of user metadata stores accept, names included.
 const NOTES_BYTES_MAX: usize = 2048;
 
-/// In whose words more than bytes is kept.
+/// Which program's names and formats the metadata have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Convention {
-    /// Nothing is looked at, and nothing is written.
+    /// Metadata are neither read nor written.
     #[default]
     Off,
-    /// s3fs's.
+    /// That of s3fs.
     S3fs,
-    /// Google's, of gsutil and gcsfuse.
+    /// That of Google's gsutil and gcsfuse.
     Google,
 }
 
@@ -43,19 +43,19 @@ pub enum Convention {
 pub(super) struct Posix {
     /// Permission bits.
     pub(super) permissions: Option<u16>,
-    /// Regular or a link, where it says so.
+    /// Regular file or link, if the metadata say so.
     pub(super) kind: Option<FileKind>,
     pub(super) user: Option<u32>,
     pub(super) group: Option<u32>,
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
-    /// When any of it was changed; programs cannot set it.
+    /// When any of them was changed; programs cannot set it.
     pub(super) changed: Option<Time>,
-    /// Where a link points, if that is not what its bytes say.
+    /// The target of a link, unless the object's bytes hold it.
     pub(super) target: Option<String>,
 }
 
-/// Names of notes, of one convention.
+/// The metadata names of one convention.
 struct Words {
     mode: &'static str,
     user: &'static str,
@@ -79,7 +79,7 @@ const GOOGLE: Words = Words {
     mode: "goog-reserved-posix-mode",
     user: "goog-reserved-posix-uid",
     group: "goog-reserved-posix-gid",
-    // The first is the one that is written.
+    // The first one is written; all are read.
     modified: &["goog-reserved-file-mtime", "gcsfuse_mtime", "mtime"],
     accessed: "goog-reserved-file-atime",
     changed: None,
@@ -95,17 +95,17 @@ impl Convention {
         }
     }
 
-    /// Whether anything is looked at.
+    /// Whether metadata are used.
     pub(super) fn is_on(self) -> bool {
         self != Self::Off
     }
 
-    /// Whether links are the bytes of objects.
+    /// Whether the bytes of the object hold the target of a link.
     pub(super) fn has_links_as_bytes(self) -> bool {
         self == Self::S3fs
     }
 
-    /// The attributes that metadata hold.
+    /// The attributes in an object's metadata.
     pub(super) fn read(self, kept: &ObjectMetadata) -> Posix {
         let Some(words) = self.words() else { return Posix::default() };
         let number = |name: &str| kept.note(name).and_then(|text| text.trim().parse().ok());
@@ -130,7 +130,7 @@ impl Convention {
         }
     }
 
-    /// A mode, with its kind.
+    /// Parses a mode, with its file type.
     fn mode(self, text: &str) -> Option<u32> {
         let octal = u32::from_str_radix(text, 8).ok();
         if self == Self::Google {
@@ -138,13 +138,14 @@ impl Convention {
         }
         let is_of_a_kind =
             |mode: &u32| *mode <= 0o177_777 && matches!(mode & KIND, REGULAR | DIRECTORY | LINK);
-        // s3fs's own first: one of a regular file in octal is no decimal one of any kind.
+        // s3fs's decimal first: the octal text of a regular file's mode is not a decimal mode of
+        // any type.
         let decimal = text.parse().ok();
         let without_kind = decimal.filter(|mode| *mode <= 0o7777);
         decimal.filter(is_of_a_kind).or(octal.filter(is_of_a_kind)).or(without_kind)
     }
 
-    /// The notes with this in them, and all else as it was.
+    /// The metadata with these attributes added; all other entries stay unchanged.
     pub(super) fn write(
         self,
         kept: &ObjectMetadata,
@@ -181,7 +182,7 @@ impl Convention {
         if let Some(name) = words.changed {
             note(name, Some(self.time_text(Time::now())));
         }
-        // What says the same in other words would be believed by others before ours.
+        // Other programs prefer these names for the same time: a stale value would win over ours.
         for other in &words.modified[1..] {
             if posix.modified.is_some() {
                 kept.user.remove(*other);
@@ -190,12 +191,12 @@ impl Convention {
         kept
     }
 
-    /// A time as it is noted.
+    /// A time in the convention's format.
     fn time_text(self, time: Time) -> String {
         match (self, time) {
             (Self::Google, _) | (_, Time { nanoseconds: 0, .. }) => time.seconds.to_string(),
             (_, Time { seconds: ..0, nanoseconds }) => {
-                // As many seconds and parts of one before 1970, not after the second before.
+                // Count whole seconds and the fraction back from 1970, not from the second before.
                 let (whole, part) = (time.seconds + 1, 1_000_000_000 - nanoseconds);
                 format!("-{}.{part:09}", whole.unsigned_abs())
             }
@@ -204,19 +205,19 @@ impl Convention {
     }
 }
 
-/// Whether a store takes so much beside an object.
+/// Whether a store would reject metadata of this size.
 pub(super) fn is_too_much(kept: &ObjectMetadata) -> bool {
     let bytes: usize = kept.user.iter().map(|(name, value)| name.len() + value.len()).sum();
     bytes > NOTES_BYTES_MAX
 }
 
-/// A time: seconds, with a fraction or not, or as RFC 3339.
+/// Parses a time: seconds with an optional fraction, or RFC 3339.
 fn time(text: &str) -> Option<Time> {
     let text = text.trim();
     seconds(text).or_else(|| rfc3339(text))
 }
 
-/// Nanoseconds of what follows a point.
+/// The nanoseconds of the digits after the point.
 fn fraction(digits: &str) -> Option<u32> {
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
@@ -263,7 +264,7 @@ fn rfc3339(text: &str) -> Option<Time> {
             if zone.starts_with('-') { -minutes * 60 } else { minutes * 60 }
         }
     };
-    // Days since 1970 of the civil calendar (Howard Hinnant, "chrono-compatible date algorithms").
+    // Days since 1970 in the civil calendar (Howard Hinnant, "chrono-compatible date algorithms").
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * month + 2) / 5 + day - 1;
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_in_the_ways_in_which_others_write_them() {
+    fn times_are_read_in_each_format_that_other_programs_write() {
         for (text, expected) in [
             ("1700000000", at(1_700_000_000, 0)),
             ("1700000000.5", at(1_700_000_000, 500_000_000)),
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_written_are_read_again_to_the_nanosecond() {
+    fn written_times_are_read_back_to_the_nanosecond() {
         for seconds in [i64::MIN, -2_208_988_800, -2, -1, 0, 1, 4_294_967_296, i64::MAX] {
             for nanoseconds in [0, 1, 400_000_000, 999_999_999] {
                 let time = Time { seconds, nanoseconds };
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_s3fs_and_rclone_keep_is_understood() {
+    fn metadata_of_s3fs_and_rclone_are_understood() {
         let s3fs = kept(&[("mode", "33188"), ("uid", "7"), ("gid", "8"), ("mtime", "5")]);
         let found = Convention::S3fs.read(&s3fs);
         assert_eq!((found.permissions, found.kind), (Some(0o644), Some(FileKind::Regular)));
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_of_google_are_understood() {
+    fn metadata_of_googles_tools_are_understood() {
         let google = kept(&[
             ("goog-reserved-posix-mode", "640"),
             ("goog-reserved-posix-uid", "7"),
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn written_attributes_are_read_again_and_the_rest_stays() {
+    fn written_attributes_are_read_back_and_other_metadata_stay() {
         let posix = Posix {
             permissions: Some(0o4751),
             kind: Some(FileKind::Regular),
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_takes_two_kilobytes() {
+    fn metadata_beyond_two_kilobytes_are_too_much() {
         assert!(!is_too_much(&kept(&[("a", &"x".repeat(2047))])));
         assert!(is_too_much(&kept(&[("ab", &"x".repeat(2047))])));
     }

@@ -1,11 +1,10 @@
-//! A run of records that is being read: one request fills many records, and each is handed on when
-//! its last byte has arrived.
+//! A run of records: one request fills many records, and each is delivered when its last byte
+//! arrives.
 //!
 //! # Threads
-//! A store that fetches in the background calls from its own threads. For other stores, and for
-//! staged files, whose bytes come from the journal and the object, threads named `bucket_read`
-//! wait. Demand reads go before prefetch. Jobs that still wait at the end of the mount are dropped,
-//! which ends their runs.
+//! A store that fetches in the background calls back from its own threads. For other stores, and
+//! for staged files, threads named `bucket_read` block instead. Demand reads go before prefetch.
+//! Jobs still queued at the end of the mount are dropped, which ends their runs.
 
 use super::BucketOrigin;
 use super::checksum_verify::{ChecksumVerifier, Summing};
@@ -23,7 +22,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Threads at most that wait for a store which does not fetch in the background.
+/// How many threads may block on a store that does not fetch in the background.
 const THREADS_MAX: usize = 32;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -47,7 +46,7 @@ impl Queue for Jobs {
     }
 }
 
-/// Threads that wait for reads.
+/// The threads that read for stores without background fetches.
 pub(super) struct Readers(Pool<Jobs>);
 
 impl Default for Readers {
@@ -57,8 +56,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// Has a job done by a thread. Where none can be started the caller does it: late is better
-    /// than never.
+    /// Runs a job on a thread. If no thread can be started, the caller runs the queued jobs itself.
     pub(super) fn queue(&self, is_demanded: bool, job: Job) {
         let pushed = self.0.push(|jobs| {
             let lane = if is_demanded { &mut jobs.demanded } else { &mut jobs.ahead };
@@ -80,26 +78,26 @@ impl Drop for Readers {
     }
 }
 
-/// Puts pieces together to records, and hands them on.
+/// Assembles pieces into records, and delivers them.
 struct Records<S> {
     sink: S,
     messages: Arc<Messages>,
     offline: Option<Arc<Offline>>,
-    /// The sums to compare with the checksum that the store shows, if it shows one.
+    /// How to verify the records, if the store shows a checksum.
     summing: Option<Summing>,
     verifier: Arc<ChecksumVerifier>,
     key: String,
     record_size: usize,
-    /// Number of the record that is being put together, and what there is of it.
+    /// The number of the record being assembled, and its bytes so far.
     index: u64,
     record: Vec<u8>,
-    /// Number of the first record that was not asked for.
+    /// The number of the first record that was not requested.
     last: u64,
-    /// Where the range ends.
+    /// Where the requested range ends.
     end: u64,
-    /// Bytes that are to come in all.
+    /// How many bytes the store must deliver in all.
     wanted: u64,
-    /// No more is wanted.
+    /// The receiver wants no more.
     has_stopped: bool,
 }
 
@@ -128,7 +126,7 @@ impl<S: RunSink> Records<S> {
         if self.has_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Sums up a whole record of the object before it is handed on.
+    /// Adds a complete record to the object's checksum.
     fn sum_up(&self, record: &[u8]) {
         let Some(summing) = self.summing.as_ref().filter(|_| !record.is_empty()) else { return };
         let Summing { object, checksum } = summing;
@@ -136,8 +134,8 @@ impl<S: RunSink> Records<S> {
         let passed = (*checksum, self.record_size);
         if let Some(found) = self.verifier.passed(object, passed, (self.index, sum)) {
             self.messages.say(format_args!(
-                "{}: its bytes have the checksum {found:x}, and the store says {:x}: reads of it \
-                 fail until it is overwritten",
+                "{}: the bytes have checksum {found:x}, but the store reports {:x}: reads of this \
+                 object fail until it is overwritten",
                 self.key, checksum.value
             ));
         }
@@ -150,15 +148,15 @@ impl<S: RunSink> Records<S> {
         let result = match given {
             Ok(given) if self.has_stopped || given == self.wanted => Ok(()),
             Ok(given) => {
-                let message = format!("{given} of {} bytes came", self.wanted);
+                let message = format!("received {given} of {} bytes", self.wanted);
                 let key = self.key.clone();
                 Err(self.messages.errno(&BucketError::Failed { key, message }))
             }
-            // The object that was opened does not exist any more.
+            // The opened object no longer exists.
             Err(BucketError::NotFound { .. } | BucketError::OutOfRange { .. }) => Err(Errno::STALE),
             Err(error) => Err(self.messages.errno(&error)),
         };
-        // The last of the file, if it is none of whole records only: it may be empty.
+        // The file's last record, unless it is a full one. It may be empty.
         if result.is_ok() && !self.has_stopped && self.index < self.last {
             let last = std::mem::take(&mut self.record);
             self.sum_up(&last);
@@ -178,7 +176,7 @@ impl<S: RunSink> FetchSink for Records<S> {
     }
 }
 
-/// Reads a run of a file that has changes which the store has not.
+/// Reads a run of a file with changes that are not uploaded yet.
 fn run_of_staged(
     staged: &StagedFile,
     messages: &Messages,
@@ -189,7 +187,7 @@ fn run_of_staged(
         let start = run.start_of(index)?;
         let end = start.saturating_add(run.record_size_bytes as u64);
         let bytes = staged.read(start..end).map_err(|error| match messages.of_staged(&error) {
-            // The object that is changed does not exist any more.
+            // The changed object no longer exists.
             Errno::NOENT => Errno::STALE,
             errno => errno,
         })?;
@@ -202,7 +200,7 @@ fn run_of_staged(
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// Begins to read a run of records.
+    /// Starts to read a run of records.
     pub(super) fn run<S: RunSink>(&self, file: &File, run: Run, mut sink: S) {
         match file.source() {
             Ok(Source::Object(object)) => self.run_of(file, &object, run, sink),
@@ -218,7 +216,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// One request for a whole run, or none if its bytes are here.
+    /// Makes one request for a run, or none if its bytes arrived with the open.
     fn run_of<S: RunSink>(&self, file: &File, object: &Object, run: Run, sink: S) {
         let size = run.record_size_bytes;
         let last = run.first.saturating_add(run.records);
@@ -253,7 +251,7 @@ impl<B: Bucket> BucketOrigin<B> {
         };
         records.record = records.room(run.first);
         if start >= end || taken.is_some() {
-            // Nothing is heard of the store.
+            // This says nothing about whether the store answers.
             records.offline = None;
             let bytes = taken.unwrap_or_default();
             let _ = records.take(&bytes);

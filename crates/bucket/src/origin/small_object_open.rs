@@ -1,12 +1,12 @@
-//! Small objects whose bytes come with the answer to their opening.
+//! Small objects whose bytes arrive with the answer to their open.
 //!
-//! Opening asks the store for the object under the key. If a small object is going to be read, the
-//! same request fetches its bytes: one round trip and one request instead of two. The bytes wait
-//! with the open file until they are read, so they belong to the object that was opened.
+//! An open requests the object under the key. If a small object is about to be read, the same
+//! request fetches its bytes: one round trip instead of two. The bytes stay with the open file
+//! until they are read, so they belong to the object that was opened.
 //!
 //! # Bound
 //! This is done only for an object that is not cached and whose size is known from a listing or an
-//! earlier answer. The bytes that wait have one bound for all open files.
+//! earlier answer. One bound limits the unread bytes of all open files.
 
 use super::directory::Item;
 use super::open_file::strong_etag;
@@ -19,24 +19,24 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The largest object that comes whole, in bytes: where sending it takes about as long as asking
-/// for it. Longer ones are read in records, and not always from their beginning.
+/// The largest object that is fetched with its open: its transfer takes about as long as a round
+/// trip. Larger objects are read in records, and not always from the start.
 const OBJECT_MAX_BYTES: u64 = 128 << 10;
-/// Bytes that may wait to be read, over all open files.
+/// How many unread bytes all open files may hold.
 const WAITING_MAX_BYTES: u64 = 16 << 20;
 
-/// Whether the caller has the first record of a file already.
+/// Whether the caller has cached the first record of a file.
 pub(super) type IsCached<'a> = &'a dyn Fn(&Identity) -> bool;
 
-/// The bytes of small objects that wait to be read.
+/// The unread bytes of small objects.
 #[derive(Default)]
 pub(super) struct SmallObjects {
     waiting_bytes: Arc<AtomicU64>,
-    /// Openings that brought the bytes.
+    /// How many opens fetched the bytes.
     taken: AtomicU64,
 }
 
-/// The bytes of an object that was opened.
+/// The bytes of an opened object.
 pub(super) struct SmallObject {
     etag: ETag,
     bytes: Bytes,
@@ -44,7 +44,7 @@ pub(super) struct SmallObject {
 }
 
 impl SmallObject {
-    /// A range of an object, if these are the bytes of that one.
+    /// A range of an object, if the bytes belong to it.
     pub(super) fn range(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
         let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
         let is_same = object.etag.as_ref() == Some(&self.etag);
@@ -60,7 +60,7 @@ impl Drop for SmallObject {
 
 impl SmallObjects {
     fn has_room(&self) -> bool {
-        // Openings at the same time may exceed it by one object each.
+        // Concurrent opens may exceed the bound by one object each.
         self.waiting_bytes.load(Relaxed) + OBJECT_MAX_BYTES <= WAITING_MAX_BYTES
     }
 
@@ -72,19 +72,19 @@ impl SmallObjects {
         Some(SmallObject { etag: etag.clone(), bytes, waiting_bytes })
     }
 
-    /// How many bytes wait to be read.
+    /// How many bytes are unread.
     pub(super) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes.load(Relaxed)
     }
 
-    /// How many openings have brought the bytes.
+    /// How many opens fetched the bytes.
     pub(super) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 }
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// The object of the last answer: up to date or not, it says how to ask.
+    /// The object of the last answer. It may be stale: it only decides how to ask.
     fn last_known(&self, key: &str) -> Option<Object> {
         let (directory, name) = keys::split(key);
         if let Some(snapshot) = self.listings.last(directory)
@@ -98,7 +98,7 @@ impl<B: Bucket> BucketOrigin<B> {
         }
     }
 
-    /// Asks the store for what is opened, and for its bytes if they are small and wanted.
+    /// Requests the object to open, with its bytes if they are small and about to be read.
     pub(super) fn head_to_open(
         &self,
         node: &Node,
@@ -119,7 +119,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return self.bucket.head(key).map(|object| (object, None));
         }
         let (object, bytes) = match self.bucket.head_with_bytes(key, OBJECT_MAX_BYTES) {
-            // The store describes it, but does not give its bytes.
+            // The store describes the object, but does not return its bytes.
             Err(BucketError::Archived { .. }) => (self.bucket.head(key)?, None),
             answer => answer?,
         };
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_wait_to_be_read_are_bounded_and_given_back() {
+    fn unread_bytes_are_bounded_and_released() {
         let small_objects = SmallObjects::default();
         let bytes = Bytes::from(vec![0; OBJECT_MAX_BYTES as usize]);
         let object = Object {

@@ -1,5 +1,5 @@
-//! The promises of a bucket as an origin, over a store inside the process: what it shows, what it
-//! asks for, and what it does when the store changes or fails.
+//! The promises of a bucket as an origin, over a store inside the process: what it shows, which
+//! requests it makes, and what it does when the store changes or fails.
 
 use super::*;
 use crate::{Algorithm, Budget, Checksum, Fault, MemoryBucket, Operation, Prices};
@@ -18,7 +18,7 @@ fn options(prefix: &str, metadata_ttl: Duration) -> OriginOptions {
     }
 }
 
-/// Listings are believed for longer than any test takes.
+/// A TTL longer than any test takes.
 pub(super) const LONG: Duration = Duration::from_secs(3600);
 
 pub(super) fn origin(bucket: &MemoryBucket, ttl: Duration) -> BucketOrigin<MemoryBucket> {
@@ -84,7 +84,7 @@ fn directories_are_prefixes_and_markers_and_hide_objects_of_their_name() {
                 hidden = value;
             }
         });
-        // The object `a`, `./`, `c ` and what is below `bad/`.
+        // The object `a`, `./`, `c ` and the keys below `bad/`.
         assert!(hidden >= 4, "{hidden}");
         for (path, kind) in [("a", Directory), ("a/b", Regular), ("sub/deep/x", Regular)] {
             assert_eq!(find(&origin, path).unwrap().attributes.kind, kind, "{path}");
@@ -98,7 +98,7 @@ fn directories_are_prefixes_and_markers_and_hide_objects_of_their_name() {
 }
 
 #[test]
-fn numbers_and_versions_are_the_same_on_every_mount_and_change_with_the_contents() {
+fn numbers_and_versions_are_equal_on_all_mounts_and_versions_change_with_the_contents() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/file", "one");
     let secret = VersionSecret::new([1; 32]);
@@ -117,7 +117,7 @@ fn numbers_and_versions_are_the_same_on_every_mount_and_change_with_the_contents
 }
 
 #[test]
-fn ten_thousand_names_with_attributes_are_ten_listings_and_no_other_request() {
+fn ten_thousand_names_with_attributes_cost_ten_list_requests_and_no_others() {
     let bucket = MemoryBucket::new();
     for name in 0..10_000 {
         bucket.foreign_put(&format!("many/{name:05}"), "12345");
@@ -139,7 +139,7 @@ fn ten_thousand_names_with_attributes_are_ten_listings_and_no_other_request() {
     }
     assert_eq!(bucket.requests(Operation::List) - before, 10);
     assert_eq!((bucket.requests(Operation::Head), bucket.requests(Operation::Get)), (0, 0));
-    // Reading on from any place asks for nothing.
+    // A reader that continues from any place makes no request.
     let mut rest = 0;
     let visit = &mut |_: DirectoryEntry<'_>| {
         rest += 1;
@@ -150,7 +150,7 @@ fn ten_thousand_names_with_attributes_are_ten_listings_and_no_other_request() {
 }
 
 #[test]
-fn a_cached_listing_answers_for_names_that_exist_and_that_do_not() {
+fn a_cached_listing_answers_for_existing_and_for_missing_names() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/a", "1");
     let origin = origin(&bucket, LONG);
@@ -176,14 +176,18 @@ fn opening_a_changed_object_invalidates_its_listing() {
     assert_eq!(origin.attributes(&node, None).unwrap().size_bytes, 1);
     assert_eq!(bucket.requests(Operation::List) - before, 0, "it is as it was listed");
     bucket.foreign_put("d/f", "123");
-    assert_eq!(origin.attributes(&node, None).unwrap().size_bytes, 1, "the listing is young");
+    assert_eq!(
+        origin.attributes(&node, None).unwrap().size_bytes,
+        1,
+        "the listing has not expired"
+    );
     Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
     assert_eq!(origin.attributes(&node, None).unwrap().size_bytes, 3);
     assert_eq!(find(&origin, "d/f").unwrap().attributes.size_bytes, 3);
 }
 
 #[test]
-fn in_a_large_directory_a_name_is_asked_for_by_itself() {
+fn a_name_in_a_large_directory_is_looked_up_by_itself() {
     let bucket = MemoryBucket::new();
     for name in 0..1500 {
         bucket.foreign_put(&format!("{name:05}"), "12345");
@@ -197,12 +201,12 @@ fn in_a_large_directory_a_name_is_asked_for_by_itself() {
     assert_eq!(find(&origin, "z").unwrap().attributes.kind, FileKind::Directory);
     assert_eq!(find(&origin, "zz").unwrap_err(), Errno::NOENT);
     assert_eq!(bucket.requests(Operation::Head), 2);
-    // The first page, and whether there is anything below 01400, z and zz.
+    // The first page, and one request each for keys below 01400, z and zz.
     assert_eq!(bucket.requests(Operation::List) - before, 1 + 3);
 }
 
 #[test]
-fn opening_asks_once_and_an_open_file_never_mixes_two_objects() {
+fn an_open_makes_one_request_and_an_open_file_never_mixes_two_objects() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "0123456789abcdefghij");
     let origin = origin(&bucket, LONG);
@@ -215,7 +219,7 @@ fn opening_asks_once_and_an_open_file_never_mixes_two_objects() {
     assert_eq!(read(&origin, &file, 5).unwrap(), b"56789abcde");
     assert_eq!(read(&origin, &file, 15).unwrap(), b"fghij");
     assert_eq!(read(&origin, &file, 20).unwrap(), b"");
-    // Longer than before, so that nothing but the condition stands in the way.
+    // The new object is longer, so that only the condition can fail the read.
     bucket.foreign_put("f", "another object, and a longer one");
     assert_eq!(read(&origin, &file, 0).unwrap_err(), Errno::STALE);
     assert_eq!(origin.pinned_identity(&file), Some(identity), "of the object that was opened");
@@ -230,12 +234,12 @@ fn opening_asks_once_and_an_open_file_never_mixes_two_objects() {
     assert_eq!(Origin::open(&origin, &node, OFlags::RDONLY).unwrap_err(), Errno::STALE);
 }
 
-/// Keeps what a run gives.
+/// Collects the records of a run.
 #[derive(Clone, Default)]
 struct Keep(Arc<(Mutex<Kept>, Condvar)>);
 
 impl Keep {
-    /// The bytes that were kept, once the run has ended.
+    /// The collected records, once the run has ended.
     fn ended(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.0.0.lock();
         let is_under_way = |kept: &mut Kept| kept.end.is_none();
@@ -268,7 +272,7 @@ impl RunSink for Keep {
     }
 }
 
-/// Reads the first record of a file; the requests that took.
+/// Reads the first record of a file. Returns the number of requests.
 fn first_record(
     (bucket, origin): (&MemoryBucket, &BucketOrigin<MemoryBucket>),
     file: &File,
@@ -311,21 +315,21 @@ fn opening_a_small_object_that_is_not_cached_fetches_its_bytes() {
     ] {
         assert_eq!(open(key, is_cached).1, requests, "{key}, {is_cached}");
     }
-    // The bytes are of what was opened, whatever is there by now, and are given once.
+    // The bytes belong to the opened object, whatever the key holds by now, and are returned once.
     let (file, _) = open("small", false);
     bucket.foreign_put("small", vec![b'y'; 200_000]);
     let (bytes, end, requests) = first_record((&bucket, &origin), &file);
     assert_eq!((bytes, end, requests), (vec![b'x'; 1000], Ok(()), 0));
     assert_eq!(first_record((&bucket, &origin), &file).1, Err(Errno::STALE));
-    // It has grown since it was listed: what is opened is what is there.
+    // The object has grown since it was listed: the open returns the current one.
     let (file, requests) = open("small", false);
     assert_eq!((requests, file.object.size_bytes), ((0, 1), 200_000));
     assert_eq!(first_record((&bucket, &origin), &file).0, vec![b'y'; 131_072]);
-    // Its bytes are not to be had, and it is opened all the same.
+    // The store does not return the bytes, and the open succeeds all the same.
     let archived = BucketError::Archived { key: "edge".to_owned() };
     bucket.doom(Operation::Get, Fault::Fails(archived));
     assert_eq!(open("edge", false).1, (1, 1));
-    // The bytes that wait to be read are bounded.
+    // Unread bytes are bounded.
     let mut waiting = Vec::new();
     while let (file, (0, 1)) = open("edge", false) {
         waiting.push(file);
@@ -362,7 +366,7 @@ fn a_run_is_one_request_that_feeds_many_records() {
     };
     assert_eq!(run(1, 5, 0, 131_072), (5, Ok(()), 1));
     assert_eq!(run(6, 5, 0, 131_072), (2, Ok(()), 1), "the last is short");
-    assert_eq!(run(0, 9, 0, 500_000), (3, Ok(()), 1), "an empty one tells the end");
+    assert_eq!(run(0, 9, 0, 500_000), (3, Ok(()), 1), "an empty record marks the end");
     assert_eq!(run(9, 5, 0, 131_072), (1, Ok(()), 0), "beyond the end");
     assert_eq!(run(0, 5, 2, 131_072), (2, Ok(()), 1), "no more is wanted");
     assert_eq!(run(0, 0, 0, 131_072), (0, Ok(()), 0));
@@ -371,7 +375,7 @@ fn a_run_is_one_request_that_feeds_many_records() {
 }
 
 #[test]
-fn a_run_that_breaks_off_gives_the_records_before_and_the_error() {
+fn a_run_that_fails_midway_delivers_the_records_before_and_the_error() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", vec![7; 100_000]);
     let origin = origin(&bucket, LONG);
@@ -416,7 +420,7 @@ fn an_error_of_the_store_reaches_the_program_as_the_table_says() {
 }
 
 #[test]
-fn a_prefix_is_the_whole_world_and_has_to_be_there() {
+fn a_mount_shows_only_its_prefix_which_has_to_exist() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("p/q/f", "x");
     bucket.foreign_put("secret", "x");
@@ -432,7 +436,7 @@ fn a_prefix_is_the_whole_world_and_has_to_be_there() {
 }
 
 #[test]
-fn a_name_leads_to_its_key_without_asking() {
+fn a_name_leads_to_its_key_without_a_request() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/f", "x");
     let origin = origin(&bucket, LONG);
@@ -470,10 +474,10 @@ fn a_budget_holds_prefetch_back_and_reads_go_on() {
     assert_eq!(reads, 10, "half of a day's money may be spent at any time");
     assert_eq!(counter(&origin, "origin_held_back_by_budget"), 1);
     assert!(counter(&origin, "origin_microdollars") >= 10_000);
-    assert_eq!(read(&origin, &file, 0).unwrap().len(), 10, "who asks for bytes gets them");
+    assert_eq!(read(&origin, &file, 0).unwrap().len(), 10, "demand reads are not held back");
     let budget = Budget { requests_a_second: Some(1), ..Budget::default() };
     origin.set_budget(Some(prices), budget);
-    assert!(!origin.may_read_ahead(), "more was asked in this second than may be");
+    assert!(!origin.may_read_ahead(), "this second's requests exceed the limit");
     assert_eq!(counter(&origin, "origin_held_back_by_requests"), 1);
 }
 
@@ -490,7 +494,7 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     let node = find(&origin, "d/f").unwrap().node;
     let before = open(&origin, "d/f").unwrap();
     let silent = || BucketError::TimedOut { key: "d/f".into(), seconds: 30 };
-    // A refusal of the store is no reason to show old answers.
+    // An error answer of the store is no reason to show stale answers.
     let denied = BucketError::Denied { key: "d/f".into(), message: "expired".into() };
     bucket.doom(Operation::Head, Fault::Fails(denied));
     assert_eq!(Origin::open(&origin, &node, OFlags::RDONLY).unwrap_err(), Errno::ACCESS);
@@ -499,13 +503,9 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     (0..1000).for_each(|_| bucket.doom(Operation::List, Fault::Fails(silent())));
     let heads = bucket.requests(Operation::Head);
     let stale = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
-    assert_eq!(
-        origin.pinned_identity(&stale),
-        origin.pinned_identity(&before),
-        "the same contents"
-    );
+    assert_eq!(origin.pinned_identity(&stale), origin.pinned_identity(&before), "the same contents");
     assert!(origin.availability().gone.is_some() && origin.availability().shows_stale);
-    // Nobody waits for the store now.
+    // No read waits for the store now.
     open(&origin, "d/f").unwrap();
     assert_eq!(names(&origin, "d").len(), 2);
     assert_eq!(origin.attributes(&node, None).unwrap().size_bytes, 10);
@@ -518,7 +518,7 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     origin.read_run(&stale, run, keep.clone());
     assert_eq!(keep.ended().end, Some(Err(Errno::IO)), "no bytes but those that are cached");
     assert_eq!(bucket.requests(Operation::Head), heads + 1);
-    // Once it answers all is asked for again.
+    // Once the store answers, names and bytes are requested again.
     bucket.clear_faults();
     let late = std::time::Instant::now() + Duration::from_secs(60);
     while origin.availability().gone.is_some() {
@@ -533,7 +533,7 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
 }
 
 #[test]
-fn without_stale_answers_each_request_finds_out_for_itself() {
+fn without_offline_stale_each_request_finds_out_for_itself() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let origin = origin(&bucket, Duration::ZERO);
@@ -560,7 +560,7 @@ fn run_of(
 }
 
 #[test]
-fn an_object_is_verified_in_whatever_order_it_was_read() {
+fn an_object_is_verified_in_any_order_of_reads() {
     let bucket = MemoryBucket::new();
     let body: Vec<u8> = (0..4500_u32).map(|at| (at / 3) as u8).collect();
     let algorithm = Algorithm::Crc64Nvme;
@@ -580,13 +580,13 @@ fn an_object_is_verified_in_whatever_order_it_was_read() {
         for (first, records) in [(3, 2), (0, 2), (0, 1)] {
             assert_eq!(run_of(&origin, &file, first, records), Ok(()));
         }
-        assert!(!origin.is_corrupt(&file), "of {key} a record has not been seen");
+        assert!(!origin.is_corrupt(&file), "a record of {key} was not read yet");
         assert_eq!(run_of(&origin, &file, 2, 1), Ok(()));
         assert_eq!(origin.is_corrupt(&file), key == "bad");
     }
     assert_eq!((told("origin_checksums_matched"), told("origin_checksum_mismatches")), (1, 1));
     assert_eq!(open(&origin, "bad").unwrap_err(), Errno::IO);
-    // Another object under the key is another object.
+    // A new object under the key is not spoilt.
     bucket.foreign_put("bad", body.clone());
     bucket.show_checksum("bad", Checksum { algorithm, value: good });
     let file = open(&origin, "bad").unwrap();
