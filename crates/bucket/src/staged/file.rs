@@ -1,4 +1,4 @@
-//! A file that is being written, from its first change until the store has all changes.
+//! A file being written, from its first change until the store has all changes.
 
 use super::plan::Limits;
 use super::upload::{Attempt, Found, Outcome, StagedError, condition, found, read, refusal};
@@ -14,25 +14,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often a sync goes on after it has found that an earlier upload of ours had arrived, or that
-/// the store wants to be asked anew.
+/// How many uploads one sync makes. A further one is needed if an earlier upload turns out to have
+/// arrived, or if the store asks for a repetition.
 const ATTEMPTS_MAX: usize = 8;
-/// How long it waits before the next try, for each try that failed.
+/// The pause before the next attempt, multiplied by the number of attempts so far.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The change that a stream ends with is so far from the one it began with. Nobody makes as many
-/// changes to a file while a stream of it lasts.
+/// A stream reserves this many revisions for changes made while it lasts. No stream has as many.
 const STREAM_REVISIONS: u64 = 1 << 32;
 
-/// How files go up.
+/// How files are uploaded.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The limits of the store.
     pub limits: Limits,
-    /// Whether no other client writes, so that ignored conditions are not missed.
+    /// Whether no other client writes to the bucket, so that conditions are not needed.
     pub is_only_writer: bool,
-    /// Up to this size in bytes a file goes up in one request, from memory, where the store ignores
-    /// conditions of uploads in parts.
+    /// Files up to this size in bytes are uploaded in one request, from memory, if the store
+    /// ignores the conditions of multipart uploads.
     pub put_instead_max_bytes: u64,
     /// Shared by all uploads of the mount.
     pub uploads: Uploads,
@@ -50,37 +49,37 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The limits of the store, with those that it has taught.
+    /// The limits of the store, with those learned from its errors.
     pub(super) fn limits(&self) -> Limits {
         let are_even = self.limits.are_even || self.uploads.are_parts_even();
         Limits { are_even, ..self.limits }
     }
 }
 
-/// What a close waits for.
+/// When a close returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
-    /// The store has it.
+    /// When the store has the file.
     Store,
-    /// The journal has it, and survives a power cut with it. The weaker promise: nobody else sees
-    /// the file before it goes up, and a lost disk loses it.
+    /// When the journal has the file and survives a power cut. This is weaker: other clients do not
+    /// see the file before its upload, and the loss of the disk loses it.
     Journal,
 }
 
-/// Where a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The store has all of it.
+    /// The store has all changes.
     Clean,
-    /// It is written in order and goes up meanwhile.
+    /// It is written in order, and its parts are uploaded meanwhile.
     Streaming,
-    /// It has changes that are in the journal only.
+    /// It has changes that only the journal has.
     Staged,
     /// Another client changed the object first.
     Conflict,
 }
 
-/// A file that is being written, for any number of threads.
+/// A file being written, for use by any number of threads.
 pub struct StagedFile {
     bucket: Arc<dyn Bucket>,
     log: StagedLog,
@@ -90,34 +89,34 @@ pub struct StagedFile {
     /// The metadata of the object.
     kept: Mutex<ToKeep>,
     is_conflict: AtomicBool,
-    /// Its log is deleted: nothing of it goes up any more.
+    /// Its log is deleted: nothing is uploaded any more.
     is_discarded: AtomicBool,
 }
 
-/// The metadata for an object.
+/// The metadata of the next upload.
 #[derive(Clone, Debug)]
 enum ToKeep {
-    /// Those of the object that is changed, which were not looked up yet.
+    /// Those of the changed object, which were not requested yet.
     AsItIs,
     This(Option<Arc<ObjectMetadata>>),
 }
 
-/// The upload that is under way.
+/// The upload in flight.
 #[derive(Default)]
 struct Remote {
     stream: Option<Stream>,
-    /// Whether an upload may have arrived whose end we do not know.
+    /// Whether an upload may have arrived whose outcome is unknown.
     is_in_doubt: bool,
 }
 
-/// Parts of a new file that went up as they were written.
+/// A new file whose parts are uploaded while it is written.
 pub(super) struct Stream {
     pub(super) upload: Box<dyn Upload>,
     id: WriteId,
     pub(super) parts: usize,
-    /// The longest part that it has memory for, in bytes.
+    /// The longest part for which it holds memory, in bytes.
     pub(super) part_bytes: u64,
-    /// Memory of this upload, given back after it.
+    /// The memory of this upload.
     pub(super) memory: Held,
 }
 
@@ -127,12 +126,12 @@ enum Memory {
     OfANewOne(Held),
 }
 
-/// Which writes a stream has not seen.
+/// Which writes the stream has missed.
 #[derive(Debug, Default)]
 struct Order {
-    /// All before this byte went up with the stream.
+    /// The stream has sent all bytes before this offset.
     sent: u64,
-    /// Whether some of it was changed after it went up, or the stream failed.
+    /// Whether sent bytes were changed afterwards, or the stream failed.
     is_broken: bool,
 }
 
@@ -143,11 +142,10 @@ impl fmt::Debug for StagedFile {
 }
 
 impl StagedFile {
-    /// Begins to change an object, or a new one.
+    /// Starts to change an object, or a new one.
     ///
     /// # Errors
-    /// At once, if the store ignores the conditions without which somebody's object could be
-    /// overwritten; those of the journal.
+    /// If the store ignores a condition that protects other clients' objects; those of the journal.
     pub fn begin(
         bucket: Arc<dyn Bucket>,
         journal: &Journal,
@@ -165,7 +163,7 @@ impl StagedFile {
         Ok(Self::over(bucket, journal.stage(key, base)?, options, Remote::default()))
     }
 
-    /// Takes up what an earlier mount has left in the journal.
+    /// Resumes a file that an earlier mount left in the journal.
     pub fn resume(bucket: Arc<dyn Bucket>, log: StagedLog, options: Options) -> Self {
         let remote = Remote { stream: None, is_in_doubt: true };
         Self::over(bucket, log, options, remote)
@@ -181,7 +179,7 @@ impl StagedFile {
         Self { bucket, log, options, remote, order, kept, is_conflict, is_discarded }
     }
 
-    /// Where the file stands. A file whose upload is under way is what it was before.
+    /// The state of the file. An upload in flight does not change it.
     pub fn standing(&self) -> Standing {
         if self.is_conflict.load(Ordering::Acquire) {
             return Standing::Conflict;
@@ -201,7 +199,7 @@ impl StagedFile {
         self.log.with_state(|state| state.key().to_owned())
     }
 
-    /// The object that is changed, as far as is known.
+    /// The object that is being changed, as last known.
     pub fn base(&self) -> Base {
         self.log.with_state(|state| state.base().clone())
     }
@@ -216,18 +214,17 @@ impl StagedFile {
         self.log.path()
     }
 
-    /// The log, for a reader that takes the unchanged bytes from elsewhere.
+    /// The log, for a reader that has another source for the unchanged bytes.
     pub fn log(&self) -> &StagedLog {
         &self.log
     }
 
-    /// Has this kept beside the object when it goes up. A stream that is under way goes on with what
-    /// was to be kept when it began.
+    /// Sets the metadata of the next upload. A stream in flight keeps those with which it started.
     pub fn keep(&self, kept: Option<Arc<ObjectMetadata>>) {
         *self.kept.lock() = ToKeep::This(kept);
     }
 
-    /// The metadata, as far as they are known.
+    /// The metadata, if they are known.
     pub fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
         match &*self.kept.lock() {
             ToKeep::This(kept) => kept.clone(),
@@ -235,11 +232,11 @@ impl StagedFile {
         }
     }
 
-    /// Reads, with all that was written; unchanged bytes come from the store. Short at the end of
-    /// the file.
+    /// Reads a range with all changes; unchanged bytes come from the store. Short at the end of the
+    /// file.
     ///
     /// # Errors
-    /// [`StagedError::Bucket`] with `ESTALE` if the unchanged bytes are no longer there.
+    /// [`StagedError::Bucket`] with `ESTALE` if the unchanged bytes no longer exist.
     pub fn read(&self, range: Range<u64>) -> Result<Bytes, StagedError> {
         read(&*self.bucket, &self.log.view_of(range.clone()), range)
     }
@@ -255,7 +252,7 @@ impl StagedFile {
         })
     }
 
-    /// Writes bytes at the end, wherever that is by then, and returns where they begin.
+    /// Appends bytes, and returns their offset.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -265,7 +262,7 @@ impl StagedFile {
         })
     }
 
-    /// Cuts or grows the file.
+    /// Truncates or extends the file.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -273,7 +270,7 @@ impl StagedFile {
         self.change(Some(size), |log| Ok(log.resize(size)?))
     }
 
-    /// Makes a change, of which the first byte is at `from`, or at the end of the file.
+    /// Makes a change that starts at `from`, or at the end of the file.
     fn change<T>(
         &self,
         from: Option<u64>,
@@ -282,7 +279,7 @@ impl StagedFile {
         self.refuse_conflict()?;
         let done = {
             let mut order = self.order.lock();
-            // A file never ends before what was sent of it.
+            // The file never ends before the sent bytes, so an append cannot break the stream.
             if from.is_some_and(|from| from < order.sent) {
                 order.is_broken = true;
             }
@@ -293,7 +290,7 @@ impl StagedFile {
         {
             self.stream(&mut remote);
             if self.log.wants_compaction() {
-                // It costs room, not bytes, if it cannot be done now.
+                // A failure wastes disk space, but loses no bytes.
                 let is_settled = !remote.is_in_doubt && remote.stream.is_none();
                 let _ = self.log.compact(is_settled);
             }
@@ -308,7 +305,7 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Sends the parts of a new file that are whole, as far as there is memory for them.
+    /// Sends complete parts of a new file, as far as there is memory for them.
     fn stream(&self, remote: &mut Remote) {
         loop {
             let (parts, longest) =
@@ -318,10 +315,10 @@ impl StagedFile {
             let (view, range, memory) = {
                 let mut order = self.order.lock();
                 let range = order.sent..order.sent.saturating_add(bytes);
-                // Something must be left for the last part, or an upload would have none.
+                // Keep some bytes for the last part, which must not be empty.
                 let is_whole = |state: &State| state.size() > range.end && state.is_all_new();
                 let is_whole = self.log.with_state(is_whole);
-                // A file with too many parts goes up as a whole, in longer parts.
+                // A file with too many parts is uploaded as a whole, in longer parts.
                 order.is_broken |= is_whole && next.is_none();
                 if order.is_broken {
                     remote.stream = None;
@@ -334,7 +331,7 @@ impl StagedFile {
                 order.sent = range.end;
                 (self.log.view_of(range.clone()), range, memory)
             };
-            // If the upload of the whole fails as well, that error is returned.
+            // If the upload of the whole file fails as well, that error is returned.
             if self.send_part(remote, memory, &view, range).is_err() {
                 self.order.lock().is_broken = true;
                 remote.stream = None;
@@ -343,7 +340,7 @@ impl StagedFile {
         }
     }
 
-    /// Memory for parts of a stream that are so long. A stream that is under way has it.
+    /// Memory for parts of this length; a running stream extends its own.
     fn memory_for(&self, remote: &mut Remote, part_bytes: u64) -> Option<Memory> {
         let bytes = part_bytes.saturating_mul(PARTS_IN_MEMORY);
         match &mut remote.stream {
@@ -385,13 +382,14 @@ impl StagedFile {
     /// Makes all that was written before the call durable in the store.
     ///
     /// # Errors
-    /// [`StagedError::Conflict`] if another client changed the object: its bytes stay, ours are kept
-    /// in the journal's `conflicts/`. Any other error leaves the file as it was, in the journal.
+    /// [`StagedError::Conflict`] if another client changed the object: its bytes stay, ours are
+    /// kept in the journal's `conflicts/`. After any other error the file stays in the journal,
+    /// unchanged.
     pub fn sync(&self) -> Result<(), StagedError> {
         let mut remote = self.remote.lock();
         self.refuse_conflict()?;
         let wanted = self.log.with_state(|state| state.revision());
-        let message = "earlier uploads of this file keep arriving; sync it again".to_owned();
+        let message = "earlier uploads of this file keep arriving; repeat the sync".to_owned();
         let mut last = BucketError::Busy { key: self.key(), message };
         for number in 1..=ATTEMPTS_MAX as u32 {
             if !self.log.with_state(|state| state.is_changed()) {
@@ -400,14 +398,14 @@ impl StagedFile {
             match self.attempt(&mut remote)? {
                 Outcome::Holds(through, base) => {
                     self.log.uploaded(through, base)?;
-                    // Not before: a compaction must not forget what happened after that change.
+                    // Clear this last: until then a compaction must keep the later changes.
                     remote.is_in_doubt = false;
                     if through >= wanted {
                         return Ok(());
                     }
                 }
                 Outcome::Again(error) => {
-                    log::info!("the upload is repeated: {error}");
+                    log::info!("repeating an upload: {error}");
                     last = error;
                     std::thread::sleep(PAUSE * number);
                 }
@@ -421,7 +419,7 @@ impl StagedFile {
         Err(last.into())
     }
 
-    /// One upload of what the file is now.
+    /// One upload of the current file.
     fn attempt(&self, remote: &mut Remote) -> Result<Outcome, StagedError> {
         if remote.is_in_doubt {
             let snapshot = self.log.snapshot()?;
@@ -449,8 +447,8 @@ impl StagedFile {
         }
     }
 
-    /// What the file is now, durable in the journal; and the stream that it goes up with, up to
-    /// which byte it has gone. No stream is under way afterwards.
+    /// A snapshot of the file, durable in the journal, with the stream and how many bytes it has
+    /// sent. Afterwards no stream is in flight.
     fn freeze(
         &self,
         remote: &mut Remote,
@@ -466,17 +464,17 @@ impl StagedFile {
             }
             (self.log.view(), stream.map(|stream| (stream, sent)))
         };
-        // An upload must not know of changes that a power cut would take back: their numbers would
-        // be given out again.
+        // An upload must not include changes that a power cut could undo: their revisions would be
+        // assigned again.
         self.log.sync()?;
         Ok((view, stream))
     }
 
-    /// Makes the file durable and lets go of it. `None` if nothing of it is left in the journal;
-    /// the file, if it is to go up later.
+    /// Makes the file durable and closes it. Returns the file if it has to be uploaded later,
+    /// `None` if the journal has nothing left of it.
     ///
     /// # Errors
-    /// As [`Self::sync`], and the file comes back.
+    /// As [`Self::sync`], with the file.
     pub fn close(self, durable: Durable) -> Result<Option<Self>, (Box<Self>, StagedError)> {
         let done = match durable {
             Durable::Store => self.sync(),
@@ -491,8 +489,8 @@ impl StagedFile {
         }
     }
 
-    /// Forgets all changes: the file has no name any more. Whoever has it open goes on reading and
-    /// writing it; nothing of it is found by the next mount, and nothing of it is to be synced.
+    /// Drops the changes of a file that lost its name. Programs that have it open can still read
+    /// and write it, but it must not be synced, and the next mount does not find it.
     ///
     /// # Errors
     /// [`StagedError::Journal`] if the log cannot be deleted.

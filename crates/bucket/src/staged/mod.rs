@@ -1,43 +1,44 @@
-//! Files that are being written: the journal over the object that is there, and the way up.
+//! Files being written: a journal over the object in the store, and the upload.
 //!
-//! A [`StagedFile`] takes every write into the journal at once, so that it reads its own writes and
-//! survives `SIGKILL` with them. What a sync or a close promises is kept by an upload whose
-//! condition is the object that the changes were made to; nobody's object is ever overwritten.
+//! A [`StagedFile`] puts every write into the journal at once, so it reads its own writes and
+//! survives `SIGKILL`. A sync or a close makes an upload on condition that the object is still the
+//! one that was changed. So no other client's object is overwritten.
 //!
-//! | state | entered by | a write that returned | sync, close | `SIGKILL` | somebody else changed it |
+//! | state | entered by | a write that returned is | sync, close | after `SIGKILL` | another client changes the object |
 //! |---|---|---|---|---|---|
 //! | clean | an upload | | nothing to do | nothing to replay | seen at the next open |
-//! | streaming | a new file of some size, written in order | in the journal; whole parts are on their way up | what is left goes up, and the object appears | replayed, goes up from its beginning | conflict |
-//! | staged | any other change | in the journal | uploaded whole, or in parts with copies of what did not change | replayed with the ETag that it was based on | conflict |
-//! | conflict | a condition that failed | `ESTALE` | `ESTALE` | kept | its bytes stay; ours are in `conflicts/` of the journal |
+//! | streaming | a large new file, written in order | in the journal; complete parts are being uploaded | the rest is uploaded, and the object appears | replayed, uploaded from its start | conflict |
+//! | staged | any other change | in the journal | uploaded whole, or in parts, with unchanged ranges copied | replayed with the ETag of its base | conflict |
+//! | conflict | a failed condition | `ESTALE` | `ESTALE` | kept | its bytes stay; ours are in the journal's `conflicts/` |
 //!
-//! A close may be told to be content with the journal ([`Durable::Journal`]); the file goes up
-//! later then. [`StagedFile::resume`] takes up what an earlier mount has left.
+//! With [`Durable::Journal`] a close needs only the journal, and the file is uploaded later.
+//! [`StagedFile::resume`] resumes files that an earlier mount left.
 //!
 //! # Lost answers
 //!
-//! The object carries the [`WriteId`](crate::journal::WriteId) of what it holds. Where an answer
-//! was lost or a condition failed, the store is asked which id its object has: if it is ours, the
-//! upload has arrived, and whatever came after it is a change of that object. Only an object that
-//! is neither ours nor the one we started from is a conflict.
+//! Each object carries the [`WriteId`](crate::journal::WriteId) of its last change. If an answer
+//! was lost or a condition failed, the store is asked for the id of its object. If it is ours, the
+//! upload has arrived, and later changes are based on that object. Only an object that is neither
+//! ours nor the base is a conflict.
 //!
 //! # Stores that ignore conditions
 //!
-//! [`refusal`] says what is refused for it: a new file where creation has no condition, any other
-//! where overwriting has none. A file that can go up in one request is not refused because of
-//! parts. Who knows that nobody else writes may say so ([`Options::is_only_writer`]).
+//! [`refusal`] says which uploads are refused then: new files if creation has no condition, other
+//! files if overwriting has none. A file that fits into one request is not refused because of
+//! multipart conditions. A user may declare that no other client writes
+//! ([`Options::is_only_writer`]).
 //!
 //! # Renames
 //!
-//! [`rename_directory`] renames all keys below a prefix, with a log of its own in the journal, so
-//! that a rename that is cut off is finished or taken back.
+//! [`rename_directory`] renames all keys below a prefix. Its own log in the journal lets the next
+//! mount finish or undo an interrupted rename.
 //!
 //! # Locks
 //!
-//! Of each file: `remote`, held while the store is asked, so that there is one upload of a file at
-//! a time; `order`, held for a write to the journal; the log's own. They are taken in this order. A
+//! Each file has three: `remote`, held during requests, so that a file has one upload at a time;
+//! `order`, held during a write to the journal; and the log's own. They are taken in this order. A
 //! write only tries `remote`, so it never waits for an upload. The lock of [`Uploads`] is taken
-//! within `remote` and holds nothing.
+//! within `remote` and is a leaf.
 
 mod file;
 mod plan;

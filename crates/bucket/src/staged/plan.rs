@@ -1,39 +1,39 @@
 //! The plan of an upload: which bytes are sent, and which the store copies from the existing
 //! object.
 //!
-//! A store takes an object in parts, and only the last part may be short. So a change of a few
+//! A store accepts an object in parts, and only the last part may be short. So a change of a few
 //! bytes becomes a part of minimal size, made of the change and the bytes around it. The store
-//! copies what is between two such parts. Where there would be too many parts, changes that are
-//! close are sent as one.
+//! copies the ranges between such parts. If that makes too many parts, neighbouring changes are
+//! sent as one.
 //!
 //! The limits are Amazon's ("Amazon S3 multipart upload limits"); other stores share or exceed
-//! them. Parts that are sent are in memory, so they are smaller than the store allows. That bounds
-//! the size of a file.
+//! them. Sent parts are in memory, so they are smaller than the store allows. That limits the size
+//! of a file.
 //!
-//! Some stores take only parts of one length, with a shorter one at the end (Cloudflare R2: "All
-//! parts except the last one must be the same size"). For those a file is cut into such parts from
-//! its beginning, and each part is sent or copied.
+//! Some stores require parts of one length, except for the last (Cloudflare R2: "All parts except
+//! the last one must be the same size"). For those a file is cut into such parts from its start,
+//! and each part is either sent or copied.
 
 use std::ops::Range;
 
 /// The limits of a store. All sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Shortest part that is not the last.
+    /// The shortest part that is not the last.
     pub part_min_bytes: u64,
-    /// Longest part.
+    /// The longest part.
     pub part_max_bytes: u64,
-    /// How many parts an object has at most.
+    /// The maximal number of parts.
     pub parts_max: usize,
-    /// Parts that are sent are so long, where the number of parts allows it.
+    /// The usual length of a sent part; longer if that would make too many parts.
     pub part_bytes: u64,
-    /// Longest part that is sent, but for what is too short to be the next.
+    /// The longest part to send, not counting a short rest that is sent with it.
     pub sent_max_bytes: u64,
-    /// A file up to this size goes up in one request. It is in memory then.
+    /// A file up to this size is uploaded in one request, from memory.
     pub put_max_bytes: u64,
     /// Whether the store copies ranges of an object into another.
     pub copies: bool,
-    /// Whether all parts but the last must be of one length.
+    /// Whether all parts except the last must have one length.
     pub are_even: bool,
 }
 
@@ -55,9 +55,9 @@ impl Default for Limits {
 /// A part of an object, as a range of the file in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Sent by us.
+    /// Sent from memory.
     Send(Range<u64>),
-    /// Copied from the object that is there, where it has the same place.
+    /// Copied from the same range of the existing object.
     Copy(Range<u64>),
 }
 
@@ -70,18 +70,18 @@ impl Part {
     }
 }
 
-/// How a file goes up.
+/// How a file is uploaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     /// In one request.
     Put,
-    /// In parts, one after the other.
+    /// In parts.
     Parts(Vec<Part>),
 }
 
 impl Limits {
-    /// The plan for a file of a size, of which `changed` ranges, in order, are not in the object
-    /// that is there. `None` if the store takes no object of that size.
+    /// The plan for a file of this size. The `changed` ranges, in order, are missing in the
+    /// existing object. `None` if the store accepts no object of that size.
     pub fn plan(&self, size: u64, changed: &[Range<u64>]) -> Option<Plan> {
         if size <= self.put_max_bytes {
             return Some(Plan::Put);
@@ -106,23 +106,23 @@ impl Limits {
         }
     }
 
-    /// Length of a part of a stream whose end nobody knows yet, by its number from 0: longer and
-    /// longer ones, so that the parts allowed hold a large file and those of a small one take
-    /// little memory. `None` if a stream has no more parts.
+    /// The length of a stream's part by its number, from 0. The end of a stream is not known. So
+    /// the parts become longer: small files take little memory, and large ones fit into the allowed
+    /// parts. `None` if a stream may have no such part.
     pub fn stream_part_bytes(&self, number: usize) -> Option<u64> {
         let doubled =
             if self.are_even { 0 } else { (number / (self.parts_max / 10).max(1)).min(8) };
-        // The last one is for what is left at the end.
+        // The last part is for the rest at the end.
         let has_more = number + 1 < self.parts_max;
         has_more.then(|| (self.part_bytes << doubled).min(self.sent_max_bytes))
     }
 
-    /// Bytes of the largest file of which the store has nothing yet.
+    /// The size of the largest new file, in bytes.
     pub fn new_max_bytes(&self) -> u64 {
         self.sent_max_bytes.saturating_mul(self.parts_max as u64)
     }
 
-    /// Parts of one length, of which those with a change are sent and the others copied.
+    /// Parts of one length: those with a change are sent, the others copied.
     fn even(&self, size: u64, changed: &[Range<u64>]) -> Option<Vec<Part>> {
         let least = size.div_ceil(self.parts_max as u64);
         let mut part_bytes = self.part_bytes;
@@ -145,8 +145,8 @@ impl Limits {
         Some(parts.collect())
     }
 
-    /// The changed ranges, grown until each is long enough to be a part and what is between them
-    /// is worth a copy: `gap` bytes at least.
+    /// The changed ranges, grown until each is long enough for a part, and joined if the gap
+    /// between them is shorter than `gap` bytes.
     fn sent(&self, size: u64, changed: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
         let mut sent: Vec<Range<u64>> = Vec::new();
         for range in changed {
@@ -170,7 +170,7 @@ impl Limits {
             at = range.start;
             while at < range.end {
                 let end = range.end.min(at + part_bytes);
-                // A rest that is too short for a part goes with it.
+                // A rest that is too short for a part of its own is sent with this one.
                 let is_short = range.end - end < self.part_min_bytes && range.end < size;
                 let end = if is_short { range.end } else { end };
                 parts.push(Part::Send(at..end));
@@ -181,7 +181,7 @@ impl Limits {
         parts
     }
 
-    /// Copies a range in parts of about one length, none of them too long.
+    /// Copies a range in parts of about equal length, none of them too long.
     fn copy(&self, range: Range<u64>, parts: &mut Vec<Part>) {
         let bytes = range.end - range.start;
         let count = bytes.div_ceil(self.part_max_bytes);
@@ -210,20 +210,20 @@ mod tests {
         sent.map(|part| part.range().end - part.range().start).sum()
     }
 
-    /// Whether all parts but the last are of one length, and that is no longer.
+    /// Whether all parts except the last have one length, and the last is no longer.
     fn are_even(parts: &[Part]) -> bool {
         let bytes = |part: &Part| part.range().end - part.range().start;
         let (first, last) = (bytes(&parts[0]), bytes(&parts[parts.len() - 1]));
         last <= first && parts[..parts.len() - 1].iter().all(|part| bytes(part) == first)
     }
 
-    /// Whether the parts are the file, each changed byte is sent and all limits are kept.
+    /// Checks that the parts make up the file, that each changed byte is sent, and all limits.
     fn check(limits: &Limits, size: u64, changed: &[Range<u64>], parts: &[Part]) {
         assert!(parts.len() <= limits.parts_max, "{} parts", parts.len());
         let mut at = 0;
         for (number, part) in parts.iter().enumerate() {
             let range = part.range();
-            assert_eq!(range.start, at, "nothing is left out, nothing is twice");
+            assert_eq!(range.start, at, "no gap, no overlap");
             let bytes = range.end - range.start;
             assert!(bytes > 0 && bytes <= limits.part_max_bytes, "{part:?}");
             let is_last = number + 1 == parts.len();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn four_kib_in_ten_gib_are_five_mib_and_copies() {
+    fn changing_four_kib_of_ten_gib_sends_five_mib_and_copies_the_rest() {
         let limits = Limits::default();
         for place in [0, 4 * MIB, GIB + 5 * KIB, 5 * GIB, 10 * GIB - 4 * KIB] {
             let changed = place..place + 4 * KIB;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_in_memory_have_a_bound_and_the_largest_file_follows_from_it() {
+    fn parts_in_memory_are_bounded_which_bounds_the_size_of_a_file() {
         let limits = Limits::default();
         let even = Limits { are_even: true, ..limits };
         let largest = limits.new_max_bytes();
@@ -273,7 +273,7 @@ mod tests {
                 check(&limits, size, from_ref(&everything), &parts);
                 let lengths = parts.iter().map(|part| part.range().end - part.range().start);
                 assert!(lengths.max() <= Some(64 * MIB), "{size} bytes");
-                // A new file has parts of one length in any case.
+                // A new file always has parts of one length.
                 assert!(are_even(&parts), "{size} bytes");
             }
             let beyond = 0..largest + 1;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_where_parts_are_even_sends_what_it_touches() {
+    fn with_even_parts_a_change_sends_the_parts_it_touches() {
         let limits = Limits { are_even: true, ..Limits::default() };
         let (size, changed) = (GIB + 1, [5 * MIB..8 * MIB, 16 * MIB - 1..16 * MIB + 1]);
         let Some(Plan::Parts(parts)) = limits.plan(size, &changed) else { unreachable!() };
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_changes_of_a_large_object_keep_to_the_parts_allowed() {
+    fn scattered_changes_of_a_large_object_stay_within_the_allowed_parts() {
         let limits = Limits::default();
         let size = 400 * GIB;
         let changed: Vec<_> =
@@ -315,13 +315,13 @@ mod tests {
         let everything = 0..100 << 40;
         assert!(
             limits.plan(100 << 40, from_ref(&everything)).is_none(),
-            "more than any store takes"
+            "more than any store accepts"
         );
     }
 
     proptest! {
         #[test]
-        fn a_plan_is_the_file_and_keeps_the_limits(
+        fn a_plan_makes_up_the_file_and_keeps_the_limits(
             size in 1_u64..200_000,
             starts in prop::collection::vec((0_u64..200_000, 1_u64..3000), 0..60),
             parts_max in 20_usize..200,

@@ -1,20 +1,19 @@
-//! Renames of directories: each key below a prefix is copied, and the old one deleted.
+//! Renames of directories: each key below a prefix is copied, then the old ones are deleted.
 //!
-//! The journal has all keys before the first copy. Until all are copied, a failure, or a kill and
-//! the next mount, undoes the copies: nothing was renamed. From then on the rename is finished,
-//! however often that takes. So a directory is never split for good, though other clients may see
-//! both halves meanwhile. A directory with more keys than allowed is refused with `EXDEV`, and
-//! mv(1) copies it.
+//! The journal has all keys before the first copy. Until all are copied, a failure undoes the
+//! copies; after a kill the next mount does. From then on the rename is finished, over several
+//! mounts if necessary. So a directory is never split for good, though other clients may see both
+//! halves meanwhile. A directory with too many keys is refused with `EXDEV`, and mv(1) copies it.
 //!
-//! A store may refuse to delete an old name, because of a snapshot or a missing right. If it keeps
-//! the first one, the rename is undone. A name that it keeps later stays without its copy; the rest
-//! is renamed, and the rename fails.
+//! A store may refuse to delete an old name, for example because of a snapshot or a missing
+//! permission. If it refuses the first one, the rename is undone. If it refuses a later one, that
+//! name stays and its copy is removed; the other names are renamed, and the rename fails.
 //!
-//! A rename deletes only objects that it copied. An object that somebody else changed since the
-//! listing stays, and is reported. Where a store ignores the condition of a deletion, the object is
+//! A rename deletes only objects that it copied. An object that another client changed since the
+//! listing stays, and is reported. If the store ignores the condition of a deletion, the object is
 //! checked right before; a write in between is lost.
 //!
-//! The caller syncs files with changes in the journal before.
+//! The caller uploads changed files first.
 
 use super::upload::StagedError;
 use crate::journal::{Journal, TreeKey, TreeLog, WriteId};
@@ -26,32 +25,32 @@ use ogive_origin::{Errno, Time};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How many keys a directory may have that is renamed, unless told otherwise.
+/// The default for how many keys a directory may have to be renamed.
 pub const RENAME_MAX: usize = 1000;
 
 /// Why a directory was not renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     /// It has more keys than allowed.
-    #[error("{from} has more than {max} keys, and a store renames none of them: copy it instead")]
+    #[error("{from} has more than {max} keys, and stores cannot rename: copy it instead")]
     TooMany {
         /// The directory's prefix.
         from: String,
         /// How many are allowed.
         max: usize,
     },
-    /// There is something under the new name.
-    #[error("there is something in {0} already")]
+    /// The target is not empty.
+    #[error("{0} is not empty")]
     NotEmpty(String),
-    /// One lies within the other.
-    #[error("{0} cannot become a directory below itself")]
+    /// The target is inside the source.
+    #[error("{0} cannot be moved into itself")]
     Within(String),
-    /// The store does not give up old names, which stay. Their copies are taken away.
-    #[error("{error}; {kept} of {all} names stay where they were")]
+    /// The store refuses to delete old names. Their copies are removed.
+    #[error("{error}; {kept} of {all} names were not renamed")]
     Kept {
         /// The store's answer for the first of them.
         error: BucketError,
-        /// How many there are; all, if that was said to the first.
+        /// How many were not renamed; all, if the store refused the first.
         kept: usize,
         /// How many names the directory has.
         all: usize,
@@ -83,18 +82,18 @@ impl From<BucketError> for RenameError {
 /// The outcome of a rename.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Renamed {
-    /// How many objects have their new keys. 0 if the rename was taken back.
+    /// How many objects were renamed; 0 if the rename was undone.
     pub moved: usize,
-    /// Old keys that another client changed meanwhile, and that stay.
+    /// Old keys that stay because another client changed them.
     pub left: Vec<String>,
 }
 
-/// Renames a directory: `from` and `to` are prefixes with their slashes. Below `to` there may be
-/// nothing but its own marker.
+/// Renames a directory. `from` and `to` are prefixes with their slashes. `to` may exist only as a
+/// marker.
 ///
 /// # Errors
-/// [`RenameError`]. Nothing is renamed then, unless the error came when all was copied: the rename
-/// is in the journal then, to be finished by [`resume_rename`] at the next mount.
+/// [`RenameError`]. Nothing is renamed then, unless the error came after the last copy: then the
+/// rename is in the journal, and [`resume_rename`] finishes it at the next mount.
 pub fn rename_directory(
     bucket: &dyn Bucket,
     journal: &Journal,
@@ -109,7 +108,7 @@ pub fn rename_directory(
     if before == Below::More {
         return Err(RenameError::NotEmpty(to.to_owned()));
     }
-    // A key that is taken where it is may be too long where it would be.
+    // The new key may be too long though the old one is not.
     for key in &keys {
         bucket.key_rules().creatable(&format!("{to}{}", key.rest))?;
     }
@@ -125,23 +124,22 @@ pub fn rename_directory(
             (renamed, is_taken_back)
         }
         Err(error) => {
-            // If this fails as well, the next mount does it.
+            // If this fails as well, the next mount repeats it.
             let taken = take_back(bucket, &log).and_then(|()| ended(log));
             (Err(error), taken.is_ok())
         }
     };
-    // Stores keep no mark beside a marker, so it is not found among the copies.
+    // Stores keep no mark with a directory marker, so it is not found among the copies.
     if is_taken_back && before == Below::Nothing && matches!(below(bucket, to), Ok(Below::Marker)) {
         let _ = bucket.delete(to, None);
     }
     renamed
 }
 
-/// Finishes a rename that an earlier mount was at, or takes it back.
+/// Finishes or undoes a rename that an earlier mount started.
 ///
 /// # Errors
-/// [`RenameError::Staged`]: the rename is in the journal still. [`RenameError::Kept`]: it is done
-/// with.
+/// [`RenameError::Staged`]: the rename stays in the journal. [`RenameError::Kept`]: it has ended.
 pub fn resume_rename(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
     if log.tree().is_copied {
         return finish(bucket, log);
@@ -154,8 +152,8 @@ fn ended(log: TreeLog) -> Result<(), RenameError> {
     log.end().map_err(|error| StagedError::from(error).into())
 }
 
-/// What is beside all objects, which is not in a listing and goes with them. None is copied where one
-/// cannot be renamed.
+/// The metadata of all objects, which listings do not include. Fails before the first copy if an
+/// object cannot be renamed.
 fn look_at_all(
     bucket: &dyn Bucket,
     from: &str,
@@ -186,7 +184,7 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
                 None
             }
             _ => {
-                let what = "name its objects with ETags, without which none can be renamed";
+                let what = "give its objects ETags, without which they cannot be renamed safely";
                 Some(BucketError::Unsupported { what }.into())
             }
         };
@@ -195,7 +193,7 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
     trouble.map_or(Ok(keys), Err)
 }
 
-/// The objects below a prefix.
+/// What is below a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Nothing,
@@ -248,7 +246,7 @@ fn copy_all(
 ) -> Result<(), RenameError> {
     for (number, (key, kept)) in log.tree().keys.iter().zip(beside).enumerate() {
         let (to, mark) = (target(log, key), log.mark(number));
-        // A marker under the new name says what ours would say.
+        // All directory markers are equal, so this copy needs no condition.
         let condition = if key.rest.is_empty() { Condition::None } else { Condition::Absent };
         let from = source(log, key);
         let mark_text = mark.to_string();
@@ -267,7 +265,7 @@ fn copy_all(
     Ok(())
 }
 
-/// Deletes what was copied, and forgets the rename.
+/// Deletes the old names, and ends the rename.
 fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
     let all = log.tree().keys.len();
     let mut renamed = Renamed { moved: all, left: Vec::new() };
@@ -276,7 +274,7 @@ fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
         let old = source(&log, key);
         match delete(bucket, &old) {
             Ok(()) | Err(BucketError::NotFound { .. }) => deleted += 1,
-            // It is gone already, or it is another one by now.
+            // The object is gone, or another client replaced it.
             Err(BucketError::ConditionFailed { .. }) => match look(bucket, &old.key)? {
                 Some(_) => renamed.left.push(old.key),
                 None => deleted += 1,
@@ -293,8 +291,8 @@ fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
         }
     }
     let Some(error) = refusal else { return ended(log).map(|()| renamed) };
-    // Before the copies are taken away: with the log, the next mount would go on to delete what they
-    // are copies of. If this is cut off, copies stay, and nothing is lost.
+    // End the log before the copies are removed: with the log, the next mount would delete the
+    // originals of the copies. If this is interrupted, copies stay and nothing is lost.
     let copies = copies(&log, kept.iter().copied());
     ended(log)?;
     for copy in copies {
@@ -303,10 +301,10 @@ fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
     Err(RenameError::Kept { error, kept: kept.len(), all })
 }
 
-/// Deletes an object, if it is the one that is meant. Where the store ignores the condition of a
-/// deletion, it is looked at right before.
+/// Deletes an object if it is unchanged. If the store ignores the condition of a deletion, the
+/// object is checked right before.
 pub(crate) fn delete(bucket: &dyn Bucket, object: &Object) -> Result<(), BucketError> {
-    // The marker of a directory has nothing in it that could be lost.
+    // A directory marker has no contents to lose.
     let is_marker = object.key.ends_with('/');
     if !bucket.promises().delete
         && !is_marker
@@ -317,7 +315,7 @@ pub(crate) fn delete(bucket: &dyn Bucket, object: &Object) -> Result<(), BucketE
     bucket.delete(&object.key, object.etag.as_ref().filter(|_| !is_marker))
 }
 
-/// A copy, and what it is a copy of.
+/// A copy, and its original.
 struct Copy {
     from: String,
     to: String,
@@ -332,14 +330,14 @@ fn copies(log: &TreeLog, numbers: impl Iterator<Item = usize>) -> Vec<Copy> {
     numbers.map(copy).collect()
 }
 
-/// Deletes a copy, as far as there is what it is a copy of.
+/// Deletes a copy if its original still exists.
 fn take_away(bucket: &dyn Bucket, Copy { from, to, mark }: &Copy) -> Result<(), BucketError> {
     let Some(copy) = look(bucket, to)?.filter(|copy| is_marked(copy, *mark)) else { return Ok(()) };
     if look(bucket, from)?.is_none() {
         return Ok(());
     }
     match delete(bucket, &copy) {
-        // Another client has changed the copy, and keeps it.
+        // Another client has changed the copy, so it stays.
         Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => Ok(()),
         deleted => deleted,
     }

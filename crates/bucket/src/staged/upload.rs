@@ -12,30 +12,30 @@ use ogive_origin::{Errno, Time};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Why a staged file could not do what it was asked.
+/// Why an operation of a staged file failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StagedError {
-    /// The journal refuses.
+    /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The store refuses. What was written is in the journal still.
+    /// The store failed. The changes are still in the journal.
     #[error(transparent)]
     Bucket(#[from] BucketError),
     /// Another client changed the object first.
     #[error(
-        "{key} was changed by somebody else, whose bytes stay; what was written here is in \
+        "{key} was changed by another client, whose version stays; the local changes are in \
          conflicts/ of the staging journal"
     )]
     Conflict {
         /// The object.
         key: String,
     },
-    /// A write that was done in part.
+    /// A write that was done only in part.
     #[error("after {written} bytes: {error}")]
     Short {
-        /// How many bytes, from the first, were written.
+        /// How many bytes were written, from the first.
         written: usize,
-        /// Why not more.
+        /// Why not all.
         error: JournalError,
     },
 }
@@ -56,9 +56,9 @@ impl StagedError {
 pub(super) enum Outcome {
     /// The object holds all changes up to one.
     Holds(u64, Base),
-    /// A foreign object is there, or none.
+    /// The key holds a foreign object, or none.
     Conflict,
-    /// Nothing has happened, and nothing is in its way: it may go well the next time.
+    /// The upload did not happen, and may succeed if it is repeated.
     Again(BucketError),
 }
 
@@ -70,25 +70,24 @@ pub(super) fn condition(base: &Base) -> Condition {
     }
 }
 
-/// What a store cannot promise for a change of such an object, in parts or in one request.
+/// The promise that the store lacks for such an upload, as an error.
 pub fn refusal(promises: &Promises, base: &Base, in_parts: bool) -> Option<BucketError> {
     let (is_kept, what) = match (base, in_parts) {
-        (Base::New, false) => (promises.create, "create an object only where there is none"),
+        (Base::New, false) => (promises.create, "create an object only if the key is free"),
         (Base::New, true) => {
-            (promises.upload_create, "create an object in parts only where there is none")
+            (promises.upload_create, "create an object in parts only if the key is free")
         }
         (Base::Object { .. }, false) => {
-            (promises.overwrite, "overwrite an object only if nobody else has changed it")
+            (promises.overwrite, "overwrite an object only if it is unchanged")
         }
-        (Base::Object { .. }, true) => (
-            promises.upload_overwrite,
-            "overwrite an object in parts only if nobody else has changed it",
-        ),
+        (Base::Object { .. }, true) => {
+            (promises.upload_overwrite, "overwrite an object in parts only if it is unchanged")
+        }
     };
     (!is_kept).then_some(BucketError::Unsupported { what })
 }
 
-/// An upload of what a file was at one of its changes.
+/// An upload of the file as of one revision.
 pub(super) struct Attempt<'a> {
     pub(super) bucket: &'a dyn Bucket,
     pub(super) options: &'a Options,
@@ -106,7 +105,7 @@ impl Attempt<'_> {
     pub(super) fn run(&self) -> Result<Outcome, StagedError> {
         let state = self.snapshot.state();
         let (size, base) = (state.size(), state.base());
-        let too_large = BucketError::Unsupported { what: "take an object of that size" };
+        let too_large = BucketError::Unsupported { what: "store an object of that size" };
         let plan = self.limits.plan(size, &self.changed()).ok_or(too_large)?;
         let _memory = self.options.uploads.take(self.memory_bytes(&plan));
         let promises = self.bucket.promises();
@@ -121,7 +120,7 @@ impl Attempt<'_> {
             }
             Plan::Parts(parts) => match refused(true) {
                 None => self.send(&parts),
-                // In one request after all, if it can be had in memory.
+                // Fall back to one request, if the file fits in memory.
                 Some(_)
                     if size <= self.options.put_instead_max_bytes && refused(false).is_none() =>
                 {
@@ -133,29 +132,29 @@ impl Attempt<'_> {
         self.settle(done)
     }
 
-    /// Bytes of a file that may be in memory at once while it goes up.
+    /// How many bytes of the file may be in memory at once during its upload.
     fn memory_bytes(&self, plan: &Plan) -> u64 {
         let size = self.snapshot.state().size();
         let Plan::Parts(parts) = plan else { return size };
         let length = |part: &Part| match part {
             Part::Send(range) => range.end - range.start,
-            // Some stores have it sent again.
+            // For some stores the client reads and sends copied ranges.
             Part::Copy(_) => self.limits.part_bytes,
         };
         let longest = parts.iter().map(length).max().unwrap_or(0);
         size.min(longest.saturating_mul(PARTS_IN_MEMORY))
     }
 
-    /// Completes an upload of which the first bytes, up to `sent`, are with the store.
+    /// Completes a stream that has sent all bytes before `sent`.
     pub(super) fn finish(&self, stream: Stream, sent: u64) -> Result<Outcome, StagedError> {
         let size = self.snapshot.state().size();
         let left = size.saturating_sub(sent).div_ceil(stream.part_bytes);
         if left.saturating_add(stream.parts as u64) > self.limits.parts_max as u64 {
-            // It had no memory for longer parts.
+            // The stream had no memory for longer parts.
             drop(stream);
             return self.run();
         }
-        // Its memory goes when it has ended.
+        // The memory is released at the end of the upload.
         let Stream { mut upload, part_bytes, memory: _memory, .. } = stream;
         let mut complete = || {
             let mut at = sent;
@@ -169,7 +168,7 @@ impl Attempt<'_> {
         let done = match complete() {
             Ok(()) => upload.complete().map_err(StagedError::from),
             Err(error) => {
-                // Nothing of it shows; the error that counts is the first.
+                // An aborted upload leaves no object. The first error is returned.
                 let _ = upload.abort();
                 Err(error)
             }
@@ -207,7 +206,7 @@ impl Attempt<'_> {
         Ok(upload.complete()?)
     }
 
-    /// The ranges that differ from the object that is changed.
+    /// The ranges that differ from the base object.
     fn changed(&self) -> Vec<Range<u64>> {
         let mut changed: Vec<Range<u64>> = Vec::new();
         let mut at = 0;
@@ -229,13 +228,13 @@ impl Attempt<'_> {
         read(self.bucket, self.snapshot, range)
     }
 
-    /// The object that is changed, to be copied from.
+    /// The base object, as the source of copies.
     fn base_object(&self) -> Object {
         let state = self.snapshot.state();
         base_object(state.key(), state.base())
     }
 
-    /// Finds out what became of an upload.
+    /// Finds out the outcome of an upload.
     fn settle(&self, done: Result<Object, StagedError>) -> Result<Outcome, StagedError> {
         let object = match done {
             Ok(object) if object.etag.is_some() => {
@@ -251,7 +250,7 @@ impl Attempt<'_> {
         Ok(Outcome::Holds(self.id.through, holding(&object)?))
     }
 
-    /// Asks the store what is there, after an answer that may mean anything.
+    /// Asks the store for its object after an ambiguous answer.
     fn look(&self, error: BucketError) -> Result<Outcome, StagedError> {
         if matches!(error, BucketError::UnevenParts { .. }) && !self.limits.are_even {
             self.options.uploads.want_even_parts();
@@ -265,30 +264,30 @@ impl Attempt<'_> {
         match found(self.bucket, self.snapshot, self.id)? {
             Found::Ours(through, base) => Ok(Outcome::Holds(through, base)),
             Found::Foreign => Ok(Outcome::Conflict),
-            // What was to be there is there: a condition that failed, or an upload that is gone, was
-            // in the way of another request.
+            // The base object is still there: the condition failed for another request, or the
+            // multipart upload is gone.
             Found::Base(_) if is_condition || matches!(error, BucketError::Again { .. }) => {
                 let (key, message) = (self.snapshot.state().key().to_owned(), error.to_string());
                 Ok(Outcome::Again(BucketError::Again { key, message }))
             }
-            // Nothing has happened: the caller may try again.
+            // Nothing has happened: the caller may retry.
             Found::Base(_) => Err(error.into()),
         }
     }
 }
 
-/// The object under the key of a file.
+/// Which object the store has under the key of a file.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The object that is changed, with what is beside it, or none as there was none.
+    /// The base, with its metadata; or none, if there was none.
     Base(Option<Arc<ObjectMetadata>>),
-    /// One that holds our changes up to this one.
+    /// One with our changes up to this revision.
     Ours(u64, Base),
-    /// A foreign one, or none any more.
+    /// A foreign one; or none, though there was one.
     Foreign,
 }
 
-/// Asks the store what is there under the key of a file; our changes have ids up to `latest`.
+/// Asks the store for the object under the key of a file. Ids up to `latest` are ours.
 pub(super) fn found(
     bucket: &dyn Bucket,
     snapshot: &Snapshot,
@@ -315,9 +314,9 @@ pub(super) fn found(
     }
 }
 
-/// An object of which changes can be made.
+/// The base that this object is for later changes.
 fn holding(object: &Object) -> Result<Base, BucketError> {
-    let what = "name its objects with ETags, without which nobody's change can be noticed";
+    let what = "give its objects ETags, without which changes by other clients go unnoticed";
     let etag = object.etag.as_ref().ok_or(BucketError::Unsupported { what })?;
     Ok(Base::Object { etag: etag.as_str().to_owned(), size: object.size_bytes })
 }
@@ -332,7 +331,7 @@ fn base_object(key: &str, base: &Base) -> Object {
     Object { key, size_bytes: base.size(), etag, modified, mark: None, kept: None }
 }
 
-/// Bytes of a file, of which the store has those that did not change.
+/// Reads a range of a file; unchanged bytes come from the store.
 pub(super) fn read(
     bucket: &dyn Bucket,
     snapshot: &Snapshot,
@@ -355,7 +354,7 @@ pub(super) fn read(
             ControlFlow::Continue(())
         })?;
         if filled < part.len() {
-            let message = "the object is shorter than the store said".to_owned();
+            let message = "the object is shorter than the store reported".to_owned();
             return Err(BucketError::Failed { key: state.key().to_owned(), message }.into());
         }
         Ok(())

@@ -1,34 +1,34 @@
-//! What all uploads of a mount share: the memory of their parts, and what the store has taught
-//! about parts.
+//! State that all uploads of a mount share: the memory of their parts, and the store's rule for
+//! part lengths.
 //!
 //! # Memory
-//! Bytes of an upload are in memory until the store has them. An upload takes its maximum before it
-//! begins and gives all of it back at its end. So no upload waits while it holds what another one
-//! needs. Uploads get memory in the order in which they ask.
+//! Bytes of an upload are in memory until the store has them. An upload takes its maximum at its
+//! start and releases it at its end, so no upload waits while it holds memory that another one
+//! needs. Uploads get memory in the order of their requests.
 //!
-//! A stream goes up while its file is open, which may be forever. So it begins only where half of
-//! the memory is free; otherwise the file goes up when it is closed.
+//! A stream lasts as long as its file is open, without a limit. So it starts only if half of the
+//! memory is free; otherwise the file is uploaded at its close.
 //!
 //! # Parts of one length
-//! Some stores (Cloudflare R2 is one) take only parts of one length, with a shorter one at the end.
-//! They say so when an upload completes. The upload is then repeated, and all later ones use such
+//! Some stores (such as Cloudflare R2) require parts of one length, except for the last, and report
+//! this only when an upload completes. The upload is then repeated, and all later ones use such
 //! parts.
 //!
 //! # Locks
-//! One, of the figures; it is never held across a request.
+//! One, of the counts; it is never held across a request.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Parts of an upload that are in memory at once: those under way, the one that waits to be sent or
-/// to be the last, and the one that is read.
+/// How many parts of an upload are in memory: those in flight, one that waits to be sent or to be
+/// the last, and one being read.
 pub(super) const PARTS_IN_MEMORY: u64 = crate::PARTS_AT_ONCE as u64 + 2;
 
-/// Bytes that parts take at most, where nothing else is said.
+/// The default bound of the memory for parts, in bytes.
 const HELD_MAX_BYTES: u64 = 256 << 20;
 
-/// Shared by all uploads of a mount. Clones are the same.
+/// Shared by all uploads of a mount. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Uploads {
     shared: Arc<Shared>,
@@ -38,7 +38,7 @@ pub struct Uploads {
 struct Shared {
     held_max_bytes: u64,
     figures: Mutex<Figures>,
-    /// Memory was given back, or a turn has ended.
+    /// Signals that memory was released, or that a turn has ended.
     changed: Condvar,
     are_parts_even: AtomicBool,
 }
@@ -46,14 +46,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Figures {
     held_bytes: u64,
-    /// Bytes among them that uploads other than streams hold.
+    /// How many of the bytes uploads other than streams hold.
     held_by_uploads: u64,
-    /// The number that the next upload draws, and the one whose turn it is.
+    /// The ticket of the next upload, and the ticket whose turn it is.
     next: u64,
     turn: u64,
 }
 
-/// Memory of an upload, given back with this.
+/// The memory of an upload, released by its drop.
 #[derive(Debug)]
 pub(super) struct Held {
     shared: Arc<Shared>,
@@ -68,8 +68,8 @@ impl Default for Uploads {
 }
 
 impl Uploads {
-    /// Uploads whose parts take so many bytes of memory at most; one that needs more than is left
-    /// by streams goes alone.
+    /// Bounds the memory of parts. An upload that exceeds the bound runs while no other upload
+    /// does.
     pub fn new(held_max_bytes: u64) -> Self {
         let shared = Shared {
             held_max_bytes,
@@ -80,24 +80,24 @@ impl Uploads {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Bytes of memory that are taken for parts now.
+    /// How many bytes of memory parts take now.
     pub fn held_bytes(&self) -> u64 {
         self.shared.figures.lock().held_bytes
     }
 
-    /// Whether the store takes parts of one length only.
+    /// Whether the store requires parts of one length.
     pub fn are_parts_even(&self) -> bool {
         self.shared.are_parts_even.load(Relaxed)
     }
 
-    /// The store has said that it takes parts of one length only.
+    /// Records that the store requires parts of one length.
     pub(super) fn want_even_parts(&self) {
         if !self.shared.are_parts_even.swap(true, Relaxed) {
-            log::info!("the store takes parts of one length only: uploads are cut so from now on");
+            log::info!("the store requires parts of one length: all further uploads use them");
         }
     }
 
-    /// Takes memory for an upload that is going to end by itself. Waits for its turn.
+    /// Takes memory for an upload that ends without a program's help. Waits for its turn.
     pub(super) fn take(&self, bytes: u64) -> Held {
         let shared = &self.shared;
         let mut figures = shared.figures.lock();
@@ -116,7 +116,7 @@ impl Uploads {
         Held { shared: Arc::clone(shared), bytes, is_stream: false }
     }
 
-    /// Takes memory for a stream, if there is room for one.
+    /// Takes memory for a stream, if there is room.
     pub(super) fn take_for_stream(&self, bytes: u64) -> Option<Held> {
         let mut held = Held { shared: Arc::clone(&self.shared), bytes: 0, is_stream: true };
         held.grow(bytes).then_some(held)
@@ -124,7 +124,7 @@ impl Uploads {
 }
 
 impl Held {
-    /// Takes as much more for a stream as makes it so many bytes, if there is room.
+    /// Extends the memory of a stream to this many bytes, if there is room.
     pub(super) fn grow(&mut self, bytes: u64) -> bool {
         let Some(more) = bytes.checked_sub(self.bytes) else { return true };
         let mut figures = self.shared.figures.lock();
@@ -156,37 +156,37 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn uploads_get_memory_in_the_order_in_which_they_ask() {
+    fn uploads_get_memory_in_the_order_of_their_requests() {
         let uploads = Uploads::new(100);
         let first = uploads.take(60);
-        let (told, hear) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let wait = |number: u64, bytes: u64| {
-            let (own, told) = (uploads.clone(), told.clone());
+            let (clone, sender) = (uploads.clone(), sender.clone());
             let thread = std::thread::spawn(move || {
-                let held = own.take(bytes);
-                told.send(number).unwrap();
+                let held = clone.take(bytes);
+                sender.send(number).unwrap();
                 drop(held);
             });
-            // It has drawn its number.
+            // It has drawn its ticket.
             while uploads.shared.figures.lock().next < number {
                 std::thread::yield_now();
             }
             thread
         };
         let threads = [wait(2, 70), wait(3, 10)];
-        assert!(hear.try_recv().is_err(), "10 would fit, and 70 came first");
+        assert!(receiver.try_recv().is_err(), "10 would fit, but 70 came first");
         assert_eq!(uploads.held_bytes(), 60);
         drop(first);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // Both have room at once then, so any of them may be the first to say so.
-        let mut heard: Vec<u64> = hear.try_iter().collect();
-        heard.sort_unstable();
-        assert_eq!(heard, [2, 3]);
+        // Both have room then, so either may send first.
+        let mut received: Vec<u64> = receiver.try_iter().collect();
+        received.sort_unstable();
+        assert_eq!(received, [2, 3]);
         assert_eq!(uploads.held_bytes(), 0);
     }
 
     #[test]
-    fn one_that_needs_more_than_there_is_goes_alone() {
+    fn an_upload_beyond_the_bound_runs_alone() {
         let uploads = Uploads::new(100);
         let stream = uploads.take_for_stream(50).unwrap();
         let large = uploads.take(1000);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_leave_half_to_the_uploads_that_end() {
+    fn streams_leave_half_of_the_memory_to_other_uploads() {
         let uploads = Uploads::new(100);
         let mut stream = uploads.take_for_stream(30).unwrap();
         assert!(uploads.take_for_stream(30).is_none());

@@ -1,4 +1,4 @@
-//! An open file of a writable mount, and what it may do with its object.
+//! A handle: one open file of a writable mount.
 
 use super::open_object::{OpenObject, Place, Source, State};
 use super::{Wants, Writing};
@@ -9,28 +9,28 @@ use crate::{ETag, Object};
 use ogive_origin::{Errno, Result, Time};
 use std::sync::Arc;
 
-/// An open file of an object, until this is dropped.
+/// An open file. Its drop closes it.
 pub(in crate::origin) struct Handle {
     writing: Arc<Writing>,
     object: Arc<OpenObject>,
     wants: Wants,
 }
 
-/// The object of an open file.
+/// The current object of an open file.
 pub(in crate::origin) struct Look {
-    /// The object to show; without a tag while the store has another one.
+    /// The object to show. It has no ETag while the store has another object.
     pub(in crate::origin) object: Object,
-    /// Whether its bytes may be others than when it was opened, by what is done here.
+    /// Whether the bytes may have been changed through this mount since the open.
     pub(in crate::origin) is_changing: bool,
 }
 
 impl Handle {
-    /// For an object that was joined.
+    /// For an object whose use was counted already.
     pub(super) fn new(writing: &Arc<Writing>, object: Arc<OpenObject>, wants: Wants) -> Self {
         Self { writing: Arc::clone(writing), object, wants }
     }
 
-    /// The same, which cuts it if that is wanted.
+    /// The same; truncates the file if the mode says so.
     pub(super) fn cut(
         writing: &Arc<Writing>,
         object: &Arc<OpenObject>,
@@ -51,46 +51,46 @@ impl Handle {
         &self.object
     }
 
-    /// Its object now.
+    /// The current object.
     pub(in crate::origin) fn look(&self) -> Look {
         let state = self.object.state();
         let is_changing = state.is_written && state.place != Place::Replaced;
         Look { object: state.described(), is_changing }
     }
 
-    /// The source of its bytes now.
+    /// The current source of the bytes.
     ///
     /// # Errors
-    /// `ESTALE` if they are in a conflict.
+    /// `ESTALE` if the bytes are in a conflict.
     pub(in crate::origin) fn source(&self) -> Result<Source> {
         self.object.state().source().ok_or(Errno::STALE)
     }
 
-    /// Whether it has changes that the store has not.
+    /// Whether it has changes that are not uploaded yet.
     pub(in crate::origin) fn is_changed(&self) -> bool {
         self.object.state().is_changed()
     }
 
-    /// Whether a foreign object has the key by now.
+    /// Whether a foreign object has the key now.
     pub(in crate::origin) fn is_replaced(&self) -> bool {
         self.object.state().place == Place::Replaced
     }
 
-    /// Whether its name was taken away here.
+    /// Whether its name was removed through this mount.
     pub(in crate::origin) fn is_removed(&self) -> bool {
         self.object.state().place == Place::Removed
     }
 
-    /// Whether another file has it open for writing.
+    /// Whether another handle has the object open for writing.
     pub(in crate::origin) fn has_writers_besides(&self) -> bool {
         let own = usize::from(self.wants.to_write);
         self.object.state().writers > own
     }
 
-    /// Writes at an offset. The bytes are in the journal then.
+    /// Writes at an offset. The bytes are in the journal when this returns.
     ///
     /// # Errors
-    /// `EFBIG` for a file that the store does not take with a condition; those of the journal.
+    /// `EFBIG` beyond the size that the store accepts with a condition; those of the journal.
     pub(in crate::origin) fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize> {
         self.change(|file, size_max| {
             if offset.saturating_add(bytes.len() as u64) > size_max {
@@ -101,7 +101,7 @@ impl Handle {
         })
     }
 
-    /// The same at the end, wherever that is by then.
+    /// The same at the current end of the file.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -115,7 +115,7 @@ impl Handle {
         })
     }
 
-    /// Cuts it or makes it longer.
+    /// Truncates or extends the file.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -144,12 +144,12 @@ impl Handle {
         let size_max = self.writing.size_max(&file.base());
         let done = match change(&file, size_max) {
             Ok(done) => done,
-            // As write(2) has it.
+            // write(2) reports a short write as a success.
             Err(StagedError::Short { written, .. }) if written > 0 => Ok(written),
             Err(error) => Err(self.writing.messages.of_staged(&error)),
         }?;
         let mut state = self.object.state();
-        // In whole seconds, as the store is going to say it.
+        // Without a fraction, like the time that the store will report.
         let nanoseconds = match state.convention {
             Convention::S3fs => Time::now().nanoseconds,
             _ => 0,
@@ -159,7 +159,7 @@ impl Handle {
         Ok(done)
     }
 
-    /// The staged file, which is begun with the first change.
+    /// The staged file; the first change creates it.
     fn staged(&self) -> Result<Arc<StagedFile>> {
         let mut state = self.object.state();
         if let Some(staged) = &state.staged {
@@ -171,7 +171,7 @@ impl Handle {
         let staged = self.writing.begin(&state.key, base)?;
         staged.keep(state.to_keep());
         if state.place == Place::Removed {
-            // It has no name: only those that have it open can read it.
+            // The file has no name: only open handles can read it, so the log is unlinked.
             self.writing.forget(&staged);
         }
         let staged = Arc::new(staged);
@@ -179,11 +179,11 @@ impl Handle {
         Ok(staged)
     }
 
-    /// Has the store hold all that was written before the call.
+    /// Uploads all writes that returned before the call.
     ///
     /// # Errors
-    /// `ESTALE` if somebody else has changed the object first. After any other error what was
-    /// written is in the journal, and is tried again.
+    /// `ESTALE` if another client changed the object first. After any other error the writes stay
+    /// in the journal, and the upload is retried.
     pub(in crate::origin) fn upload(&self) -> Result<()> {
         {
             let _gate = self.object.gate.read();
@@ -192,7 +192,8 @@ impl Handle {
         self.settle_metadata()
     }
 
-    /// Keeps the promise of a close: as [`Self::upload`], or that the journal survives a power cut.
+    /// Does what a close promises: an upload, or a sync of the journal so that it survives a power
+    /// cut.
     ///
     /// # Errors
     /// As [`Self::upload`].
@@ -209,7 +210,7 @@ impl Handle {
         synced.map(drop).map_err(|error| self.writing.messages.of_staged(&error.into()))
     }
 
-    /// The same for a caller that holds the gate.
+    /// The same, for a caller that holds the gate.
     pub(super) fn upload_within(&self) -> Result<()> {
         let Some(staged) = self.to_upload() else { return Ok(()) };
         if self.writing.convention.is_on() {
@@ -236,7 +237,7 @@ impl Handle {
         state.staged.clone().filter(|_| state.place != Place::Removed)
     }
 
-    /// Notes which object the store has by now.
+    /// Records the object that the store has after an upload.
     fn uploaded(&self, staged: &StagedFile) {
         let Base::Object { etag, size } = staged.base() else { return };
         let etag = ETag::new(&etag);
@@ -248,7 +249,7 @@ impl Handle {
             }
             Arc::clone(&state.key)
         };
-        // Its time is the store's.
+        // The store determines the object's time.
         let found = self.writing.bucket.head(&key).ok();
         let object = found.filter(|found| found.etag.as_ref() == Some(&etag)).unwrap_or(Object {
             key: key.to_string(),
@@ -258,11 +259,11 @@ impl Handle {
             mark: None,
             kept: staged.to_keep(),
         });
-        // Before the object counts as what the store has: until then it is shown as it is here.
+        // Invalidate the listing first: until the object is recorded, its local state is shown.
         self.writing.listings.invalidate_directory_of(&key);
         let mut state = self.object.state();
-        // Another upload may have come between, or this file's log was let go of since, by whoever
-        // found that the store has all of it: then others have gone on from there.
+        // Another upload may have come in between. Or this log was dropped because the store has
+        // all of it: then later changes have another log.
         let is_here = state.staged.as_ref().is_some_and(|now| std::ptr::eq(&**now, staged));
         let is_still = is_here && staged.base().etag() == Some(etag.as_str());
         if is_still && !is_known(&state) {
@@ -271,7 +272,7 @@ impl Handle {
         }
     }
 
-    /// A foreign object has the key, and keeps it.
+    /// Records a conflict: a foreign object has the key, and keeps it.
     fn in_conflict(&self, staged: &StagedFile) {
         let mut table = self.writing.table.lock();
         let mut state = self.object.state();
@@ -286,14 +287,14 @@ impl Handle {
         if !is_told {
             let (path, stage) = (staged.path(), self.writing.journal.path().display());
             self.writing.messages.say(format_args!(
-                "{key} was changed by somebody else, whose bytes stay; what was written here is \
-                 kept in {}: ogive bucket conflicts {stage} shows and copies it",
+                "{key} was changed by another client, whose version stays; the local changes are \
+                 kept in {}: ogive bucket conflicts {stage} shows and copies them",
                 path.display()
             ));
         }
     }
 
-    /// Drops the log of a file that the store has completely. The caller holds the gate.
+    /// Drops the log of a file once the store has all changes. The caller holds the gate.
     pub(super) fn settle(&self) {
         let staged = {
             let mut state = self.object.state();
@@ -306,10 +307,10 @@ impl Handle {
 }
 
 impl Writing {
-    /// Deletes the log of a file that the store has all of.
+    /// Deletes the log of an uploaded file.
     fn retire(&self, staged: &StagedFile) {
         if let Err(error) = staged.log().retire() {
-            // The next mount finds that the store has it.
+            // The next mount finds out that the store has the changes.
             self.messages.of_staged(&error.into());
         }
     }
@@ -321,7 +322,7 @@ impl Writing {
         }
     }
 
-    /// An open file of the object was closed.
+    /// Closes an open file of the object.
     fn leave(self: &Arc<Self>, object: &Arc<OpenObject>, writes: bool) {
         let (mut settled, mut is_left) = (None, false);
         {

@@ -1,12 +1,12 @@
-//! Updates of metadata: modes, owners and times, in the names of a convention.
+//! Updates of metadata: modes, owners and times, by a metadata convention.
 //!
-//! For a file with changes that are not uploaded, they are noted here and go up with it. A kill -9
-//! before that loses them, but no bytes. For any other file they are written at once: the store
-//! copies the object onto itself, if it is unchanged. The copy is another object, with another
-//! ETag.
+//! For a file with changes that are not uploaded, the new metadata stay in memory and go with the
+//! upload. A kill -9 before that loses the metadata, but no bytes. For any other file they are
+//! stored at once: the store copies the object onto itself, if it is unchanged. The copy is another
+//! object, with another ETag.
 //!
-//! A file that is written gets the time of its last write, unless it was given another time since.
-//! A file that was streamed keeps the time at which the stream began.
+//! A written file gets the time of its last write, unless a program set another time since then. A
+//! file that was streamed keeps the time at which the stream started.
 
 use super::open_object::{Place, State};
 use super::{Handle, Wants, Writing};
@@ -18,7 +18,7 @@ use ogive_origin::{Errno, Result};
 use std::sync::Arc;
 
 impl State {
-    /// The metadata of its next upload.
+    /// The metadata of the next upload.
     pub(super) fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
         let noted = self.noted.clone().or_else(|| self.kept());
         if !self.convention.is_on() || self.has_time || !self.is_changed() {
@@ -29,7 +29,7 @@ impl State {
         Some(Arc::new(self.convention.write(&before, &posix, false)))
     }
 
-    /// Whether the store has other notes beside the object than there are to be.
+    /// Whether the metadata in the store differ from the new ones.
     fn differs(&self) -> bool {
         let (Some(noted), Some(object)) = (&self.noted, &self.object) else { return false };
         let read = |kept: &ObjectMetadata| {
@@ -42,11 +42,11 @@ impl State {
 }
 
 impl Handle {
-    /// Notes what is to be beside the file, and has the store know it, at once or with the file.
+    /// Updates the metadata, in the store at once or with the next upload.
     ///
     /// # Errors
-    /// `ENOSPC` for more than a store takes beside an object; `ESTALE` if somebody else has changed
-    /// it.
+    /// `ENOSPC` if the metadata are larger than a store accepts; `ESTALE` if another client changed
+    /// the object.
     pub(in crate::origin) fn update_metadata(&self, posix: &Posix) -> Result<()> {
         {
             let mut state = self.object().state();
@@ -68,7 +68,7 @@ impl Handle {
         self.write_metadata()
     }
 
-    /// Has the store know what was noted while the file went up.
+    /// Stores metadata that were set while the file was being uploaded.
     pub(super) fn settle_metadata(&self) -> Result<()> {
         let differs = {
             let mut state = self.object().state();
@@ -81,7 +81,7 @@ impl Handle {
         if differs { self.write_metadata() } else { Ok(()) }
     }
 
-    /// Copies the object onto itself, with what was noted beside it.
+    /// Copies the object onto itself, with the new metadata.
     fn write_metadata(&self) -> Result<()> {
         let object = self.object();
         let _gate = object.gate.write();
@@ -108,7 +108,7 @@ impl Handle {
 }
 
 impl Writing {
-    /// Notes what is to be beside the file of a key.
+    /// Updates the metadata of the file under a key.
     ///
     /// # Errors
     /// As [`Handle::update_metadata`].
@@ -122,7 +122,7 @@ impl Writing {
         Ok(handle)
     }
 
-    /// Makes an object at once, where there is none.
+    /// Creates an object at once, if the key is free.
     ///
     /// # Errors
     /// `EEXIST`.

@@ -2,18 +2,18 @@
 //!
 //! # Invariants
 //! - A write that returned is in the journal, and every reader of this mount sees it. After a sync
-//!   or a close the store has the object, unless closes may be content with the journal
+//!   or a close the store has the object, unless a close needs only the journal
 //!   ([`WriteOptions::close`]).
 //! - Each upload has a condition: the object that existed when the file was opened, or none. If
 //!   another client was faster, its object stays, ours goes to the journal's `conflicts/`, and sync
 //!   or close fails with `ESTALE`.
 //! - An open file belongs to one lineage: the object that it was opened with, and those that this
 //!   mount makes of it. A foreign object under the key ends the lineage
-//!   ([`open_object::Place::Replaced`]); the next opening of the name begins another one.
-//! - A failed upload is *pending*: a thread tries again, and so does the next mount.
+//!   ([`open_object::Place::Replaced`]); the next open of the name starts another one.
+//! - A failed upload is *pending*: a thread retries it, and so does the next mount.
 //!
 //! # Locks
-//! The table's, then an object's state. Gates: see [`open_object`].
+//! The table's, then an object's state. For the gates see [`open_object`].
 
 mod handle;
 mod metadata_updates;
@@ -41,20 +41,20 @@ use pending_uploads::PendingUploads;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How files are changed.
+/// How files are written.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// How they go up.
+    /// How files are uploaded.
     pub staged: Options,
-    /// How many keys a directory may have that is renamed.
+    /// How many keys a directory may have to be renamed.
     pub rename_max: usize,
     /// What a close waits for.
     pub close: Durable,
-    /// What happens to modes, owners and times that cannot be kept.
+    /// What happens to modes, owners and times that cannot be stored.
     pub chmod: Chmod,
 }
 
-/// What happens to modes, owners and times that cannot be kept.
+/// What happens to modes, owners and times that cannot be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chmod {
     /// Setting them fails.
@@ -71,7 +71,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// The files that are open, and the journal of those that are changed.
+/// The open objects, and the journal of their changes.
 pub(super) struct Writing {
     bucket: Arc<dyn Bucket>,
     journal: Journal,
@@ -79,21 +79,21 @@ pub(super) struct Writing {
     convention: Convention,
     messages: Arc<Messages>,
     listings: Arc<ListingCache>,
-    /// Objects that are open or pending, by the key that leads to them.
+    /// Objects that are open or pending, by key.
     table: Mutex<HashMap<Arc<str>, Arc<OpenObject>>>,
     pending: Arc<PendingUploads>,
 }
 
-/// How a file is opened.
+/// The mode of an open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wants {
     pub(super) to_write: bool,
-    /// It is to be empty.
+    /// Truncate the file.
     pub(super) to_cut: bool,
 }
 
 impl Wants {
-    /// The meaning of the flags of open(2).
+    /// From the flags of open(2).
     pub(super) fn of(flags: OFlags) -> Self {
         let to_cut = flags.contains(OFlags::TRUNC);
         let to_write = to_cut || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
@@ -102,11 +102,11 @@ impl Wants {
 }
 
 impl Writing {
-    /// Takes up what the journal has, and uploads it as far as the store takes it.
+    /// Resumes the files that the journal holds, and uploads them as far as the store accepts them.
     ///
     /// # Errors
-    /// A store that does not keep the conditions without which somebody's object could be
-    /// overwritten; a rename of a directory that can neither be finished nor taken back.
+    /// A store that ignores a condition which protects other clients' objects; a directory rename
+    /// that can be neither finished nor undone.
     pub(super) fn start(
         bucket: Arc<dyn Bucket>,
         opened: Opened,
@@ -116,7 +116,7 @@ impl Writing {
         let promises = bucket.promises();
         if !promises.create || !promises.overwrite {
             let what = "be written to safely: it ignores the conditions If-None-Match and If-Match \
-                        of a PUT, so a foreign object could be overwritten unnoticed";
+                        of a PUT, so other clients' objects could be overwritten unnoticed";
             return Err(BucketError::Unsupported { what }.into());
         }
         let Opened { journal, staged, conflicts, trees, torn, .. } = opened;
@@ -127,8 +127,8 @@ impl Writing {
         if !conflicts.is_empty() {
             let (count, path) = (conflicts.len(), journal.path().display());
             messages.say(format_args!(
-                "{count} files that somebody else changed first are kept: ogive bucket conflicts \
-                 {path}"
+                "{count} files are kept that another client changed first: ogive bucket conflicts \
+                 {path} shows them"
             ));
         }
         for tree in trees {
@@ -164,7 +164,7 @@ impl Writing {
         Ok(writing)
     }
 
-    /// Uploads what an earlier mount has left of a file, or has it pending.
+    /// Uploads the changes that an earlier mount left, or makes them pending.
     fn take_up(self: &Arc<Self>, file: StagedFile) {
         let key = file.key();
         let object = match file.base() {
@@ -180,19 +180,18 @@ impl Writing {
         };
         let size = file.size();
         let object = Arc::new(OpenObject::new(&key, object, Some(file), self.convention));
-        // A second log of a key is of a file that was replaced while it was open.
+        // A second log of a key belongs to a file that was replaced while it was open.
         self.table.lock().insert(key.as_str().into(), Arc::clone(&object));
         object.state().join(true);
         let handle = Handle::new(self, object, Wants { to_write: true, ..Wants::default() });
         match handle.upload() {
-            Ok(()) => self.messages.say(format_args!(
-                "{key}: {size} bytes that an earlier mount had not uploaded are in the store now"
-            )),
-            // Said already.
+            Ok(()) => self
+                .messages
+                .say(format_args!("{key}: {size} bytes of an earlier mount are uploaded now")),
+            // Logged already.
             Err(Errno::STALE) => {}
             Err(errno) => self.messages.say(format_args!(
-                "{key}: {size} bytes that an earlier mount had not uploaded could not be uploaded \
-                 yet: {errno}"
+                "{key}: {size} bytes of an earlier mount could not be uploaded yet: {errno}"
             )),
         }
     }
@@ -200,13 +199,13 @@ impl Writing {
     /// Opens the object under a key.
     ///
     /// # Errors
-    /// `ESTALE` if there is none. For writing: `EOPNOTSUPP` without a strong ETag, `EPERM` for a
-    /// blob that is no block blob.
+    /// `ESTALE` if there is no object. For writing: `EOPNOTSUPP` without a strong ETag, `EPERM` for
+    /// a blob that is not a block blob.
     pub(super) fn open(self: &Arc<Self>, key: &str, wants: Wants) -> Result<Handle> {
         self.open_asking(key, wants, &mut |key| self.bucket.head(key))
     }
 
-    /// The same, with the store asked for the object by `ask`.
+    /// The same; `ask` requests the object from the store.
     pub(super) fn open_asking(
         self: &Arc<Self>,
         key: &str,
@@ -254,7 +253,7 @@ impl Writing {
             if let Some(known) = now {
                 let mut state = known.state();
                 if state.uploads != before || state.is_changed() {
-                    // The answer of the store was older than that.
+                    // The answer predates an upload or a change.
                     continue;
                 }
                 if object.as_ref().is_some_and(|found| state.etag() == found.etag.as_ref()) {
@@ -274,7 +273,7 @@ impl Writing {
         }
     }
 
-    /// Makes and opens a file where there is none; `is_new` says that there must be none.
+    /// Creates and opens a file. With `is_new` the key must be free.
     ///
     /// # Errors
     /// `EEXIST`; those of the journal.
@@ -299,7 +298,7 @@ impl Writing {
             }
             if is_there {
                 match self.open(key, wants) {
-                    // It has gone since.
+                    // It was removed in the meantime.
                     Err(Errno::STALE) => continue,
                     other => return other,
                 }
@@ -315,19 +314,19 @@ impl Writing {
             }
             let before = self.table.lock().insert(key.into(), Arc::clone(&opened));
             if let Some(before) = before {
-                // The store has no object of it any more.
+                // The store has no object for that file any more.
                 before.state().place = Place::Replaced;
             }
             let handle = Handle::new(self, opened, Wants { to_write: true, ..wants });
             if !wants.to_write {
-                // No writer is going to close it.
+                // There is no writer whose close would upload it.
                 handle.close()?;
             }
             return Ok(handle);
         }
     }
 
-    /// What happens to attributes that cannot be kept.
+    /// What happens to attributes that cannot be stored.
     pub(super) fn chmod(&self) -> Chmod {
         self.options.chmod
     }
@@ -337,15 +336,15 @@ impl Writing {
         self.table.lock().get(key).cloned()
     }
 
-    /// Begins to stage changes.
+    /// Starts to stage changes.
     fn begin(&self, key: &str, base: Base) -> Result<StagedFile> {
         let bucket = Arc::clone(&self.bucket);
         StagedFile::begin(bucket, &self.journal, key, base, self.options.staged.clone())
             .map_err(|error| self.messages.of_staged(&error))
     }
 
-    /// How long a file may become: what cannot go up in parts has to go up in one request, and what
-    /// the store has not has to fit in the parts that it takes.
+    /// The largest size of a file. Without safe multipart uploads it has to fit into one request.
+    /// Otherwise the changed bytes have to fit into the parts that the store accepts.
     fn size_max(&self, base: &Base) -> u64 {
         let staged = &self.options.staged;
         match refusal(&self.bucket.promises(), base, true) {
@@ -354,12 +353,12 @@ impl Writing {
         }
     }
 
-    /// Bytes of memory that uploads have taken.
+    /// How many bytes of memory uploads hold.
     pub(super) fn uploads_held_bytes(&self) -> u64 {
         self.options.staged.uploads.held_bytes()
     }
 
-    /// The object to show under a key that has changes which are not uploaded.
+    /// The object to show under a key, if its changes are not uploaded yet.
     pub(super) fn staged_at(&self, key: &str) -> Option<Object> {
         let known = self.open_object(key)?;
         let state = known.state();
@@ -380,7 +379,7 @@ impl Writing {
         known.into_iter().filter_map(described).collect()
     }
 
-    /// Uploads what is changed below a directory and not open for writing.
+    /// Uploads changed files below a directory that are not open for writing.
     fn upload_below(self: &Arc<Self>, directory: &str) -> Result<()> {
         let below: Vec<_> = {
             let table = self.table.lock();
@@ -400,7 +399,7 @@ impl Writing {
         Ok(())
     }
 
-    /// How many files have changes that the store has not, and how many bytes they are.
+    /// How many files have changes that are not uploaded, and how many bytes those are.
     pub(super) fn pending(&self) -> (u64, u64) {
         let known: Vec<_> = self.table.lock().values().cloned().collect();
         let sizes = known.iter().filter_map(|known| {
@@ -411,7 +410,7 @@ impl Writing {
         sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
     }
 
-    /// In how many pieces the files are that are changed here.
+    /// How many pieces the changed files have in the journal.
     pub(super) fn pieces(&self) -> u64 {
         self.journal.pieces()
     }
@@ -421,7 +420,7 @@ impl Writing {
         self.pending.panics()
     }
 
-    /// Whether a file below a directory has changes or may get some.
+    /// Whether a file below a directory has changes, or a writer.
     fn is_written_below(&self, directory: &str) -> bool {
         let table = self.table.lock();
         table.iter().filter(|(key, _)| key.starts_with(directory)).any(|(_, known)| {
@@ -430,14 +429,14 @@ impl Writing {
         })
     }
 
-    /// Ends the thread that uploads what is pending, once it has tried all of it.
+    /// Ends the upload thread, after a last attempt for each file.
     pub(super) fn end(&self) {
         let left = self.pending.end();
         if left > 0 {
             let path = self.journal.path().display();
             self.messages.say(format_args!(
-                "{left} files could not be uploaded; they are in {path}: mount this bucket with \
-                 --stage {path} again"
+                "{left} files could not be uploaded; they stay in {path}: mount this bucket again \
+                 with --stage {path}"
             ));
         }
     }

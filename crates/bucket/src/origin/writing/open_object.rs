@@ -1,13 +1,13 @@
-//! An open object, shared by all files that have it open through the mount.
+//! An open object, shared by all handles that have it open through the mount.
 //!
-//! All open files of an object share one of these. So a reader sees at once what a writer has
-//! staged, and goes on with the new object once it is uploaded. The bytes of a file come from the
-//! staged file as long as somebody may write, or from the object with its ETag.
+//! A reader sees at once what a writer has staged, and continues with the new object after its
+//! upload. While a writer has the object open, the bytes come from the staged file. Otherwise they
+//! come from the object with its ETag.
 //!
 //! # Locks
 //! `gate`: changes and uploads hold it for reading, also across requests. A removal or a rename
-//! holds it for writing. Two gates are taken in the order of the keys. `state`: never held across a
-//! request, but held while a log is created.
+//! holds it for writing. Two gates are taken in the order of their keys. `state`: never held across
+//! a request, but held while a log is created.
 
 use crate::origin::posix::Convention;
 use crate::staged::{StagedFile, Standing};
@@ -16,54 +16,54 @@ use ogive_origin::Time;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
 
-/// An object that is open.
+/// An open object.
 pub(super) struct OpenObject {
     pub(super) gate: RwLock<()>,
     state: Mutex<State>,
 }
 
-/// Whether the key leads to it.
+/// Whether the key still leads to this object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// It does.
     Named,
-    /// A foreign object has the key by now, or none has.
+    /// The key holds a foreign object, or none.
     Replaced,
-    /// It was removed through the mount, or another was given its name.
+    /// The name was removed through the mount, or given to another object.
     Removed,
 }
 
 /// The state of an open object.
 pub(super) struct State {
     pub(super) key: Arc<str>,
-    /// The object in the store; `None` if it is new and nothing of it was uploaded.
+    /// The object in the store; `None` for a new file before its first upload.
     pub(super) object: Option<Object>,
-    /// Its changes, from the first one until no file is open for writing.
+    /// Its changes, from the first one until no handle is open for writing.
     pub(super) staged: Option<Arc<StagedFile>>,
     pub(super) place: Place,
-    /// Open files, and others that need it to stay.
+    /// Handles and other users that keep it open.
     pub(super) users: usize,
-    /// The users that may change it.
+    /// How many of the users may write.
     pub(super) writers: usize,
     /// When it was changed last.
     pub(super) modified: Time,
-    /// How often another object became the one in the store by what was done here.
+    /// How often this mount replaced the object in the store.
     pub(super) uploads: u64,
-    /// It was open for writing: its contents may be others than when it was opened.
+    /// It was open for writing: its contents may differ from those at another handle's open.
     pub(super) is_written: bool,
-    /// It waits to be uploaded by the thread for that.
+    /// It is queued for the upload thread.
     pub(super) is_pending: bool,
-    /// The log has said that its changes met a foreign change.
+    /// The conflict was logged.
     pub(super) is_told: bool,
-    /// The metadata that it is to have, if the store has others.
+    /// The new metadata, if they are not stored yet.
     pub(super) noted: Option<Arc<ObjectMetadata>>,
-    /// It was given a time since it was written last.
+    /// A program set its time after the last write.
     pub(super) has_time: bool,
-    /// In whose words that is kept.
+    /// The convention of its metadata.
     pub(super) convention: Convention,
 }
 
-/// Where the bytes of a file come from.
+/// The source of a file's bytes.
 pub(in crate::origin) enum Source {
     /// An object.
     Object(Object),
@@ -72,7 +72,7 @@ pub(in crate::origin) enum Source {
 }
 
 impl OpenObject {
-    /// An object as it is in the store, or a new one.
+    /// An object of the store, or a new one.
     pub(super) fn new(
         key: &str,
         object: Option<Object>,
@@ -104,7 +104,7 @@ impl OpenObject {
 }
 
 impl State {
-    /// Adds a user, which makes it stay.
+    /// Adds a user.
     pub(super) fn join(&mut self, writes: bool) {
         self.users += 1;
         if writes {
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Whether it has changes that the store has not, as far as is known here.
+    /// Whether it has changes that are not known to be in the store.
     pub(super) fn is_changed(&self) -> bool {
         self.staged.as_ref().is_some_and(|file| {
             file.log().with_state(|state| {
@@ -122,12 +122,12 @@ impl State {
         })
     }
 
-    /// Whether its changes met a foreign change.
+    /// Whether its changes are in a conflict.
     pub(super) fn is_in_conflict(&self) -> bool {
         self.staged.as_ref().is_some_and(|file| file.standing() == Standing::Conflict)
     }
 
-    /// The ETag that every read of the object requires.
+    /// Its ETag in the store.
     pub(super) fn etag(&self) -> Option<&ETag> {
         self.object.as_ref().and_then(|object| object.etag.as_ref())
     }
@@ -137,7 +137,7 @@ impl State {
         self.object.as_ref().and_then(|object| object.kept.clone())
     }
 
-    /// The source of its bytes now; `None` if only a conflict has them.
+    /// The current source of its bytes; `None` if only a conflict has them.
     pub(super) fn source(&self) -> Option<Source> {
         match (&self.staged, &self.object) {
             (Some(staged), _) => Some(Source::Staged(Arc::clone(staged))),
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// The object to show: without a tag while the store has another one.
+    /// The object to show. It has no ETag while the store has another object.
     pub(super) fn described(&self) -> Object {
         match (&self.staged, &self.object) {
             (Some(staged), object) if object.is_none() || self.is_changed() => Object {

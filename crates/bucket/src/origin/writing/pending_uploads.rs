@@ -1,12 +1,12 @@
-//! Pending uploads: files that could not be uploaded at their close are tried again, with growing
+//! Pending uploads: files that could not be uploaded at their close are retried, with growing
 //! pauses.
 //!
-//! The thread starts with the first pending upload, and sleeps without an end while there is none.
-//! At the end of the mount each upload that was never tried is tried once. That stops at the first
-//! timeout, or each file would take the whole timeout. The journal keeps the rest.
+//! The thread starts with the first pending upload, and sleeps while the queue is empty. At the end
+//! of the mount each upload gets its first attempt, if it had none. The first timeout ends that,
+//! because each file would take the whole timeout. The journal keeps the rest.
 //!
 //! # Locks
-//! One, of the queue; nothing is called under it.
+//! One, of the queue; a leaf.
 
 use super::open_object::OpenObject;
 use super::{Handle, Wants, Writing};
@@ -20,19 +20,19 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long to wait before the second attempt, and at most before any other.
+/// The shortest and the longest pause between two attempts.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// After so many failures in a row, or one timeout, the store takes nothing.
+/// After this many failures in a row, or one timeout, the store is considered unavailable.
 const IN_VAIN_MAX: u32 = 3;
 
-/// Objects that are to be uploaded.
+/// Objects that wait for their upload.
 #[derive(Default)]
 pub(super) struct PendingUploads {
     queue: Mutex<Queue>,
     wanted: Condvar,
-    /// Uploads that have failed since the store took one.
+    /// How many uploads have failed since the last success.
     in_vain: AtomicU32,
     panics: AtomicU64,
 }
@@ -46,14 +46,14 @@ struct Queue {
 
 struct PendingUpload {
     object: Arc<OpenObject>,
-    /// When to try.
+    /// When to try next.
     due: Instant,
-    /// How long to wait after that; zero before the first attempt.
+    /// The pause before the attempt after that; zero before the first attempt.
     pause: Duration,
 }
 
 impl Writing {
-    /// Has an object uploaded some time.
+    /// Queues an object for the upload thread.
     pub(super) fn upload_later(self: &Arc<Self>, object: &Arc<OpenObject>) {
         let upload = PendingUpload {
             object: Arc::clone(object),
@@ -67,7 +67,7 @@ impl Writing {
             let thread = std::thread::Builder::new().name("bucket_upload".into());
             match thread.spawn(move || pending.run(&writing)) {
                 Ok(thread) => queue.thread = Some(thread),
-                Err(error) => log::warn!("no thread to upload what is left: {error}"),
+                Err(error) => log::warn!("cannot start the upload thread: {error}"),
             }
         }
         drop(queue);
@@ -81,7 +81,7 @@ impl PendingUploads {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// Notes how an upload has ended.
+    /// Records the outcome of an upload.
     pub(super) fn note(&self, error: Option<&StagedError>) {
         match error {
             Some(StagedError::Bucket(BucketError::TimedOut { .. })) => {
@@ -90,17 +90,17 @@ impl PendingUploads {
             Some(StagedError::Bucket(error)) if error.is_in_doubt() => {
                 self.in_vain.fetch_add(1, Ordering::Relaxed);
             }
-            // Any other is an answer.
+            // Any other error is an answer.
             _ => self.in_vain.store(0, Ordering::Relaxed),
         }
     }
 
-    /// Ends the thread, and returns how many objects are left.
+    /// Ends the thread. Returns how many objects are left.
     pub(super) fn end(&self) -> usize {
         let thread = {
             let mut queue = self.queue.lock();
             queue.is_ending = true;
-            // Each end has a try.
+            // The failures so far do not count against the last attempts.
             self.in_vain.store(0, Ordering::Relaxed);
             queue.thread.take()
         };
@@ -108,7 +108,7 @@ impl PendingUploads {
         if let Some(thread) = thread
             && thread.join().is_err()
         {
-            log::error!("the thread that uploads panicked");
+            log::error!("the upload thread panicked");
         }
         self.queue.lock().uploads.len()
     }
@@ -116,12 +116,12 @@ impl PendingUploads {
     fn run(&self, writing: &Weak<Writing>) {
         while let Some(mut upload) = self.next() {
             let Some(writing) = writing.upgrade() else { return };
-            // A panic is a bug of ours. What is pending stays so, and the others are uploaded.
+            // A panic is a bug in ogive. The upload stays pending, and the others continue.
             let is_done = catch_unwind(AssertUnwindSafe(|| upload.upload(&writing)));
             if is_done.is_err() {
                 self.panics.fetch_add(1, Ordering::Relaxed);
                 let key = Arc::clone(&upload.object.state().key);
-                log::error!("the upload of {key} panicked; it is tried again");
+                log::error!("the upload of {key} panicked and will be retried");
             }
             if !is_done.unwrap_or(false) {
                 upload.pause = (upload.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
@@ -131,7 +131,7 @@ impl PendingUploads {
         }
     }
 
-    /// The next that is due.
+    /// Waits for the next upload that is due.
     fn next(&self) -> Option<PendingUpload> {
         let mut queue = self.queue.lock();
         loop {
@@ -161,13 +161,14 @@ impl PendingUploads {
 }
 
 impl PendingUpload {
-    /// Uploads it, and returns whether that is done.
+    /// Uploads the object. Whether that is done.
     fn upload(&self, writing: &Arc<Writing>) -> bool {
         self.object.state().join(false);
         let handle = Handle::new(writing, Arc::clone(&self.object), Wants::default());
         let is_done = matches!(handle.upload(), Ok(()) | Err(Errno::STALE));
         if is_done {
-            // Before the handle is dropped, which makes it pending again if it was changed since.
+            // Clear this before the drop of the handle, which queues the object again if it has
+            // changed.
             self.object.state().is_pending = false;
         }
         is_done
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
     use crate::origin::posix::Convention;
 
-    /// Uploads that are pending when a mount ends.
+    /// The pending uploads of a mount that is ending.
     fn ending(files: usize) -> PendingUploads {
         let pending = PendingUploads::default();
         for _ in 0..files {
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_a_store_that_gives_no_answer_is_tried_once_and_not_for_each_file() {
+    fn at_the_end_an_unresponsive_store_is_tried_once_and_not_for_each_file() {
         let key = || "k".to_owned();
         let failed = || BucketError::Failed { key: key(), message: "refused".to_owned() };
         let late = || BucketError::TimedOut { key: key(), seconds: 30 };
@@ -212,6 +213,6 @@ mod tests {
         assert_eq!(tried(&ending(1000), || Some(denied())), 1000);
         let pending = ending(1000);
         tried(&pending, || Some(late()));
-        assert_eq!(pending.queue.lock().uploads.len(), 999, "they are told as left");
+        assert_eq!(pending.queue.lock().uploads.len(), 999, "they count as left");
     }
 }

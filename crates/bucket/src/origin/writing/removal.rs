@@ -1,7 +1,8 @@
 //! Creating and removing directories, and removing files.
 //!
-//! In a store a directory vanishes with its last object, and with it the working directory of a
-//! program. So before the last object of a directory is removed, the directory gets a marker.
+//! In a store a directory vanishes with its last object, and a program may still have it as its
+//! working directory. So before the last object of a directory is removed, the directory gets a
+//! marker.
 
 use super::Writing;
 use super::open_object::{OpenObject, Place};
@@ -28,7 +29,7 @@ impl Writing {
         }
     }
 
-    /// Makes a directory where there is nothing.
+    /// Creates a directory. The key must be free.
     pub(in crate::origin) fn make_directory(&self, key: &str) -> Result<()> {
         let put = self.bucket.put(key, Bytes::new(), &Condition::None, WriteMetadata::NONE);
         self.or_errno(put)?;
@@ -36,10 +37,10 @@ impl Writing {
         Ok(())
     }
 
-    /// Removes a directory with nothing in it.
+    /// Removes an empty directory.
     ///
     /// # Errors
-    /// `ENOTEMPTY`; `ENOENT` if it is not there.
+    /// `ENOTEMPTY`; `ENOENT` if it does not exist.
     pub(in crate::origin) fn remove_directory(&self, key: &str) -> Result<()> {
         let (mut is_there, mut is_empty) = (false, true);
         let listing = Listing { prefix: key, delimited: false, page: 2 };
@@ -67,14 +68,14 @@ impl Writing {
         below.any(|(_, known)| known.state().is_changed())
     }
 
-    /// Puts the marker of the directory that a key is in, if there is nothing else in it.
+    /// Creates the marker of a key's directory, if the directory has no other keys.
     pub(super) fn keep_directory_of(&self, key: &str) -> Result<()> {
         let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
         if directory.is_empty() {
             return Ok(());
         }
         let mut is_cached = false;
-        // The key itself, and one more.
+        // A page of two holds the key itself and another one.
         let listing = Listing { prefix: directory, delimited: true, page: 2 };
         let listed = self.bucket.list(&listing, &mut |entry| {
             is_cached = match &entry {
@@ -90,11 +91,11 @@ impl Writing {
     /// Removes a file.
     ///
     /// # Errors
-    /// `ENOENT`; `ESTALE` if it was changed by somebody else meanwhile, after which it is looked at
-    /// anew.
+    /// `ENOENT`; `ESTALE` if another client changed it in the meantime, so that the caller looks it
+    /// up again.
     pub(in crate::origin) fn remove(&self, key: &str) -> Result<()> {
         let known = self.open_object(key);
-        // An upload of it that is under way ends before.
+        // The gate waits for an upload in flight.
         let _gate = known.as_ref().map(|known| known.gate.write());
         let changed = known.as_ref().filter(|known| known.state().is_changed());
         match self.head(key)? {
@@ -116,7 +117,7 @@ impl Writing {
         Ok(())
     }
 
-    /// The open object under a key lost its name. None of its changes is uploaded from now on.
+    /// Records that the object under a key lost its name. Its changes are no longer uploaded.
     pub(super) fn removed(&self, key: &str) {
         let Some(known) = self.table.lock().remove(key) else { return };
         let staged = {
@@ -130,7 +131,7 @@ impl Writing {
     }
 }
 
-/// Whether an object is the one that is changed, or was made of those changes.
+/// Whether an object is the base of the staged changes, or was made by uploading them.
 fn is_of(known: &Arc<OpenObject>, object: &Object) -> bool {
     let state = known.state();
     let Some(staged) = &state.staged else { return true };

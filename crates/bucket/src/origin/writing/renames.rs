@@ -1,9 +1,10 @@
-//! Renames. A store has none: the object is copied inside the store, and the old one deleted.
+//! Renames. Stores cannot rename: the object is copied inside the store, and the old one is
+//! deleted.
 //!
-//! Both requests have conditions. The copy requires the source that was looked up, and a target
-//! that is unchanged or absent. A rename that is interrupted leaves the file under both names. If
-//! the store refuses to delete the old name, the copy is removed again. For a directory all keys
-//! are copied before the first is deleted, with a log in the journal.
+//! Both requests have conditions. The copy requires the source that was looked up, and an unchanged
+//! or absent target. An interrupted rename leaves the file under both names. If the store refuses
+//! to delete the old name, the copy is removed again. For a directory all keys are copied before
+//! the first is deleted, with a log in the journal.
 
 use super::open_object::{OpenObject, Place};
 use super::{Wants, Writing, is_strong};
@@ -16,12 +17,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 impl Writing {
-    /// Gives a file another name, over the file that has it.
+    /// Renames a file. The target may exist.
     ///
     /// # Errors
-    /// `EEXIST` if there is one and it `is_new`; `EXDEV` if the store cannot put a copy in its
-    /// place without a chance to lose somebody's object; `ESTALE` if either was changed meanwhile;
-    /// what the store says if it does not give up the old name.
+    /// `EEXIST` if the target exists and `is_new` is set; `EXDEV` if the store cannot copy without
+    /// a risk to other clients' objects; `ESTALE` if either file was changed in the meantime; the
+    /// store's error if it refuses to delete the old name.
     pub(in crate::origin) fn rename(
         self: &Arc<Self>,
         (from, to): (&str, &str),
@@ -54,7 +55,7 @@ impl Writing {
         match delete_if_same(&*self.bucket, &object) {
             Ok(()) | Err(BucketError::NotFound { .. }) => {}
             Err(BucketError::ConditionFailed { .. }) => self.messages.say(format_args!(
-                "{from} was changed by somebody else while it was renamed to {to}, and stays"
+                "another client changed {from} during its rename to {to}: {from} stays"
             )),
             Err(error) => {
                 if !error.is_in_doubt() {
@@ -76,13 +77,13 @@ impl Writing {
         Ok(())
     }
 
-    /// Takes a copy away again, since the store does not give up the name of what it was made of.
+    /// Undoes a copy, because the store refuses to delete the source.
     fn take_back(&self, (object, copied): (&Object, &Object), is_new: bool) {
         let (from, to) = (&object.key, &copied.key);
         if !is_new {
             self.messages.say(format_args!(
-                "the store does not give up the name {from}, and {to} was replaced by it before \
-                 that was known: the file has both names"
+                "the store refuses to delete {from}, and {to} was already replaced by its copy: \
+                 the file has both names"
             ));
             return;
         }
@@ -90,22 +91,22 @@ impl Writing {
             Ok(found) if found.etag == object.etag && copied.etag.is_some() => {
                 delete_if_same(&*self.bucket, copied)
             }
-            // The copy may be all that is left of it.
+            // The copy may be all that is left.
             Ok(_) | Err(BucketError::NotFound { .. }) => return,
             Err(error) => Err(error),
         };
         self.listings.invalidate_directory_of(to);
         match taken {
-            // Another client has changed the copy, and keeps it.
+            // Another client has changed the copy, so it stays.
             Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
             Err(error) => self.messages.say(format_args!(
-                "the store gives up neither {from} nor its copy {to}: remove {to} in the store \
-                 ({error})"
+                "the store refuses to delete both {from} and its copy {to}: remove {to} in the \
+                 store ({error})"
             )),
         }
     }
 
-    /// An object that is open has another key by now, and is another object of the store's.
+    /// Records that an open object has another key and another object in the store.
     fn give_key(&self, source: &Arc<OpenObject>, (from, to): (&str, &str), copied: Object) {
         let mut table = self.table.lock();
         let mut state = source.state();
@@ -119,13 +120,13 @@ impl Writing {
             None => {
                 table.insert(to.into(), Arc::clone(source));
             }
-            // A file that opened the new name before has its own lineage.
+            // A file that was opened under the new name in the meantime has its own lineage.
             Some(_) => state.place = Place::Replaced,
         }
     }
 
-    /// Puts a copy of an object in the place of another, or where there is none, with what is said
-    /// to be beside it, and tells what the store has then.
+    /// Copies an object to a key, with the metadata of `object`. The target must still be `there`,
+    /// or absent. Returns the new object.
     pub(super) fn copy(&self, object: &Object, to: &str, there: Option<&Object>) -> Result<Object> {
         let (condition, base) = match there {
             None => (Condition::Absent, Base::New),
@@ -160,8 +161,8 @@ impl Writing {
         };
         match done {
             Ok(made) => {
-                // Its time is the store's. If another client has changed it since, the files that
-                // have it open go on with the object that was made here.
+                // The store determines its time. If another client has changed it since, open files
+                // continue with the object that was made here.
                 let found = self.head(to)?;
                 let is_ours = |found: &Object| found.mark.as_deref() == Some(&mark);
                 let size_bytes = object.size_bytes;
@@ -177,7 +178,7 @@ impl Writing {
         }
     }
 
-    /// All bytes of an object.
+    /// Reads a whole object.
     fn whole(&self, object: &Object) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(object.size_bytes as usize);
         if object.size_bytes == 0 {
@@ -192,17 +193,18 @@ impl Writing {
         if bytes.len() as u64 == object.size_bytes { Ok(bytes) } else { Err(Errno::IO) }
     }
 
-    /// Gives a directory another name, in the place of an empty one or of none.
+    /// Renames a directory. The target must be empty or absent.
     ///
     /// # Errors
-    /// `EBUSY` if a file in it is open for writing; `EXDEV` if it has too many objects, or the store
-    /// ignores the condition of a copy; `ENOTEMPTY`.
+    /// `EBUSY` if a file in it is open for writing; `EXDEV` if it has too many objects, or the
+    /// store ignores the condition of a copy; `ENOTEMPTY`.
     pub(in crate::origin) fn rename_directory(
         self: &Arc<Self>,
         from: &str,
         to: &str,
     ) -> Result<()> {
-        // The store would put copies over what another client made meanwhile.
+        // Without the condition, copies could overwrite objects that another client creates in the
+        // meantime.
         if !self.bucket.promises().upload_create && !self.options.staged.is_only_writer {
             return Err(Errno::XDEV);
         }
@@ -220,7 +222,7 @@ impl Writing {
             Ok(renamed) => {
                 for key in renamed.left {
                     self.messages.say(format_args!(
-                        "{key} was changed by somebody else while {from} was renamed, and stays"
+                        "another client changed {key} during the rename of {from}: it stays"
                     ));
                 }
             }
@@ -233,7 +235,7 @@ impl Writing {
                 return Err(error.errno());
             }
         }
-        // A file that is open in it reads on from what the kernel and the cache have.
+        // Files that are open in it keep reading what the kernel and the cache have.
         let mut table = self.table.lock();
         table.retain(|key, known| {
             let stays = !key.starts_with(from);
@@ -246,7 +248,7 @@ impl Writing {
     }
 }
 
-/// Takes the gates of the object that is renamed and of the one that it replaces.
+/// Takes the gates of the renamed object and of the one that it replaces.
 fn gates<'a>(
     (from, source): (&str, &'a Arc<OpenObject>),
     target: Option<(&str, &'a Arc<OpenObject>)>,
