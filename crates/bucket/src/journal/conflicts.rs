@@ -1,8 +1,8 @@
-//! Conflicts: files whose objects somebody else changed first, kept so that they can be recovered.
+//! Conflicts: files whose objects another client changed first, kept so that they can be recovered.
 //!
-//! Reading takes no lock and changes nothing, so it is safe beside the mount that has the journal.
-//! A conflict has all bytes that were written here. The other bytes of the file belonged to the
-//! object that was overwritten, and are lost.
+//! Reading takes no lock and changes nothing, so it is safe while a mount uses the journal. A
+//! conflict has all bytes that were written through the mount. The other bytes of the file belonged
+//! to the object that was overwritten, and are lost.
 
 use super::directory::{CONFLICTS, LOCK, exists, logs_in, open_directory, read_identity};
 use super::error::JournalError;
@@ -20,21 +20,21 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that met a foreign change.
+/// A file whose object another client changed first.
 #[derive(Debug)]
 pub struct Conflict {
     path: PathBuf,
     snapshot: Snapshot,
 }
 
-/// All that a journal has of them, the oldest first.
+/// All conflicts in a journal, the oldest first.
 ///
 /// # Errors
-/// [`JournalError`]: the first log that cannot be read, among others.
+/// [`JournalError`], for example for the first log that cannot be read.
 pub fn conflicts(path: &Path, master: &MasterKey) -> Result<Vec<Conflict>, JournalError> {
     let directory = open_directory(path)?;
     let Some((identity, _)) = read_identity(path, &directory, master)? else {
-        // A mount that kept nothing in it has left the lock.
+        // A mount that never used the journal leaves only the lock.
         let was_one = exists(&path.join(LOCK))?;
         return if was_one {
             Ok(Vec::new())
@@ -52,10 +52,10 @@ pub fn conflicts(path: &Path, master: &MasterKey) -> Result<Vec<Conflict>, Journ
     Ok(found)
 }
 
-/// How many files a journal has that are to be uploaded: needs no key, and changes nothing.
+/// How many files in a journal wait for their upload. Needs no key, and changes nothing.
 ///
 /// # Errors
-/// If the directory cannot be listed, or a log in it not be read.
+/// If the directory cannot be listed, or a log cannot be read.
 pub fn count_staged(path: &Path) -> Result<usize, JournalError> {
     let mut count = 0;
     for (_, path) in logs_in(path)? {
@@ -66,7 +66,7 @@ pub fn count_staged(path: &Path) -> Result<usize, JournalError> {
                 let header = LogHeader::parse(&start);
                 count += usize::from(header.is_ok_and(|header| header.kind == LogKind::File));
             }
-            // It was deleted since, or is one of which nothing was written yet.
+            // It was deleted in the meantime, or is empty so far.
             Err((io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof, _)) => {}
             Err((_, error)) => return Err(JournalError::io("cannot read", &path, error)),
         }
@@ -83,15 +83,15 @@ impl Conflict {
     ) -> Result<Option<Self>, JournalError> {
         let error = |error| JournalError::io("cannot read", &path, error);
         let mut file = match File::open(&path) {
-            // It has just been deleted.
+            // It was deleted in the meantime.
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(error)?,
         };
         let mut start = [0; LOG_HEADER_BYTES];
         file.read_exact(&mut start).map_err(error)?;
         let damaged = |why| JournalError::Damaged { path: path.clone(), at: 0, why };
-        let header =
-            LogHeader::parse(&start).map_err(|_| damaged("its header is not as it was written"))?;
+        let header = LogHeader::parse(&start)
+            .map_err(|_| damaged("its header does not match its checksum"))?;
         let keys = header.keys(master.expose());
         let is_ours = header.journal == identity.journal
             && header.kind == LogKind::File
@@ -107,7 +107,7 @@ impl Conflict {
                 state = Some(State::new(key, base));
                 Ok(())
             }
-            (None, _) => Err("the first record does not say which file it is about"),
+            (None, _) => Err("the first record does not name a file"),
         })?;
         let snapshot = state.map(|state| Snapshot::of(Arc::new(log), state));
         Ok(snapshot.map(|snapshot| Self { path, snapshot }))
@@ -128,7 +128,8 @@ impl Conflict {
         self.snapshot.state().size()
     }
 
-    /// The bytes that were not written here: the overwritten object had them.
+    /// The ranges that were not written through the mount. Their bytes were in the overwritten
+    /// object.
     pub fn missing(&self) -> Vec<Range<u64>> {
         let mut at = 0;
         let mut missing = Vec::new();
@@ -142,10 +143,10 @@ impl Conflict {
         missing
     }
 
-    /// Writes it into an empty file, and makes that durable. What is missing is a hole.
+    /// Copies the conflict to an empty file, durably. Missing ranges become holes.
     ///
     /// # Errors
-    /// [`JournalError`], also of the file that is written.
+    /// [`JournalError`], also for the target.
     pub fn copy_to(&self, file: &File, name: &Path) -> Result<(), JournalError> {
         let error = |error| JournalError::io("cannot write", name, error);
         let mut at = 0;
@@ -158,7 +159,7 @@ impl Conflict {
         file.set_len(self.size()).and_then(|()| file.sync_all()).map_err(error)
     }
 
-    /// Deletes the log, once its bytes were recovered or are not wanted.
+    /// Deletes the log, once its bytes are recovered or not needed.
     ///
     /// # Errors
     /// [`JournalError::Io`].

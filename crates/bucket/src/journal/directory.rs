@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //! - One mount at a time holds the lock.
-//! - The identity names the source that the journal belongs to, under its seal. A directory without
-//!   one must be empty.
-//! - A log is created, replaced and moved durably: each change of names is synced.
+//! - The identity names the journal's source, authenticated with the journal's key. A directory
+//!   without an identity must be empty.
+//! - A log is created, replaced and moved durably: each change of a name is synced.
 
 use super::error::JournalError;
 use super::format::{
@@ -25,36 +25,37 @@ pub(super) const LOCK: &str = "lock";
 const IDENTITY: &str = "identity";
 pub(super) const CONFLICTS: &str = "conflicts";
 pub(super) const DAMAGED: &str = "damaged";
-/// Names that a directory may have before it becomes a journal.
+/// Names that may exist in a directory before it becomes a journal.
 const HARMLESS: [&str; 5] = [LOCK, "identity.new", "lost+found", PASSPHRASE[0], PASSPHRASE[1]];
 /// The file of a passphrase's parameters, and its name until it is durable.
 pub(super) const PASSPHRASE: [&str; 2] = ["passphrase", "passphrase.new"];
 
-/// The directory.
+/// The directory of a journal.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     directory: Arc<File>,
     conflicts: File,
-    /// The last to be dropped: the directory is free then.
+    /// Dropped last, so that the directory is unlocked last.
     _lock: Lock,
     master: MasterKey,
     journal: [u8; 16],
     cipher: Cipher,
     sequence: AtomicU64,
-    /// Whether it was made a journal for this mount, which has put nothing into it.
+    /// Whether this mount created the journal and has not used it.
     is_unused: AtomicBool,
-    /// Pieces of all files that are in memory.
+    /// How many pieces of all files are in memory.
     pub(super) pieces: AtomicU64,
 }
 
 impl Drop for Folder {
-    /// A mount that failed must not claim the directory for its bucket.
+    /// An unused journal is removed: a mount that failed must not claim the directory for its
+    /// bucket.
     fn drop(&mut self) {
         if !*self.is_unused.get_mut() {
             return;
         }
-        // The identity first: without it, the rest belongs to no source.
+        // The identity goes first: without it the other files belong to no source.
         let removed = std::fs::remove_file(self.path.join(IDENTITY))
             .and_then(|()| std::fs::remove_dir(self.path.join(CONFLICTS)))
             .and_then(|()| match std::fs::remove_file(self.path.join(PASSPHRASE[0])) {
@@ -62,25 +63,24 @@ impl Drop for Folder {
                 _ => self.directory.sync_all(),
             });
         if let Err(error) = removed {
-            log::warn!("{} stays a stage, with nothing in it: {error}", self.path.display());
+            log::warn!("{}: cannot remove the empty staging journal: {error}", self.path.display());
         }
     }
 }
 
-/// The lock of a directory, as long as it lives.
+/// The lock of a directory, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it is not enough: a process that was just forked off has it open until it
-        // executes its program.
+        // Closing the file is not enough: a child process holds it open from fork until exec.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
 impl Folder {
-    /// Locks the directory of a source's journal, or makes one where it is empty or missing.
+    /// Opens and locks the journal of a source, or creates one in an empty or missing directory.
     pub(super) fn open(
         path: &Path,
         source: &str,
@@ -122,13 +122,13 @@ impl Folder {
         &self.path
     }
 
-    /// Begins to number logs after those that were found: logs move between the folders, so no
-    /// number is given out twice.
+    /// Sets the first sequence number for new logs. Logs move between directories, so no number may
+    /// be used twice.
     pub(super) fn number_from(&self, next: u64) {
         self.sequence.store(next, Ordering::Relaxed);
     }
 
-    /// An empty log.
+    /// Creates an empty log.
     pub(super) fn new_log(&self, kind: LogKind) -> Result<Log, JournalError> {
         self.is_unused.store(false, Ordering::Relaxed);
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
@@ -138,10 +138,10 @@ impl Folder {
         self.create(&path, header)
     }
 
-    /// An empty log that is to take the place of another.
+    /// Creates an empty log that will replace another one.
     pub(super) fn new_copy(&self, of: &LogHeader, path: &Path) -> Result<Log, JournalError> {
         let copy = Self::copy_of(path);
-        // An earlier attempt may have left one; the original is in its place.
+        // A copy of an earlier attempt may exist. The original is intact.
         match std::fs::remove_file(&copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(JournalError::io("cannot delete", &copy, error));
@@ -151,7 +151,7 @@ impl Folder {
         self.create(&copy, LogHeader { salt: random()?, ..*of })
     }
 
-    /// The name of a log's copy until the copy takes its place.
+    /// The name of a log's copy until it replaces the log.
     pub(super) fn copy_of(path: &Path) -> PathBuf {
         path.with_extension("new")
     }
@@ -161,7 +161,7 @@ impl Folder {
         let keys = header.keys(self.master.expose());
         let file = LogFile::new((file, path.to_owned()), Arc::clone(&self.directory), header, keys);
         Log::begin(file).inspect_err(|_| {
-            // It has nothing in it.
+            // It is empty.
             let _ = std::fs::remove_file(path);
         })
     }
@@ -185,16 +185,16 @@ impl Folder {
         self.move_to(CONFLICTS, &self.conflicts, path)
     }
 
-    /// Moves a log that is damaged out of the way, durably.
+    /// Moves a damaged log to `damaged/`, durably.
     pub(super) fn set_aside(&self, path: &Path) -> Result<(), JournalError> {
         let folder = self.path.join(DAMAGED);
         make_directory(&folder)?;
         self.move_to(DAMAGED, &open_directory(&folder)?, path).map(drop)
     }
 
-    /// Moves a log to another folder, durably. If the name is taken there, the log gets another
-    /// number: both may be the only copy of what a program wrote. The journal is locked, so no other
-    /// process names anything there.
+    /// Moves a log to another directory, durably. If the name exists there, the log gets another
+    /// number: either may be the only copy of a program's writes. The journal is locked, so no
+    /// other process creates files there.
     fn move_to(&self, name: &str, folder: &File, path: &Path) -> Result<PathBuf, JournalError> {
         let mut to = self.path.join(name).join(path.file_name().unwrap_or_default());
         while exists(&to)? {
@@ -209,9 +209,8 @@ impl Folder {
         Ok(to)
     }
 
-    /// Opens a log that was found. A file that is shorter than the shortest log that says anything,
-    /// or has nothing but zeroes in it, is one whose creation a power cut came before: it is
-    /// deleted.
+    /// Opens an existing log. A power cut may leave a log shorter than a header and a record, or
+    /// one of zeroes only, before its creation was durable. Such a log is deleted.
     pub(super) fn open_log(&self, path: &Path) -> Result<Option<LogFile>, JournalError> {
         let error = |error| JournalError::io("cannot read", path, error);
         let mut file = File::options().read(true).write(true).open(path).map_err(error)?;
@@ -230,7 +229,7 @@ impl Folder {
                     self.delete(path)?;
                     return Ok(None);
                 }
-                return Err(damaged("its header is not as it was written"));
+                return Err(damaged("its header does not match its checksum"));
             }
         };
         let keys = header.keys(self.master.expose());
@@ -244,7 +243,7 @@ impl Folder {
     }
 }
 
-/// Logs and copies of logs, in the order of their numbers.
+/// The logs in a directory, and copies of logs, by their numbers.
 pub(super) fn logs_in(directory: &Path) -> Result<Vec<(u64, PathBuf)>, JournalError> {
     let error = |error| JournalError::io("cannot list", directory, error);
     let mut found = Vec::new();
@@ -274,7 +273,7 @@ fn create_new(path: &Path) -> Result<File, JournalError> {
     ogive_private::create_new(path).map_err(|error| JournalError::io("cannot create", path, error))
 }
 
-/// A directory without identity must be empty, or it is something else.
+/// Refuses a directory without an identity unless it is empty.
 pub(super) fn refuse_what_is_no_journal(path: &Path) -> Result<(), JournalError> {
     let error = |error| JournalError::io("cannot list", path, error);
     let mut is_empty = true;
@@ -306,7 +305,7 @@ pub(super) fn has_identity(path: &Path) -> Result<bool, JournalError> {
     exists(&path.join(IDENTITY))
 }
 
-/// Whether there is anything of a name. One that cannot be looked at is not absent.
+/// Whether a path exists. An error is not the same as absence.
 pub(super) fn exists(path: &Path) -> Result<bool, JournalError> {
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
@@ -341,7 +340,7 @@ pub(super) fn read_identity(
         (Err(FormatError::Version(version)), _) => {
             return Err(JournalError::Version { path, version });
         }
-        _ => return Err(damaged(0, "its header is not as it was written")),
+        _ => return Err(damaged(0, "its header does not match its checksum")),
     };
     let directory = directory.try_clone().map_err(error)?;
     let keys = header.keys(master.expose());
@@ -352,9 +351,9 @@ pub(super) fn read_identity(
             source = Some(is.to_owned());
             Ok(())
         }
-        _ => Err("the record does not belong there"),
+        _ => Err("the record does not belong in an identity"),
     })?;
-    // It was durable before it had its name: nothing in it can be torn.
+    // It was made durable before it was renamed to its name, so it cannot be torn.
     let source = source.ok_or_else(|| damaged(end, "it does not name its source"))?;
     Ok(Some((header, source)))
 }
@@ -391,7 +390,7 @@ fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], JournalError> {
     Ok(bytes)
 }
 
-/// Whether a file has nothing but zeroes in it.
+/// Whether a file has no bytes other than zeroes.
 fn is_zero(file: &mut File) -> io::Result<bool> {
     use std::io::Seek as _;
     file.rewind()?;

@@ -1,119 +1,119 @@
-//! What can be wrong with a journal; each message names the next step.
+//! The errors of a journal; each message names the next step.
 
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the journal refuses.
+/// Why an operation of the journal failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The system refused.
+    /// The system reported an error.
     #[error("{what} {path}: {error}")]
     Io {
         /// The action that failed, such as `cannot write to`.
         what: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         error: io::Error,
     },
-    /// The disk of the journal is full. Nothing that was written before is lost.
+    /// The disk of the journal is full. Earlier writes are kept.
     #[error(
-        "there is no room for this write in the staging journal {0}: what was written before is \
-         kept; free some space there, or sync files so that they are uploaded"
+        "the disk of the staging journal {0} is full: earlier writes are kept; free some space \
+         there, or sync files so that they are uploaded"
     )]
     Full(PathBuf),
-    /// All files that are written have too many pieces. Nothing that was written before is lost.
+    /// The files being written have too many pieces. Earlier writes are kept.
     #[error(
-        "the files that are written have more pieces than the staging journal {0} may keep in \
-         memory: what was written before is kept; close or sync files so that they are uploaded"
+        "the written files have more pieces than the staging journal {0} may keep in memory: earlier \
+         writes are kept; close or sync files so that they are uploaded"
     )]
     Crowded(PathBuf),
-    /// A sync failed: what is on the disk is unknown.
+    /// A sync failed, so the state of the disk is unknown.
     #[error(
-        "a sync of {0} has failed before: what it holds may not survive a power cut; upload it by \
-         closing the file, and look at the disk"
+        "an earlier sync of {0} failed: its bytes may not survive a power cut; close the file to \
+         upload it, and check the disk"
     )]
     Unsynced(PathBuf),
     /// Another mount holds the lock.
     #[error("the staging journal {0} is in use by another mount; give each mount its own --stage")]
     InUse(PathBuf),
-    /// The journal of another source.
+    /// The journal belongs to another source.
     #[error(
         "the staging journal {path} holds writes for {holds}, not for {wanted}: mount {holds} with \
-         it so that they are uploaded, or name another --stage"
+         it to upload them, or use another --stage"
     )]
     OtherSource {
         /// The directory.
         path: PathBuf,
         /// Its source.
         holds: String,
-        /// The one that is to be mounted.
+        /// The one to mount.
         wanted: String,
     },
-    /// It was sealed with another key.
-    #[error("{0} was sealed with another key: give the key that it was made with")]
+    /// The journal was sealed with another key.
+    #[error("{0} was sealed with another key: give the original key")]
     WrongKey(PathBuf),
-    /// A key was given where there was a passphrase, or the other way round.
-    #[error("the staging journal {path} was made with {was}")]
+    /// A key was given instead of a passphrase, or the other way round.
+    #[error("the staging journal {path} was created with {was}")]
     WrongKind {
         /// The directory.
         path: PathBuf,
-        /// What it was made with, and what to do.
+        /// What it was created with, and what to do.
         was: &'static str,
     },
-    /// Making the key of the passphrase takes more memory than allowed.
+    /// Deriving the key takes more work than allowed.
     #[error(
-        "{path} asks for {passes} passes over {memory_kib} KiB to make a key of the passphrase, \
-         which is more than --l2-kdf-max allows"
+        "{path} requires {passes} passes over {memory_kib} KiB to derive a key from the \
+         passphrase, which is more than --l2-kdf-max allows"
     )]
     Costly {
-        /// The file that says so.
+        /// The file with the parameters.
         path: PathBuf,
         /// Memory to fill, in KiB.
         memory_kib: u32,
-        /// How often.
+        /// How many passes.
         passes: u32,
     },
-    /// No key can be made of the passphrase.
-    #[error("no key can be made of the passphrase: {0}")]
+    /// Deriving the key failed.
+    #[error("cannot derive a key from the passphrase: {0}")]
     Secret(ogive_l2::SecretError),
-    /// A directory with something else in it.
-    #[error("{0} is no staging journal and is not empty: name an empty directory for --stage")]
+    /// The directory has other files in it.
+    #[error("{0} is not a staging journal and not empty: give --stage an empty directory")]
     NotAJournal(PathBuf),
-    /// A directory without one.
-    #[error("{0} is no staging journal: name the directory that was given as --stage")]
+    /// The directory has no journal.
+    #[error("{0} is not a staging journal: give the directory that was used with --stage")]
     NoJournal(PathBuf),
-    /// A version that is not known here.
-    #[error("{path} has version {version} of the format; this program knows version 1")]
+    /// An unknown version of the format.
+    #[error("{path} has format version {version}, but this program supports only version 1")]
     Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         version: u16,
     },
-    /// Bytes that were durable are not what they were.
+    /// Durable bytes have changed.
     #[error(
-        "{path} is damaged at byte {at}: {why}; writes that were durable cannot be read back. \
-         Nothing was deleted: restore the file, or set it aside in {}, and mount again",
+        "{path} is damaged at byte {at}: {why}; durable writes cannot be read back. Nothing was \
+         deleted: restore the file, or move it to {}, and mount again",
         aside(path).display()
     )]
     Damaged {
         /// The log.
         path: PathBuf,
-        /// Where in it, in bytes.
+        /// The offset of the damage, in bytes.
         at: u64,
         /// What is wrong there.
         why: &'static str,
     },
-    /// The system gave no random bytes.
-    #[error("the system gave no random bytes for a log's key: {0}")]
+    /// The system has no random bytes.
+    #[error("cannot get random bytes for a log's key: {0}")]
     Random(getrandom::Error),
-    /// A key, an ETag or an upload id longer than any store has.
+    /// A key, an ETag or an upload id that is longer than any store's.
     #[error("a name of {0} bytes is too long for the staging journal")]
     NameTooLong(usize),
-    /// More records or bytes than a log or a file can have.
+    /// More records than a log, or more bytes than a file, can have.
     #[error("{0} cannot take another record, or the file would be larger than 2^63 - 1 bytes")]
     TooLarge(PathBuf),
 }
@@ -122,17 +122,17 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Where a damaged log is set aside.
+/// The directory for damaged logs.
 fn aside(log: &Path) -> PathBuf {
     log.parent().unwrap_or(Path::new("")).join("damaged")
 }
 
 impl JournalError {
-    /// The error of a system call.
+    /// The errno for a program.
     pub fn errno(&self) -> Errno {
         match self {
             Self::Full(_) | Self::Crowded(_) => Errno::NOSPC,
-            // Each file that is not uploaded has its log open.
+            // Each staged file keeps its log open.
             Self::Io { error, .. } if is_out_of_descriptors(error) => Errno::NFILE,
             Self::NameTooLong(_) => Errno::NAMETOOLONG,
             Self::TooLarge(_) => Errno::FBIG,
@@ -140,8 +140,8 @@ impl JournalError {
         }
     }
 
-    /// An error of the system, about a file; a full disk and a used-up quota have words of their
-    /// own.
+    /// An error of the system about a file. A full disk and an exceeded quota have their own
+    /// variant.
     pub(super) fn io(what: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         match error.kind() {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_files_are_reported_with_what_they_are() {
+    fn too_many_open_files_keep_their_errno() {
         let errno = |errno| JournalError::io("cannot make", Path::new("/j"), errno).errno();
         assert_eq!((errno(Errno::MFILE), errno(Errno::NFILE)), (Errno::NFILE, Errno::NFILE));
         assert_eq!((errno(Errno::IO), errno(Errno::NOSPC)), (Errno::IO, Errno::NOSPC));

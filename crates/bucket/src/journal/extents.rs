@@ -1,30 +1,30 @@
-//! Which bytes of a file the log holds, and where: pieces by offset, none of which overlap.
+//! The map of a file: which of its bytes the log holds, and where. Pieces do not overlap.
 
 use super::log::Place;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of a file that an extent in the log has.
+/// Bytes of a file that are in one extent of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// How many bytes.
     pub bytes: u64,
-    /// The change that wrote them.
+    /// The revision that wrote them.
     pub revision: u64,
     /// The record of the extent.
     pub place: Place,
-    /// Where they begin in the extent.
+    /// Where they start in the extent.
     pub skip: u32,
 }
 
-/// Where the bytes of a range of a file are.
+/// The source of a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
     /// In the log.
     Staged(Piece),
-    /// In the object that is changed, at the same offset.
+    /// The base object, at the same offset.
     Base(u64),
-    /// Nowhere: zeroes.
+    /// None: the range reads as zeroes.
     Hole(u64),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    /// How many bytes they have together.
+    /// How many bytes the pieces have.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -59,7 +59,7 @@ impl Extents {
         self.pieces.iter().map(|(offset, piece)| (*offset, *piece))
     }
 
-    /// The pieces that reach into a range, whole.
+    /// The pieces that overlap a range, uncut.
     pub(super) fn within(&self, range: Range<u64>) -> Self {
         if range.is_empty() {
             return Self::default();
@@ -71,12 +71,12 @@ impl Extents {
         Self { pieces, bytes }
     }
 
-    /// How many begin in a range, but no more than are asked for.
+    /// How many pieces start in a range, counting up to `most`.
     pub(super) fn count_in(&self, range: Range<u64>, most: usize) -> usize {
         self.pieces.range(range).take(most).count()
     }
 
-    /// Puts a piece over what was there.
+    /// Inserts a piece over earlier ones.
     pub(super) fn insert(&mut self, offset: u64, piece: Piece) {
         if piece.bytes > 0 {
             self.remove(offset..offset + piece.bytes);
@@ -85,12 +85,13 @@ impl Extents {
         }
     }
 
-    /// Takes a range away.
+    /// Removes a range.
     pub(super) fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
-        // The one that begins before the range: it keeps its head, and its tail if it has one.
+        // A piece that starts before the range keeps its head, and its tail if it ends after the
+        // range.
         if let Some((offset, piece)) = self.pieces.range(..range.start).next_back() {
             let (offset, piece) = (*offset, *piece);
             let end = offset + piece.bytes;
@@ -108,7 +109,7 @@ impl Extents {
         }
     }
 
-    /// Keeps what a piece has behind the end of what was taken away.
+    /// Inserts the tail of a piece, from `from` on.
     fn insert_tail(&mut self, offset: u64, piece: Piece, from: u64) {
         let end = offset + piece.bytes;
         if end > from {
@@ -117,7 +118,7 @@ impl Extents {
         }
     }
 
-    /// The spans of a range, where the object shows below `shown`.
+    /// The spans of a range. The base is visible below `shown`.
     pub(super) fn spans(&self, range: Range<u64>, shown: u64) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut at = range.start;
@@ -138,7 +139,7 @@ impl Extents {
     }
 }
 
-/// The gaps of the log in a range.
+/// Adds the spans of a range that the log does not hold.
 fn gap(spans: &mut Vec<Span>, range: Range<u64>, shown: u64) {
     let middle = shown.clamp(range.start, range.end.max(range.start));
     if middle > range.start {

@@ -1,42 +1,42 @@
-//! Headers and payloads of a log, byte for byte: see the tables in [`super`].
+//! The byte format of a log's headers and payloads: see the tables in [`super`].
 //!
-//! Parsing accepts any bytes. It checks their shape, not their seals; the reader of a log checks
-//! codes and seals before it uses a number.
+//! Parsing accepts any bytes. It checks their structure but not their seals: the reader of a log
+//! verifies codes and seals before it uses a field.
 
 use ogive_l2::{Cipher, Purpose, SegmentKey};
 
-/// Length of a log's header.
+/// The length of a log's header.
 pub const LOG_HEADER_BYTES: usize = 128;
-/// Length of a record's header; records stand at multiples of it.
+/// The length of a record's header; records start at multiples of it.
 pub const RECORD_HEADER_BYTES: usize = 64;
-/// Longest payload: an extent of 128 KiB, and room to spare for the longest names.
+/// The longest payload: an extent of 128 KiB, with room for the longest names.
 pub const PAYLOAD_BYTES_MAX: usize = 256 << 10;
-/// Longest name in a record: keys have at most 1,024 bytes at all stores known, ETags fewer.
+/// The longest name in a record. Stores limit keys to 1,024 bytes; ETags are shorter.
 pub(super) const NAME_BYTES_MAX: usize = 32 << 10;
 
 const LOG_MAGIC: &[u8; 8] = b"ogivestg";
 const RECORD_MAGIC: &[u8; 4] = b"ogvr";
 const VERSION: u16 = 1;
 
-/// Why bytes are no header of a log.
+/// Why bytes are not the header of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatError {
     /// They are something else, or damaged.
     Damaged,
-    /// A version that is not known here.
+    /// An unknown version.
     Version(u16),
 }
 
-/// The subject of a log.
+/// What a log is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     /// The source of a journal.
     Identity,
-    /// A file that is being written.
+    /// A file being written.
     File,
-    /// A directory that is being renamed.
+    /// The rename of a directory.
     Tree,
-    /// An upload in parts.
+    /// A multipart upload.
     Upload,
 }
 
@@ -44,16 +44,16 @@ impl LogKind {
     const ALL: [Self; 4] = [Self::Identity, Self::File, Self::Tree, Self::Upload];
 }
 
-/// The first bytes of a log.
+/// The header of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogHeader {
-    /// Its subject.
+    /// What the log is about.
     pub kind: LogKind,
-    /// How it is sealed.
+    /// The cipher of its seals.
     pub cipher: Cipher,
     /// The journal that it belongs to.
     pub journal: [u8; 16],
-    /// The log, over compactions.
+    /// The id of the log; compactions keep it.
     pub log: [u8; 16],
     /// The salt of its keys.
     pub salt: [u8; 32],
@@ -82,7 +82,7 @@ impl LogHeader {
         bytes
     }
 
-    /// A header, if the bytes have its checksum.
+    /// Parses a header, if its checksum matches.
     ///
     /// # Errors
     /// [`FormatError`].
@@ -116,13 +116,13 @@ impl LogHeader {
 pub struct RecordHeader {
     /// Its number in the log.
     pub number: u32,
-    /// Length of the payload.
+    /// The length of the payload.
     pub payload_bytes: u32,
-    /// How many records before it were durable when it was written.
+    /// How many earlier records were durable when it was written.
     pub durable: u32,
-    /// Of the nonce.
+    /// The salt of the nonce.
     pub salt: [u8; 8],
-    /// Of the payload.
+    /// The tag of the payload.
     pub tag: [u8; 16],
 }
 
@@ -148,7 +148,7 @@ impl RecordHeader {
         bytes
     }
 
-    /// A header, if the bytes have the shape. Its lengths are bounded.
+    /// Parses a header, if the bytes are well-formed. Its lengths are bounded.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; RECORD_HEADER_BYTES] = bytes.first_chunk()?;
         let header = Self {
@@ -170,21 +170,21 @@ impl RecordHeader {
         keys.is_code::<16>(Purpose::Record, &bytes[..40], &chunk(&bytes[40..56]))
     }
 
-    /// Length of the record in the log.
+    /// The length of the record in the log.
     pub fn record_bytes(&self) -> u64 {
         let payload = (self.payload_bytes as usize).next_multiple_of(RECORD_HEADER_BYTES);
         (RECORD_HEADER_BYTES + payload) as u64
     }
 }
 
-/// The object that changes are made to.
+/// The object to which changes are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// There was none.
+    /// None: the file is new.
     New,
-    /// There was one.
+    /// An existing object.
     Object {
-        /// Which, as the store says it.
+        /// Its ETag, in the store's notation.
         etag: String,
         /// Its size in bytes.
         size: u64,
@@ -209,74 +209,74 @@ impl Base {
     }
 }
 
-/// One thing that a log says. Sizes, offsets and lengths are in bytes; a revision counts the
-/// changes of a file from 1.
+/// A record of a log. Sizes, offsets and lengths are in bytes. Revisions count the changes of a
+/// file from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A file is being written.
+    /// Begins the log of a file.
     Begin {
         /// The object's key.
         key: &'a str,
-        /// The object that it changes.
+        /// The object to which changes are made.
         base: Base,
     },
-    /// Bytes were written.
+    /// A write.
     Extent {
-        /// The change's number.
+        /// The revision of the write.
         revision: u64,
-        /// Their place in the file.
+        /// Their offset in the file.
         offset: u64,
-        /// They.
+        /// The bytes.
         bytes: &'a [u8],
     },
-    /// The file was cut or grown.
+    /// The file was truncated or extended.
     Size {
-        /// The change's number.
+        /// The revision of the change.
         revision: u64,
         /// Its new size.
         size: u64,
     },
-    /// The file has another name now.
+    /// The file has another key.
     Key(&'a str),
-    /// The object holds all changes up to a revision.
+    /// The object in the store holds all changes up to a revision.
     Uploaded {
-        /// The last change that it holds.
+        /// The last revision that it holds.
         through: u64,
         /// The object.
         base: Base,
     },
-    /// Nothing but the number of durable records in its header.
+    /// No content besides the number of durable records in its header.
     Durable,
-    /// The source whose journal it is.
+    /// The source of the journal.
     Source(&'a str),
-    /// A directory is to be renamed: all keys that begin with `from`.
+    /// Begins the rename of a directory: of all keys with the prefix `from`.
     TreeBegin {
-        /// Prefix of the old keys.
+        /// The prefix of the old keys.
         from: &'a str,
-        /// Prefix of the new ones.
+        /// The prefix of the new ones.
         to: &'a str,
     },
     /// One key below the directory.
     TreeKey {
         /// The rest of the key, after the prefix.
         rest: &'a str,
-        /// The object as it was listed.
+        /// The ETag in the listing.
         etag: &'a str,
         /// Its size.
         size: u64,
     },
-    /// All keys have been named: from here on they are copied.
+    /// All keys are logged: from here on they are copied.
     TreeListed,
-    /// All keys have been copied: from here on the old ones are deleted.
+    /// All keys are copied: from here on the old ones are deleted.
     TreeCopied,
-    /// An upload in parts is about to begin.
+    /// Announces a multipart upload.
     Upload {
-        /// Address of the object.
+        /// The address of the object.
         address: &'a str,
-        /// When, in seconds since the epoch.
+        /// The time, in seconds since the epoch.
         began: u64,
     },
-    /// The id that the store gave it.
+    /// The id of the upload in the store.
     UploadId(&'a str),
 }
 
@@ -337,7 +337,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A record, if the bytes are one and nothing else.
+    /// Parses a record that takes up the whole payload.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
         let (kind, rest) = payload.split_first()?;
         let mut fields = Fields(rest);
@@ -368,7 +368,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether a file may be so large, as off_t has it.
+/// Whether off_t can hold a file of this size.
 pub(super) fn is_size(size: u64) -> bool {
     i64::try_from(size).is_ok()
 }
@@ -412,7 +412,7 @@ impl<'a> Fields<'a> {
     fn number(&mut self) -> Option<u64> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
-        // No size, place or count is larger than off_t has them.
+        // No size, offset or count exceeds off_t.
         Some(u64::from_le_bytes(*bytes)).filter(|number| is_size(*number))
     }
 

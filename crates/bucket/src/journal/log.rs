@@ -1,8 +1,8 @@
-//! One log: appending, reading and scanning its records.
+//! One log: appends, reads and scans of its records.
 //!
 //! Disk space is allocated ahead of the writes, with a reserve for the small records that an upload
-//! needs. So uploads can still empty a disk that is full. On a file system that cannot allocate, a
-//! full disk shows in the write, and the log ends where it ended before.
+//! needs. So uploads can empty a full disk. On a file system without fallocate(2), a write fails
+//! when the disk is full, and the log keeps its earlier end.
 
 use super::error::JournalError;
 use super::format::{
@@ -20,25 +20,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Kept free behind the end for records that are no extents, in bytes.
+/// The reserve for records other than extents, in bytes.
 const RESERVE_BYTES: u64 = 8 << 10;
-/// Room is allocated in steps of an eighth of the log, within these bounds in bytes.
+/// Space is allocated in steps of an eighth of the log, within these bounds in bytes.
 const STEP_BYTES: [u64; 2] = [8 << 10, 16 << 20];
-/// Bytes that a search for later records reads at a time.
+/// How many bytes a search for later records reads at a time.
 const SEARCH_BYTES: u64 = 256 << 10;
 
-/// Where a record is.
+/// The location of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Its first byte in the log.
+    /// Its offset in the log.
     pub at: u64,
     /// Its number.
     pub number: u32,
-    /// Length of its payload.
+    /// The length of its payload.
     pub payload_bytes: u32,
 }
 
-/// A log as a file that can be read and synced by anybody.
+/// A log as a file that any thread can read and sync.
 #[derive(Debug)]
 pub struct LogFile {
     file: File,
@@ -66,7 +66,7 @@ impl LogFile {
         &self.header
     }
 
-    /// Where it is.
+    /// The path of the log.
     pub fn path(&self) -> PathBuf {
         self.path.read().clone()
     }
@@ -83,10 +83,10 @@ impl LogFile {
         JournalError::Damaged { path: self.path(), at, why }
     }
 
-    /// The payload of a record.
+    /// Reads the payload of a record.
     ///
     /// # Errors
-    /// [`JournalError::Damaged`] if it is not what was written, [`JournalError::Io`].
+    /// [`JournalError::Damaged`] if it fails its verification, [`JournalError::Io`].
     pub fn payload(&self, place: Place) -> Result<Vec<u8>, JournalError> {
         let mut sealed = vec![0; RECORD_HEADER_BYTES + place.payload_bytes as usize];
         self.file.read_exact_at(&mut sealed, place.at).map_err(|error| {
@@ -99,7 +99,7 @@ impl LogFile {
         open_record(&sealed, place.number, &self.keys).map_err(|why| self.damaged(place.at, why))
     }
 
-    /// Makes all that was appended durable, but not the log's name.
+    /// Makes all records durable, but not the log's name.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -107,7 +107,7 @@ impl LogFile {
         self.file.sync_data().map_err(|error| self.error("cannot sync", error))
     }
 
-    /// Makes all that was appended durable, and the log's name.
+    /// Makes all records and the log's name durable.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -140,32 +140,32 @@ impl LogFile {
 /// The result of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanned {
-    /// Where the last whole record ends.
+    /// Where the last complete record ends.
     pub end: u64,
-    /// Number of the next record.
+    /// The number of the next record.
     pub next: u32,
     /// How many records are known to be durable.
     pub durable: u32,
-    /// Bytes behind `end` that are no record: a torn tail.
+    /// The length of a torn tail: bytes after `end` that are not a record.
     pub torn_bytes: u64,
 }
 
-/// Why a log cannot be read back.
+/// Why a scan failed.
 #[derive(Debug)]
 pub enum ScanError {
-    /// Bytes that were durable are not what they were.
+    /// Durable bytes have changed.
     Damaged {
-        /// Where.
+        /// The offset of the damage.
         at: u64,
-        /// What is wrong.
+        /// What is wrong there.
         why: &'static str,
     },
-    /// The system refused.
+    /// The system reported an error.
     Io(io::Error),
 }
 
-/// Reads records from the bytes of a log, and stops at a torn tail. `read` fills its buffer from a
-/// place below `length`; `each` may say that a record makes no sense where it is.
+/// Scans the records of a log, up to a torn tail. `read` fills its buffer from an offset below
+/// `length`. `each` may refuse a record that does not belong there.
 ///
 /// # Errors
 /// [`ScanError`].
@@ -192,18 +192,18 @@ pub fn scan(
         let place =
             Place { at: found.end, number: found.next, payload_bytes: header.payload_bytes };
         let damaged = |why| ScanError::Damaged { at: place.at, why };
-        let record = Record::parse(payload)
-            .ok_or_else(|| damaged("the record is of a kind that is not known here"))?;
+        let record =
+            Record::parse(payload).ok_or_else(|| damaged("the record has an unknown kind"))?;
         each(place, record).map_err(damaged)?;
         found.durable = found.durable.max(header.durable);
-        // The zeroes after the last payload may be missing: nothing is in them.
+        // The zeroes after the last payload may be missing.
         found.end += header.record_bytes();
         found.next += 1;
     }
     Ok(found)
 }
 
-/// Reads the record at the end of what was found and opens it in place, or says why there is none.
+/// Reads and opens the record at the end of the scanned ones, or says why there is none.
 fn next_record(
     read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
     length: u64,
@@ -230,7 +230,7 @@ fn next_record(
     }))
 }
 
-/// Whether a record behind damage says that what is damaged was durable.
+/// Whether a later record says that the unreadable one was durable.
 fn is_followed_by_proof(
     read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
     length: u64,
@@ -255,18 +255,18 @@ fn is_followed_by_proof(
     Ok(false)
 }
 
-/// Opens a record that should have a number.
+/// Verifies and decrypts the record with this number.
 fn open_record(sealed: &[u8], number: u32, keys: &SegmentKey) -> Result<Vec<u8>, &'static str> {
     let header = RecordHeader::parse(sealed).ok_or("no record begins there")?;
     let (clear, sealed) = sealed.split_first_chunk().ok_or("no record begins there")?;
     if !RecordHeader::is_vouched_for(clear, keys) || header.number != number {
-        return Err("the header of the record is not as it was written");
+        return Err("the header of the record fails its verification");
     }
     let mut payload = vec![0; header.payload_bytes as usize];
     let nonce = (header.salt, header.number);
     keys.open(nonce, &header.additional(), header.tag, sealed, &mut payload)
         .then_some(payload)
-        .ok_or("the record is not as it was written")
+        .ok_or("the record fails its verification")
 }
 
 /// The end of a log, for its writer.
@@ -276,15 +276,15 @@ pub struct Log {
     end: u64,
     next: u32,
     durable: u32,
-    /// Number of the next record when nothing was left to sync.
+    /// The number of the next record when the log was last fully synced.
     clean: u32,
-    /// Up to where the disk has room for us.
+    /// Disk space is allocated up to this offset.
     allocated: u64,
     has_failed_to_sync: bool,
 }
 
 impl Log {
-    /// A log with nothing in it yet: writes its header.
+    /// Starts an empty log: writes its header.
     pub(super) fn begin(file: LogFile) -> Result<Self, JournalError> {
         let header = file.header.to_bytes(&file.keys);
         file.file.write_all_at(&header, 0).map_err(|error| file.error("cannot write to", error))?;
@@ -292,7 +292,7 @@ impl Log {
         Ok(Self::at(file, Scanned { end, next: 0, durable: 0, torn_bytes: 0 }))
     }
 
-    /// Goes on with a log that was scanned: cuts off a torn tail.
+    /// Continues a scanned log: cuts off a torn tail.
     pub(super) fn resume(file: LogFile, scanned: Scanned) -> Result<Self, JournalError> {
         if scanned.torn_bytes > 0 {
             file.file.set_len(scanned.end).map_err(|error| file.error("cannot cut", error))?;
@@ -316,7 +316,7 @@ impl Log {
         self.end
     }
 
-    /// Number of the next record.
+    /// The number of the next record.
     pub fn next(&self) -> u32 {
         self.next
     }
@@ -326,10 +326,10 @@ impl Log {
         self.durable
     }
 
-    /// Appends a record: it is in the page cache then, and survives the process.
+    /// Appends a record. It is in the page cache when this returns, so it survives the process.
     ///
     /// # Errors
-    /// [`JournalError::Full`], after which the log is as it was; [`JournalError::Io`], the same;
+    /// [`JournalError::Full`] or [`JournalError::Io`], after which the log is unchanged;
     /// [`JournalError::NameTooLong`], [`JournalError::TooLarge`].
     pub fn append(&mut self, record: &Record<'_>) -> Result<Place, JournalError> {
         let mut bytes = vec![0; RECORD_HEADER_BYTES];
@@ -362,7 +362,7 @@ impl Log {
         self.allocate(bytes.len() as u64, reserve)?;
         let place = Place { at: self.end, number: self.next, payload_bytes: header.payload_bytes };
         if let Err(error) = self.file.file.write_all_at(&bytes, self.end) {
-            // No record is behind the end; cutting it off only frees the room.
+            // A scan would stop at the end in any case; the cut only frees space.
             let _ = self.file.file.set_len(self.end);
             self.allocated = self.end;
             return Err(self.file.error("cannot write to", error));
@@ -372,7 +372,7 @@ impl Log {
         Ok(place)
     }
 
-    /// Sees to it that the disk has room for a record, and a reserve behind it.
+    /// Allocates disk space for a record and a reserve after it.
     fn allocate(&mut self, bytes: u64, reserve: u64) -> Result<(), JournalError> {
         let needed = self.end + bytes + reserve;
         if needed <= self.allocated {
@@ -396,13 +396,13 @@ impl Log {
             }
         }
         if reserve == 0 {
-            // The reserve is for these; if it is used up, the write itself fails.
+            // Such records use the reserve. If it is used up, the write itself fails.
             return Ok(());
         }
         Err(JournalError::Full(self.file.path()))
     }
 
-    /// The part that a sync has to make durable, for [`Self::synced`].
+    /// The records that a sync has to make durable, for [`Self::synced`].
     pub(super) fn unsynced(&self) -> Result<Option<(Arc<LogFile>, u32)>, JournalError> {
         if self.has_failed_to_sync {
             return Err(JournalError::Unsynced(self.file.path()));
@@ -410,28 +410,28 @@ impl Log {
         Ok((self.clean < self.next).then(|| (Arc::clone(&self.file), self.next)))
     }
 
-    /// Says how a sync of so many records went. The number of durable records is written down
-    /// behind them, which nobody has to wait for.
+    /// Records the outcome of a sync. The new number of durable records is appended, and no caller
+    /// waits for that record.
     pub(super) fn synced(&mut self, file: &Arc<LogFile>, count: u32, has_failed: bool) {
         if !Arc::ptr_eq(file, &self.file) {
-            // A compaction has written and synced all of it.
+            // A compaction has written and synced all records to another file.
             return;
         }
         if has_failed {
-            // The kernel may have dropped what it could not write, and says so only once.
+            // The kernel may have dropped the pages it failed to write, and reports that only once.
             self.has_failed_to_sync = true;
         } else if count > self.durable {
             self.durable = count;
             let is_all = count == self.next;
-            // Without this record a damage of those before it would pass for a torn tail. It is
-            // durable with the next sync, and nothing is lost with it.
+            // Without this record, damage to the synced records would pass for a torn tail. The
+            // record itself becomes durable with the next sync; losing it loses no data.
             let is_said = self.append(&Record::Durable).is_ok();
             self.clean = if is_all && is_said { self.next } else { count };
         }
     }
 
-    /// Takes the place of a log with a copy of it that was synced; `is_linked` says whether its
-    /// name was, too.
+    /// Replaces a log by its synced copy. `is_linked` says whether the copy's name is durable as
+    /// well.
     pub(super) fn replace(&mut self, copy: Self, is_linked: bool) {
         let (durable, clean) = if is_linked { (copy.next, copy.next) } else { (0, 0) };
         copy.file.is_linked.store(is_linked, Ordering::Release);

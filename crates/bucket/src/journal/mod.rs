@@ -1,57 +1,57 @@
-//! The staging journal: the only authority for bytes that were written and are not yet in the
-//! bucket.
+//! The staging journal: the only authority for bytes that are written but not yet in the bucket.
 //!
-//! An object cannot be written in part, so what a program writes is kept here until a whole object
-//! can be uploaded. The journal is a directory on a local disk, with one log a file that is being
-//! written. A log is sealed, only ever grows, and is deleted when the store has said that it holds
-//! all that the log says. It is no cache: nothing in it is evicted, and a full disk is told to the
+//! A store cannot change a part of an object. So the journal keeps the writes of programs until a
+//! whole object can be uploaded. It is a directory on a local disk, with one log for each file
+//! being written. A log is sealed and append-only. It is deleted once the store has confirmed all
+//! its changes. The journal is not a cache: nothing is evicted, and a full disk is reported to the
 //! writer.
 //!
-//! # What holds
+//! # Invariants
 //!
-//! 1. What [`StagedLog::sync`] returned for is there after a power cut, and what a write returned
-//!    for is there after `SIGKILL`.
-//! 2. A replay gives back what was written, in its order, up to a torn tail. A tail is torn where
-//!    no later record says that it was durable; damage before that is refused in words, and nothing
-//!    of that log is uploaded.
-//! 3. Nothing is deleted but a log whose bytes are uploaded ([`StagedLog::retire`]), a torn tail,
-//!    the note of an upload that has ended, and copies that a compaction had not finished, whose
-//!    originals are there.
-//! 4. A directory belongs to one source and one key, and to one mount at a time. It belongs to
-//!    nobody while nothing was ever put into it and no mount uses it.
-//! 5. No nonce is used twice under a key, in clones and restored snapshots neither: each log has a
-//!    key of its own, which 32 random bytes name, and each nonce is made of the message that it
+//! 1. After [`StagedLog::sync`] the changes survive a power cut. After a write they survive
+//!    `SIGKILL`.
+//! 2. A replay restores the writes in their order, up to a torn tail. A tail is torn if no later
+//!    record says that it was durable. Damage before that is an error, and nothing of that log is
+//!    uploaded.
+//! 3. Only these are deleted: a log whose changes are uploaded ([`StagedLog::retire`]), a torn
+//!    tail, the note of an upload that has ended, and the copy of an unfinished compaction, whose
+//!    original exists.
+//! 4. A directory belongs to one source and one key, and to one mount at a time. An unused
+//!    directory belongs to no source once its mount has ended.
+//! 5. No nonce is used twice with a key, not even in clones and restored snapshots. Each log has
+//!    its own key, derived from 32 random bytes. Each nonce is derived from the message that it
 //!    seals ([`ogive_l2::SegmentKey`]).
 //!
-//! What it cannot tell: a log that was cut off at a record's end while no mount ran is as one that
-//! was torn there, and a directory restored from an old copy is as it was then. Both are met by the
-//! upload's condition: an object that has changed meanwhile is never overwritten.
+//! Two cases cannot be detected. A log that was cut at the end of a record while no mount ran looks
+//! like a torn one. A directory restored from an old copy looks like that old state. The condition
+//! of the upload covers both: an object that has changed in the meantime is never overwritten.
 //!
 //! # The directory
 //!
-//! | name | what it is |
+//! | name | contents |
 //! |---|---|
-//! | `lock` | held with flock(2) as long as a mount uses the directory |
-//! | `passphrase` | what a passphrase needs to become the key, if there is one |
-//! | `identity` | a log of one record: the source whose writes these are |
-//! | `N.log` | a log; `N` is a sequence number, 16 hexadecimal digits |
-//! | `N.new` | the copy of a log that a compaction writes, renamed over it when it is durable |
-//! | `conflicts/N.log` | a log whose object somebody else changed first |
+//! | `lock` | locked with flock(2) while a mount uses the directory |
+//! | `passphrase` | the parameters that turn a passphrase into the key, if there is one |
+//! | `identity` | a log of one record: the source of the journal |
+//! | `N.log` | a log; `N` is a sequence number of 16 hexadecimal digits |
+//! | `N.new` | the copy of a log written by a compaction, renamed over the log once it is durable |
+//! | `conflicts/N.log` | a log whose object another client changed first |
 //! | `damaged/N.log` | a damaged log that was set aside |
 //!
-//! # A log
+//! # The format of a log
 //!
-//! Little-endian. A header of 128 bytes, then records at multiples of 64 bytes.
+//! All numbers are little-endian. A header of 128 bytes is followed by records at multiples of 64
+//! bytes.
 //!
 //! | bytes of the header | |
 //! |---|---|
 //! | 0..8 | `ogivestg` |
-//! | 8..10, 10..12 | format version, 1; kind: 0 identity, 1 staged file, 2 rename of a directory, 3 upload in parts |
+//! | 8..10, 10..12 | format version, 1; kind: 0 identity, 1 staged file, 2 rename of a directory, 3 multipart upload |
 //! | 12..16 | cipher, as [`ogive_l2::Cipher::number`] |
-//! | 16..32 | the journal: random, one a directory |
-//! | 32..48 | the log: random, kept by a compaction |
-//! | 48..80 | salt of the log's keys: random, a new one for each compaction |
-//! | 80..88 | BLAKE3 of bytes 0..80, its first 8 bytes: tells damage from a wrong key |
+//! | 16..32 | id of the journal: random, the same in all its logs |
+//! | 32..48 | id of the log: random, kept by a compaction |
+//! | 48..80 | salt of the log's keys: random, new for each compaction |
+//! | 80..88 | first 8 bytes of the BLAKE3 hash of bytes 0..80: distinguishes damage from a wrong key |
 //! | 88..104 | keyed code of bytes 0..88 |
 //! | 104..128 | zero |
 //!
@@ -67,15 +67,15 @@
 //! | 56..64 | zero |
 //! | 64.. | the payload, sealed; zeroes up to a multiple of 64 bytes |
 //!
-//! A payload is one byte that says its kind and the fields of [`Record`] in their order: numbers of
-//! 8 bytes below 2^63, texts after their length in 4 bytes, the bytes of an extent to the end. The
-//! first record of a staged file is [`Record::Begin`], that of a rename [`Record::TreeBegin`], that
-//! of an upload [`Record::Upload`].
+//! A payload is one byte for the kind, followed by the fields of [`Record`] in order. Numbers have
+//! 8 bytes and are below 2^63. Texts follow their length in 4 bytes. The bytes of an extent reach
+//! to the end. The first record of a staged file is [`Record::Begin`], of a rename
+//! [`Record::TreeBegin`], of an upload [`Record::Upload`].
 //!
 //! # Locks
 //!
-//! One a log, over its map of extents and its end. It is held for a write to the page cache, and
-//! for a compaction; never for a sync, a read of the log or anything that asks the store.
+//! Each log has one, for its map of extents and its end. It is held during a write to the page
+//! cache and during a compaction, but never during a sync, a read of the log or a request.
 
 mod conflicts;
 mod directory;

@@ -1,5 +1,5 @@
-//! The key of a journal that has a passphrase: argon2id, with a salt and parameters in a file of
-//! the journal. They are no secret; without them the passphrase opens nothing.
+//! The key of a journal with a passphrase: argon2id, with a salt and parameters in a file of the
+//! journal. They are not secret. Without them the passphrase cannot open the journal.
 
 use super::directory::{
     PASSPHRASE as NAMES, has_identity, lock, make_directory, refuse_what_is_no_journal,
@@ -13,11 +13,11 @@ use std::path::Path;
 
 const FIRST_LINE: &str = "ogive stage, argon2id, 1";
 
-/// The key that a journal's logs are sealed with. What a passphrase needs is made with the journal.
-/// Making a key may fill so many KiB, over all passes.
+/// The key that seals a journal's logs. For a passphrase in a new journal this creates the salt.
+/// `work_max_kib` limits the memory that is filled, over all passes.
 ///
 /// # Errors
-/// [`JournalError::WrongKind`] for a key where there was a passphrase, and the other way round;
+/// [`JournalError::WrongKind`] if a key is given instead of a passphrase, or the other way round;
 /// [`JournalError::Costly`]; those of [`Journal::open`](super::Journal::open).
 pub fn master_key(
     path: &Path,
@@ -28,13 +28,13 @@ pub fn master_key(
     let (name, kept) = (path.join(NAMES[0]), read(path)?);
     let (phrase, parameters) = match (key, &kept) {
         (KeySource::Master(master), None) => return Ok(master.clone()),
-        (KeySource::Master(_), Some(_)) => return Err(wrong("a passphrase: give that")),
+        (KeySource::Master(_), Some(_)) => return Err(wrong("a passphrase: give that one")),
         (KeySource::Passphrase(phrase, parameters), _) => (phrase, *parameters),
-        (KeySource::None, _) => return Err(wrong("a key: give that")),
+        (KeySource::None, _) => return Err(wrong("a key: give that one")),
     };
     let (salt, parameters) = match kept {
         Some(kept) => kept,
-        None if has_identity(path)? => return Err(wrong("a key and no passphrase: give that")),
+        None if has_identity(path)? => return Err(wrong("a key, not a passphrase: give that key")),
         None => (make(path, parameters)?, parameters),
     };
     let KdfParameters { memory_kib, passes, .. } = parameters;
@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<Option<([u8; 32], KdfParameters)>, JournalError> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(JournalError::io("cannot read", &name, error)),
     };
-    let why = "it is not as it was written";
+    let why = "its contents are not those of a passphrase file";
     parse(&text).map(Some).ok_or(JournalError::Damaged { path: name, at: 0, why })
 }
 
@@ -62,7 +62,7 @@ fn parse(text: &str) -> Option<([u8; 32], KdfParameters)> {
     }
     let mut number = || lines.next()?.parse().ok();
     let parameters = KdfParameters { memory_kib: number()?, passes: number()?, lanes: number()? };
-    // Two halves of as many digits as a number has.
+    // Two halves, each with the digits of a u128.
     let digits = lines.next().filter(|digits| digits.len() == 64 && digits.is_ascii())?;
     let half = |digits| u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes);
     let mut salt = [0; 32];
@@ -71,7 +71,7 @@ fn parse(text: &str) -> Option<([u8; 32], KdfParameters)> {
     lines.next().is_none().then_some((salt, parameters))
 }
 
-/// Draws a salt and keeps it, durably.
+/// Creates a salt and stores it durably.
 fn make(path: &Path, parameters: KdfParameters) -> Result<[u8; 32], JournalError> {
     make_directory(path)?;
     refuse_what_is_no_journal(path)?;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passphrase_gives_the_same_key_again_and_another_one_another() {
+    fn a_passphrase_always_gives_its_own_key() {
         let directory = tempfile::tempdir().unwrap();
         let key = |text: &str| master_key(directory.path(), &typed(text), 1 << 20).unwrap();
         let first = key("a");
@@ -110,22 +110,22 @@ mod tests {
         assert_ne!(key("b").expose(), first.expose());
         let elsewhere = tempfile::tempdir().unwrap();
         let other = master_key(elsewhere.path(), &typed("a"), 1 << 20).unwrap();
-        assert_ne!(other.expose(), first.expose(), "each directory has its salt");
+        assert_ne!(other.expose(), first.expose(), "each directory has its own salt");
     }
 
     #[test]
-    fn a_key_is_not_taken_for_a_passphrase_nor_the_other_way_round() {
+    fn a_key_does_not_replace_a_passphrase_nor_a_passphrase_a_key() {
         let directory = tempfile::tempdir().unwrap();
         let key = KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap());
         master_key(directory.path(), &typed("a"), 1 << 20).unwrap();
         let error = master_key(directory.path(), &key, 1 << 20).unwrap_err().to_string();
-        assert!(error.contains("made with a passphrase"), "{error}");
+        assert!(error.contains("created with a passphrase"), "{error}");
         let other = tempfile::tempdir().unwrap();
         let master = master_key(other.path(), &key, 1 << 20).unwrap();
         let _claimed =
             super::super::Journal::open(other.path(), "s", &master, Default::default()).unwrap();
         let error = master_key(other.path(), &typed("a"), 1 << 20).unwrap_err().to_string();
-        assert!(error.contains("a key and no passphrase"), "{error}");
+        assert!(error.contains("a key, not a passphrase"), "{error}");
         assert!(!other.path().join(NAMES[0]).exists());
     }
 

@@ -1,4 +1,5 @@
-//! The pieces of all files have a bound, and lines written one by one do not reach it.
+//! The pieces of all files are bounded, and a program that writes line by line does not reach the
+//! bound.
 
 use super::staged_log::{BESIDE_MAX, EXTENT_BYTES_MAX, PIECES_MAX};
 use super::{Base, Journal, JournalError, OpenOptions, Opened, StagedLog};
@@ -17,7 +18,7 @@ fn contents(file: &StagedLog) -> Vec<u8> {
 }
 
 #[test]
-fn pieces_of_all_files_are_bounded_and_given_back() {
+fn pieces_of_all_files_are_bounded_and_released() {
     let directory = tempfile::tempdir().unwrap();
     let Opened { journal, .. } = open(directory.path());
     let [one, other] = ["one", "other"].map(|key| journal.stage(key, Base::New).unwrap());
@@ -33,7 +34,7 @@ fn pieces_of_all_files_are_bounded_and_given_back() {
     assert_eq!((refused, count), ((0, rustix::io::Errno::NOSPC), PIECES_MAX));
     assert!(one.append(b"x").is_err() && other.write(0, b"x").is_err());
     one.resize(1).unwrap();
-    // The size is one as well.
+    // The size counts as a piece.
     assert_eq!(journal.pieces(), PIECES_MAX / 2 + 2);
     assert!(other.write(0, b"x").is_ok());
     drop(other);
@@ -55,7 +56,7 @@ fn lines_written_one_by_one_are_merged() {
         assert!(opened.journal.pieces() <= 2 * 2 * BESIDE_MAX as u64);
     }
     assert!(contents(&file) == expected);
-    // With a hole, and something of before it that was cut.
+    // A file with a hole, and truncated bytes before it.
     file.write(200, b"!").unwrap();
     file.resize(1000).unwrap();
     file.write(5000, b"end").unwrap();
@@ -72,13 +73,13 @@ fn lines_written_one_by_one_are_merged() {
     assert!(pieces <= 2 * BESIDE_MAX as u64, "{pieces} pieces");
     drop((file, opened));
     let opened = open(directory.path());
-    assert!(contents(&opened.staged[0]) == expected, "a mount finds the same");
+    assert!(contents(&opened.staged[0]) == expected, "a replay restores the same bytes");
     assert_eq!(opened.journal.pieces(), pieces);
 }
 
-/// Small writes beside each other, cuts, and uploads of what was there some changes ago.
+/// Small adjacent writes, truncations, and uploads of earlier snapshots.
 #[test]
-fn files_of_small_pieces_are_what_was_written_to_them_whatever_was_uploaded() {
+fn files_of_small_pieces_read_as_written_whatever_was_uploaded() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path());
     let file = opened.journal.stage("k", Base::New).unwrap();

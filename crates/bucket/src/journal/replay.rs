@@ -1,8 +1,9 @@
-//! Opening a journal: every log in its directory is replayed, and the mount gets what they hold.
+//! Opening a journal: every log in its directory is replayed, and the mount gets the resulting
+//! files.
 //!
-//! A log that ends within a record is cut there, because nobody was told that the record is
-//! durable. A damaged log is an error, or is moved to `damaged/`; nothing is deleted that may hold
-//! bytes.
+//! A log that ends within a record is cut before it, because no call has reported that record as
+//! durable. A damaged log is an error, or is moved to `damaged/`. No file that may hold bytes is
+//! deleted.
 
 use super::directory::{CONFLICTS, DAMAGED, Folder, exists, logs_in};
 use super::error::JournalError;
@@ -21,14 +22,14 @@ use std::sync::atomic::Ordering;
 /// How to open a journal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenOptions {
-    /// How logs are sealed, where the journal is new.
+    /// The cipher of a new journal.
     pub cipher: Cipher,
-    /// Whether damaged logs are moved to `damaged/` and told in [`Opened::damaged`]. Otherwise the
-    /// first of them is an error.
+    /// Whether damaged logs are moved to `damaged/` and listed in [`Opened::damaged`]. Otherwise
+    /// the first one is an error.
     pub sets_damaged_aside: bool,
 }
 
-/// A journal, and what was found in it.
+/// A journal, and its contents.
 #[derive(Debug)]
 pub struct Opened {
     /// The journal.
@@ -37,17 +38,17 @@ pub struct Opened {
     pub staged: Vec<StagedLog>,
     /// Files whose objects another client had changed.
     pub conflicts: Vec<StagedLog>,
-    /// Renames of directories that are not finished, the oldest first.
+    /// Unfinished renames of directories, the oldest first.
     pub trees: Vec<TreeLog>,
-    /// Uploads in parts that may be under way still.
+    /// Multipart uploads that may still exist.
     pub uploads: Vec<UploadLog>,
-    /// Logs that ended in the middle of a record.
+    /// Logs that ended within a record.
     pub torn: Vec<Torn>,
     /// Logs that were set aside, and why.
     pub damaged: Vec<JournalError>,
 }
 
-/// A log that ended within a record. No call has promised that the record is durable.
+/// A log that ended within a record. No call has reported that record as durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
     /// The log.
@@ -56,17 +57,17 @@ pub struct Torn {
     pub bytes: u64,
 }
 
-/// The journal of a mount. The directory is free for another when the last part of it is dropped.
+/// The journal of a mount. Dropping the last part of it unlocks the directory.
 #[derive(Debug, Clone)]
 pub struct Journal {
     folder: Arc<Folder>,
 }
 
 impl Journal {
-    /// Opens the journal of a source, or makes it where the directory is empty or missing.
+    /// Opens the journal of a source, or creates it in an empty or missing directory.
     ///
     /// # Errors
-    /// [`JournalError`]: each kind says what to do next. Nothing was deleted then.
+    /// [`JournalError`]: each variant names the next step. Nothing was deleted.
     pub fn open(
         path: &Path,
         source: &str,
@@ -77,20 +78,19 @@ impl Journal {
         Replay::of(Arc::new(folder), options)
     }
 
-    /// Begins to stage changes of an object, or a new one. Nothing is on the disk for good before
-    /// the first sync.
+    /// Starts to stage changes of an object, or a new one. They are durable after the first sync.
     ///
     /// # Errors
-    /// [`JournalError::Full`] and the others.
+    /// [`JournalError::Full`] and others.
     pub fn stage(&self, key: &str, base: Base) -> Result<StagedLog, JournalError> {
         StagedLog::begin(Arc::clone(&self.folder), key, base)
     }
 
-    /// Begins the rename of a directory, given by the prefixes of its old and new keys: names all
-    /// that is to be renamed, durably.
+    /// Starts the rename of a directory, given by the prefixes of its old and new keys: logs all
+    /// keys, durably.
     ///
     /// # Errors
-    /// [`JournalError::Full`] and the others.
+    /// [`JournalError::Full`] and others.
     pub fn rename_tree(
         &self,
         names: (&str, &str),
@@ -99,27 +99,27 @@ impl Journal {
         TreeLog::begin(Arc::clone(&self.folder), names, keys)
     }
 
-    /// Notes that an upload in parts to an address is about to begin, at a time in seconds since
+    /// Records that a multipart upload to an address is about to begin. `began` is in seconds since
     /// the epoch.
     ///
     /// # Errors
-    /// [`JournalError::Full`] and the others.
+    /// [`JournalError::Full`] and others.
     pub fn note_upload(&self, address: &str, began: u64) -> Result<UploadLog, JournalError> {
         UploadLog::begin(Arc::clone(&self.folder), address, began)
     }
 
-    /// Where it is.
+    /// The directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// How many pieces the files have together that are in memory.
+    /// How many pieces of all files are in memory.
     pub fn pieces(&self) -> u64 {
         self.folder.pieces.load(Ordering::Relaxed)
     }
 }
 
-/// The logs that a mount finds.
+/// The replay of all logs.
 struct Replay {
     folder: Arc<Folder>,
     options: OpenOptions,
@@ -152,7 +152,7 @@ impl Replay {
                 if path.extension() == Some(OsStr::new("log")) {
                     to.extend(replay.log(&path)?);
                 } else if exists(&path.with_extension("log"))? {
-                    // A copy that was not finished; its original is there.
+                    // The copy of an unfinished compaction; its original exists.
                     folder.delete(&path)?;
                 }
             }
@@ -203,11 +203,11 @@ impl Replay {
                 state = Some(State::new(key, base));
                 Ok(())
             }
-            (None, _) => Err("the first record does not say which file it is about"),
+            (None, _) => Err("the first record does not name a file"),
         })?;
         self.tell_torn(path, scanned.torn_bytes);
         let Some(state) = state else {
-            // Not even its first record is there: no call has returned for it.
+            // Not even the first record is complete, so no call has returned for this log.
             self.folder.delete(path)?;
             return Ok(None);
         };

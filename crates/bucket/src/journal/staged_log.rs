@@ -1,8 +1,8 @@
-//! A file that is being written: its log, and the state that the log adds up to.
+//! A file being written: its log, and the state from its records.
 //!
-//! The place of each piece of a file is in memory. A program that writes a line at a time would
-//! fill it, so small adjacent pieces are merged into a new one. [`PIECES_MAX`] bounds the pieces of
-//! all files; `staged_pieces` in `ogivestats` counts them.
+//! The location of each piece of a file is in memory. A program that writes line by line makes many
+//! pieces, so small adjacent ones are merged. [`PIECES_MAX`] bounds the pieces of all files;
+//! `staged_pieces` in `ogivestats` counts them.
 
 use super::directory::Folder;
 use super::error::JournalError;
@@ -17,28 +17,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Longest extent, in bytes: what is written at once and is longer becomes several.
+/// The longest extent, in bytes: a longer write becomes several.
 pub const EXTENT_BYTES_MAX: usize = 128 << 10;
 
-/// A log is compacted when it has this many bytes more than twice what it needs, or when its
+/// A log is compacted when it exceeds twice its needed size by this many bytes, or when its record
 /// numbers run out.
 const GARBAGE_BYTES: u64 = 8 << 20;
 const NUMBERS_MAX: u32 = 1 << 31;
-/// Pieces of all files of a journal that are in memory at most: some 300 MiB.
+/// How many pieces of all files of a journal may be in memory: some 300 MiB.
 pub(super) const PIECES_MAX: u64 = if cfg!(test) { 1000 } else { 1 << 22 };
-/// Pieces of the same [`EXTENT_BYTES_MAX`] that are put together.
+/// So many pieces within [`EXTENT_BYTES_MAX`] bytes are merged.
 pub(super) const BESIDE_MAX: usize = 256;
-/// The overhead of a piece in a log, roughly.
+/// The approximate overhead of a piece in a log.
 const PIECE_BYTES: u64 = 128;
 
-/// Names a state of a file among all that any journal has uploaded: the log, and the last change.
-/// It goes into the object's metadata, so that after a lost reply the store itself says whether an
-/// upload has arrived.
+/// The id of a file's state, unique among all uploads of all journals: the log, and the last
+/// revision. It goes into the object's metadata. After a lost reply it shows whether the upload has
+/// arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WriteId {
     /// The log.
     pub log: [u8; 16],
-    /// The last change that the object holds.
+    /// The last revision that the object holds.
     pub through: u64,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for WriteId {
 }
 
 impl WriteId {
-    /// Parses the output of [`fmt::Display`], and nothing else.
+    /// Parses exactly the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let (log, through) = text.split_once('-')?;
         let log = u128::from_str_radix(log, 16).ok()?.to_be_bytes();
@@ -58,10 +58,10 @@ impl WriteId {
     }
 }
 
-/// Fills its buffer with bytes of the object that is changed, from an offset.
+/// Fills its buffer with bytes of the base object, from an offset.
 pub type ReadBase<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;
 
-/// A staged file, for any number of threads.
+/// A staged file, for use by any number of threads.
 #[derive(Debug)]
 pub struct StagedLog {
     folder: Arc<Folder>,
@@ -72,14 +72,14 @@ pub struct StagedLog {
 struct Inner {
     log: Log,
     state: State,
-    /// Where the log ended when a compaction failed, or was of no use. Another is tried when it is
-    /// much longer.
+    /// The end of the log when a compaction failed, or freed too little. The next attempt waits
+    /// until the log is much longer.
     failed_at: u64,
-    /// How many pieces its folder has counted.
+    /// How many of its pieces are counted in its folder.
     counted: u64,
 }
 
-/// A file as it was at one of its changes, which later ones do not touch.
+/// A file as of one revision, unaffected by later changes.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     log: Arc<LogFile>,
@@ -88,11 +88,11 @@ pub struct Snapshot {
 }
 
 impl StagedLog {
-    /// Begins the log of a file.
+    /// Starts the log of a file.
     pub(super) fn begin(folder: Arc<Folder>, key: &str, base: Base) -> Result<Self, JournalError> {
         let mut log = folder.new_log(LogKind::File)?;
         if let Err(error) = log.append(&Record::Begin { key, base: base.clone() }) {
-            // No call has returned for it: a log without a first record says nothing.
+            // A log without a first record is empty, and no call has returned for it.
             folder.delete(&log.file().path())?;
             return Err(error);
         }
@@ -133,12 +133,12 @@ impl StagedLog {
         })
     }
 
-    /// Where the log is.
+    /// The path of the log.
     pub fn path(&self) -> PathBuf {
         self.inner.read().log.file().path()
     }
 
-    /// The state of the log now.
+    /// Calls `look` with the current state.
     pub fn with_state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.inner.read().state)
     }
@@ -153,19 +153,18 @@ impl StagedLog {
         self.inner.read().log.bytes()
     }
 
-    /// Writes bytes. They are in the journal then: they survive the process, and a power cut after
-    /// the next [`Self::sync`].
+    /// Writes bytes. They are in the journal when this returns: they survive the process, and a
+    /// power cut after the next [`Self::sync`].
     ///
     /// # Errors
-    /// [`JournalError::Full`]: as many bytes from the beginning as the error comes with are
-    /// written, as write(2) has it; what was there before is as it was. [`JournalError::Crowded`],
-    /// [`JournalError::TooLarge`], [`JournalError::Io`], the same.
+    /// [`JournalError::Full`], with the number of bytes that were written, like a short write(2);
+    /// earlier bytes are unchanged. [`JournalError::Crowded`], [`JournalError::TooLarge`],
+    /// [`JournalError::Io`], likewise.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), (usize, JournalError)> {
         self.write_at(|_| offset, bytes).map(drop)
     }
 
-    /// Writes bytes at the end of the file, wherever that is when they are written, and returns
-    /// where they begin.
+    /// Appends bytes at the current end of the file, and returns their offset.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -173,10 +172,10 @@ impl StagedLog {
         self.write_at(|state| state.size, bytes)
     }
 
-    /// Cuts or grows the file; what is new reads as zeroes.
+    /// Truncates or extends the file; new bytes are zero.
     ///
     /// # Errors
-    /// [`JournalError::Full`] and the others, after which the file is as it was.
+    /// [`JournalError::Full`] and others, after which the file is unchanged.
     pub fn resize(&self, size: u64) -> Result<(), JournalError> {
         let is_crowded = self.folder.pieces.load(Ordering::Relaxed) >= PIECES_MAX;
         self.change(|inner| {
@@ -201,7 +200,7 @@ impl StagedLog {
         self.say(&Record::Key(key))
     }
 
-    /// Says that the store has the file up to a change, as this object. Changes after it are
+    /// Records that the store has the file up to a revision, as this object. Later changes are
     /// changes of that object from now on.
     ///
     /// # Errors
@@ -219,11 +218,10 @@ impl StagedLog {
         })
     }
 
-    /// Makes all that was written before the call durable, and returns the change that this is.
+    /// Makes all earlier writes durable, and returns the revision.
     ///
     /// # Errors
-    /// [`JournalError::Io`] the first time that a sync fails, [`JournalError::Unsynced`] from then
-    /// on.
+    /// [`JournalError::Io`] at the first failed sync, [`JournalError::Unsynced`] from then on.
     pub fn sync(&self) -> Result<u64, JournalError> {
         let (revision, unsynced) = {
             let inner = self.inner.read();
@@ -237,8 +235,8 @@ impl StagedLog {
         Ok(revision)
     }
 
-    /// The file as it is now, made durable: an upload must not know of changes that a power cut
-    /// would take back, or their numbers would be given out twice.
+    /// The current file, made durable. An upload must not include changes that a power cut could
+    /// undo: their revisions would be assigned again.
     ///
     /// # Errors
     /// As [`Self::sync`].
@@ -248,8 +246,8 @@ impl StagedLog {
         Ok(view)
     }
 
-    /// Gives the file as it is now the number of a later change. Returns false if it has come as
-    /// far already.
+    /// Advances the file to a later revision without a change. Returns false if it is there
+    /// already.
     ///
     /// # Errors
     /// As [`Self::resize`].
@@ -265,13 +263,13 @@ impl StagedLog {
         })
     }
 
-    /// The file as it is now, to be read. Nothing of it may be uploaded before a [`Self::sync`].
+    /// The current file, for reading. It must not be uploaded before a [`Self::sync`].
     pub fn view(&self) -> Snapshot {
         self.inner.read().snapshot()
     }
 
-    /// What is needed of the file as it is now to read a range, and no more: the rest of it reads
-    /// as if it had not been written.
+    /// The part of the current file that a read of a range needs. The rest reads as if it had not
+    /// been written.
     pub fn view_of(&self, range: Range<u64>) -> Snapshot {
         let inner = self.inner.read();
         let state = inner.state.within(range);
@@ -285,12 +283,12 @@ impl StagedLog {
         !is_early && inner.is_wasteful()
     }
 
-    /// Writes what is needed of the log into a new one, under a key of its own, and puts that in
-    /// its place when it is durable. `is_settled` says that no upload is under way, nor one whose
-    /// end nobody knows: sizes in between are forgotten then.
+    /// Writes the needed records into a new log with its own key, and replaces the log once that is
+    /// durable. With `is_settled` no upload is in flight or of unknown outcome, and earlier sizes
+    /// are dropped.
     ///
     /// # Errors
-    /// Any; the log is as it was then.
+    /// Any; the log is unchanged.
     pub fn compact(&self, is_settled: bool) -> Result<(), JournalError> {
         self.change(|inner| {
             let done = self.compact_locked(inner, is_settled);
@@ -306,7 +304,7 @@ impl StagedLog {
         let (copy, state) = match inner.copied(copy, is_settled) {
             Ok(copied) => copied,
             Err(error) => {
-                // Otherwise the next mount deletes the copy.
+                // If this fails, the next mount deletes the copy.
                 let _ = self.folder.delete(&Folder::copy_of(&path));
                 return Err(error);
             }
@@ -317,10 +315,10 @@ impl StagedLog {
         Ok(())
     }
 
-    /// Deletes the log, if the store has all that it says.
+    /// Deletes the log if the store has all its changes. Returns whether it did.
     ///
     /// # Errors
-    /// [`JournalError::Io`]. The log is there still; nothing is uploaded twice for that, because the
+    /// [`JournalError::Io`]. The log still exists. It does not cause a second upload, because the
     /// object has its [`WriteId`].
     pub fn retire(&self) -> Result<bool, JournalError> {
         let inner = self.inner.write();
@@ -331,7 +329,7 @@ impl StagedLog {
         Ok(true)
     }
 
-    /// Deletes the log of a file that lost its last name: only open files can still read it. It must
+    /// Deletes the log of a file that lost its last name: only open handles can read it. It must
     /// not be compacted afterwards.
     ///
     /// # Errors
@@ -341,10 +339,10 @@ impl StagedLog {
         self.folder.delete(&inner.log.file().path())
     }
 
-    /// Moves the log to the conflicts, durably, all that it says included.
+    /// Moves the log to the conflicts, with all its records durable.
     ///
     /// # Errors
-    /// [`JournalError::Io`], [`JournalError::Unsynced`]; the log is where it was.
+    /// [`JournalError::Io`], [`JournalError::Unsynced`]; the log stays where it was.
     pub fn set_aside(&self) -> Result<PathBuf, JournalError> {
         self.sync()?;
         let inner = self.inner.write();
@@ -361,7 +359,7 @@ impl Drop for StagedLog {
 }
 
 impl Inner {
-    /// Whether the log has much more than its pieces need.
+    /// Whether the log is much longer than its pieces need.
     fn is_wasteful(&self) -> bool {
         let needed = self.state.staged_bytes() + self.state.pieces() as u64 * PIECE_BYTES;
         self.log.bytes() > 2 * needed + GARBAGE_BYTES || self.log.next() > NUMBERS_MAX
@@ -377,10 +375,11 @@ impl Inner {
             self.extent(offset, part).map_err(|error| (written, error))?;
             written += part.len();
         }
-        // Now and then, so that it costs next to nothing where it is of no use.
+        // Only at some revisions, so that useless attempts cost next to nothing.
         let is_due = self.state.revision.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57 == 0;
         if is_due && bytes.len() < EXTENT_BYTES_MAX / BESIDE_MAX {
-            // It is written already: where there is no room to do this, it is done later.
+            // The bytes are written already. If merging fails for lack of space, a later write
+            // repeats it.
             let _ = self.put_together(offset);
         }
         Ok(())
@@ -393,8 +392,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes one piece of those that stand beside each other around an offset, if they are many: as
-    /// if a program had written the same bytes again, all at once.
+    /// Merges adjacent pieces around an offset if there are many, as if a program had written the
+    /// same bytes again at once.
     fn put_together(&mut self, offset: u64) -> Result<(), JournalError> {
         let start = offset - offset % EXTENT_BYTES_MAX as u64;
         let range = start..start + EXTENT_BYTES_MAX as u64;
@@ -434,7 +433,7 @@ impl Inner {
         WriteId { log: self.log.file().header().log, through: self.state.revision }
     }
 
-    /// Writes what is needed into a copy.
+    /// Writes the needed records into a copy.
     fn copied(&self, mut copy: Log, is_settled: bool) -> Result<(Log, State), JournalError> {
         let now = &self.state;
         let mut state = State::new(&now.key, now.base.clone());
@@ -466,7 +465,7 @@ impl Inner {
         for set in sizes {
             resize(&mut copy, &mut state, set)?;
         }
-        // The last change keeps its number, whatever is left of it.
+        // The last change keeps its revision, even if none of its bytes are left.
         resize(&mut copy, &mut state, (now.revision, now.size))?;
         copy.file().sync_data()?;
         Ok((copy, state))
@@ -490,17 +489,17 @@ fn read_piece(log: &LogFile, piece: Piece) -> Result<Vec<u8>, JournalError> {
 }
 
 fn not_an_extent(log: &LogFile, place: Place) -> JournalError {
-    JournalError::Damaged { path: log.path(), at: place.at, why: "no such extent is there" }
+    JournalError::Damaged { path: log.path(), at: place.at, why: "there is no such extent" }
 }
 
 impl Snapshot {
-    /// The state of a log that is not written to any more.
+    /// The state of a log that is no longer written.
     pub(super) fn of(log: Arc<LogFile>, state: State) -> Self {
         let id = WriteId { log: log.header().log, through: state.revision };
         Self { log, state, id }
     }
 
-    /// Names the state.
+    /// The id of the state.
     pub fn id(&self) -> WriteId {
         self.id
     }
@@ -510,7 +509,7 @@ impl Snapshot {
         &self.state
     }
 
-    /// Where the bytes of a range are, as far as the file goes.
+    /// The sources of a range, up to the end of the file.
     pub fn spans(&self, range: Range<u64>) -> Vec<Span> {
         self.state.spans(range)
     }
@@ -523,10 +522,10 @@ impl Snapshot {
         read_piece(&self.log, piece)
     }
 
-    /// Reads at an offset, and returns how many bytes there were.
+    /// Reads at an offset. Returns how many bytes were read.
     ///
     /// # Errors
-    /// Those of [`Self::piece`], and what `base` returns.
+    /// Those of [`Self::piece`] and of `base`.
     pub fn read<E: From<JournalError>>(
         &self,
         offset: u64,

@@ -1,8 +1,9 @@
-//! The state of a staged file that its records add up to.
+//! The state of a staged file, computed from its records.
 //!
-//! A file is its base, visible below `shown`, with the extents over it, cut or grown to `size`.
-//! Each change has a revision. An upload brings the object to a revision; the later changes are
-//! then applied to the new base. So pieces keep their revisions, and earlier sizes are kept.
+//! A file is its base, visible below `shown`, with the extents over it, truncated or extended to
+//! `size`. Each change has a revision. An upload gives the object all changes up to a revision;
+//! later changes are then applied to the new base. So pieces keep their revisions, and earlier
+//! sizes are kept.
 
 use super::extents::{Extents, Piece, Span};
 use super::format::{Base, Record};
@@ -17,7 +18,7 @@ pub struct State {
     pub(super) size: u64,
     pub(super) shown: u64,
     pub(super) extents: Extents,
-    /// Sizes that were set since the base, with the revision of each.
+    /// The sizes that were set since the base, with their revisions.
     pub(super) sizes: Vec<(u64, u64)>,
     pub(super) revision: u64,
 }
@@ -42,7 +43,7 @@ impl State {
         &self.key
     }
 
-    /// The object that is changed.
+    /// The base object.
     pub fn base(&self) -> &Base {
         &self.base
     }
@@ -52,23 +53,23 @@ impl State {
         self.size
     }
 
-    /// The last change.
+    /// The last revision.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Bytes that the log has for the file.
+    /// How many bytes of the file are in the log.
     pub fn staged_bytes(&self) -> u64 {
         self.extents.bytes()
     }
 
-    /// In how many pieces, the sizes among them.
+    /// How many pieces the file has; a size counts as one.
     pub fn pieces(&self) -> usize {
         self.extents.len() + self.sizes.len()
     }
 
-    /// Whether the object is not what the file is. A file that is new has to be uploaded even if
-    /// nothing was written to it.
+    /// Whether the file differs from its base. A new file always does: it has to be uploaded even
+    /// if it is empty.
     pub fn is_changed(&self) -> bool {
         self.base == Base::New
             || self.extents.len() > 0
@@ -76,12 +77,12 @@ impl State {
             || self.size != self.base.size()
     }
 
-    /// Whether nothing of the object that is changed shows.
+    /// Whether no byte of the base is visible.
     pub fn is_all_new(&self) -> bool {
         self.shown == 0
     }
 
-    /// Where the bytes of a range are, as far as the file goes.
+    /// The sources of a range, up to the end of the file.
     pub fn spans(&self, range: Range<u64>) -> Vec<Span> {
         let end = range.end.min(self.size);
         if range.start >= end {
@@ -90,7 +91,7 @@ impl State {
         self.extents.spans(range.start..end, self.shown)
     }
 
-    /// The part of it that a read of a range needs.
+    /// The part that a read of a range needs.
     pub(super) fn within(&self, range: Range<u64>) -> Self {
         Self {
             key: self.key.clone(),
@@ -103,13 +104,13 @@ impl State {
 
     pub(super) fn write(&mut self, offset: u64, piece: Piece) {
         self.revision = self.revision.max(piece.revision);
-        // Nothing shows between the end of the file and what is written behind it.
+        // The gap between the old end and the write reads as zeroes.
         self.size = self.size.max(offset + piece.bytes);
         self.extents.insert(offset, piece);
     }
 
-    /// A size is forgotten when a later one is not larger: that cuts as much of whatever object is
-    /// made before.
+    /// An earlier size is dropped if this one is not larger: this one cuts at least as much of any
+    /// new base.
     pub(super) fn resize(&mut self, revision: u64, size: u64) {
         while self.sizes.pop_if(|(_, before)| *before >= size).is_some() {}
         self.revision = self.revision.max(revision);
@@ -119,7 +120,7 @@ impl State {
         self.sizes.push((revision, size));
     }
 
-    /// The object has all changes up to a revision: those after it are made on the new base.
+    /// The object has all changes up to a revision; later ones are applied to the new base.
     pub(super) fn rebase(&mut self, through: u64, base: Base) {
         let mut pieces: Vec<_> =
             self.extents.iter().filter(|(_, piece)| piece.revision > through).collect();
@@ -139,10 +140,10 @@ impl State {
         sizes.for_each(|(revision, size)| self.resize(revision, size));
     }
 
-    /// Does what a record says, which is at a place in the log.
+    /// Applies a record.
     ///
     /// # Errors
-    /// Why it cannot be: the record is not one of a file.
+    /// If the record does not belong in the log of a file.
     pub fn apply(&mut self, place: Place, record: Record<'_>) -> Result<(), &'static str> {
         match record {
             Record::Extent { revision, offset, bytes } => {
@@ -163,7 +164,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// A program may cut and grow a file as often as it likes before it closes it.
+    /// A program may truncate and extend a file any number of times before it closes it.
     #[test]
     fn sizes_that_no_longer_matter_are_dropped() {
         let mut state = State::new("k", Base::Object { etag: "\"e\"".to_owned(), size: 100 });
@@ -175,7 +176,7 @@ mod tests {
         }
         assert_eq!(sizes(&state), [50, 51, 1299]);
         assert_eq!((state.size, state.shown), (1299, 50));
-        // An object that was made after the first cut, and one that was made before it.
+        // An upload of a revision after the first truncation, and one of a revision before it.
         let mut later = state.clone();
         later.rebase(3000 - 1, Base::Object { etag: "\"f\"".to_owned(), size: 51 });
         assert_eq!((later.size, later.shown, sizes(&later)), (1299, 51, vec![1299]));
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_that_is_said_twice_stays_one() {
+    fn a_repeated_truncation_counts_once() {
         let object = |size| Base::Object { etag: "\"e\"".to_owned(), size };
         let mut state = State::new("k", object(100));
         for (revision, size) in [(1, 0), (1, 0), (2, 5)] {

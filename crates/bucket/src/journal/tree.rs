@@ -1,8 +1,8 @@
-//! The log of a directory that is being renamed: its keys, and how far the rename is.
+//! The log of a directory rename: its keys and its progress.
 //!
-//! A store cannot rename; each object is copied and the old one deleted. The log names all objects
-//! before the first copy, and records that all are copied before the first deletion. So the next
-//! mount knows whether to undo the copies or to finish.
+//! Stores cannot rename: each object is copied, and the old one is deleted. The log lists all
+//! objects before the first copy, and records the end of copying before the first deletion. So the
+//! next mount knows whether to undo the copies or to finish.
 
 use super::directory::Folder;
 use super::error::JournalError;
@@ -12,18 +12,18 @@ use super::staged_log::WriteId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An object below a directory that is renamed.
+/// An object below the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeKey {
-    /// Its key after the directory's prefix; empty for the directory's own marker.
+    /// The rest of its key after the directory's prefix; empty for the directory's marker.
     pub rest: String,
-    /// The object as it was listed.
+    /// The ETag in the listing.
     pub etag: String,
     /// Its size in bytes.
     pub size: u64,
 }
 
-/// A rename that is under way.
+/// A rename in progress.
 #[derive(Debug)]
 pub struct TreeLog {
     folder: Arc<Folder>,
@@ -34,23 +34,23 @@ pub struct TreeLog {
 /// The content of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// Prefix of the old keys, with its slash.
+    /// The prefix of the old keys, with its slash.
     pub from: String,
-    /// Prefix of the new ones, with its slash.
+    /// The prefix of the new ones, with its slash.
     pub to: String,
-    /// All that is below it.
+    /// All keys below it.
     pub keys: Vec<TreeKey>,
-    /// Whether all of them are named: nothing was copied before.
+    /// Whether all keys are logged. Nothing is copied before.
     pub is_listed: bool,
-    /// Whether all of them are copied: nothing was deleted before.
+    /// Whether all keys are copied. Nothing is deleted before.
     pub is_copied: bool,
 }
 
 impl Tree {
-    /// Does what a record says.
+    /// Applies a record.
     ///
     /// # Errors
-    /// Why it cannot be: the record does not belong there.
+    /// If the record does not belong there.
     pub fn apply(&mut self, record: Record<'_>) -> Result<(), &'static str> {
         match record {
             Record::TreeBegin { from, to } if self.from.is_empty() => {
@@ -70,7 +70,7 @@ impl Tree {
 }
 
 impl TreeLog {
-    /// Names all that is to be renamed, durably.
+    /// Logs all keys, durably.
     pub(super) fn begin(
         folder: Arc<Folder>,
         (from, to): (&str, &str),
@@ -79,7 +79,7 @@ impl TreeLog {
         let log = folder.new_log(LogKind::Tree)?;
         let mut begun = Self { folder, log, tree: Tree::default() };
         begun.name_all((from, to), &keys).inspect_err(|_| {
-            // Nothing has happened yet; the next mount would find that as well.
+            // No object was copied. If this fails, the next mount deletes the log.
             let _ = begun.folder.delete(&begun.log.file().path());
         })?;
         Ok(begun)
@@ -94,7 +94,7 @@ impl TreeLog {
         self.sync()
     }
 
-    /// Takes up a log that was found. `None` if nothing had happened yet: it is deleted.
+    /// Resumes an existing log. An incomplete list is deleted, since nothing was copied: `None`.
     pub(super) fn resume(
         folder: Arc<Folder>,
         file: LogFile,
@@ -135,21 +135,21 @@ impl TreeLog {
         self.log.file().path()
     }
 
-    /// The mark of the copy of a key, by its place in [`Tree::keys`].
+    /// The mark of the copy of a key, by its index in [`Tree::keys`].
     pub fn mark(&self, key: usize) -> WriteId {
         WriteId { log: self.log.file().header().log, through: key as u64 + 1 }
     }
 
-    /// Says, durably, that all keys are copied.
+    /// Records, durably, that all keys are copied.
     ///
     /// # Errors
-    /// [`JournalError`]: the rename is to be taken back then.
+    /// [`JournalError`]: the caller has to undo the rename.
     pub fn copied(&mut self) -> Result<(), JournalError> {
         self.say(&Record::TreeCopied)?;
         self.sync()
     }
 
-    /// Forgets the rename, which is finished or taken back.
+    /// Deletes the log of a rename that is finished or undone.
     ///
     /// # Errors
     /// [`JournalError::Io`].

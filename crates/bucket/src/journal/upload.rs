@@ -1,8 +1,8 @@
-//! The note of a multipart upload, made before the upload begins and deleted when the store has
-//! ended it.
+//! The note of a multipart upload. It is written before the upload begins, and deleted when the
+//! store has ended it.
 //!
-//! A store keeps, and bills, the parts of an upload that nobody completes or aborts. The note tells
-//! the next mount of it.
+//! A store keeps and bills the parts of an upload that is neither completed nor aborted. The note
+//! lets the next mount abort it.
 
 use super::directory::Folder;
 use super::error::JournalError;
@@ -10,7 +10,7 @@ use super::format::{LogKind, Record};
 use super::log::{Log, LogFile};
 use std::sync::Arc;
 
-/// An upload that may be under way.
+/// A multipart upload that may still exist.
 #[derive(Debug)]
 pub struct UploadLog {
     folder: Arc<Folder>,
@@ -41,7 +41,7 @@ impl Noted {
 }
 
 impl UploadLog {
-    /// Notes an upload to an address that is about to begin, at a time in seconds since the epoch.
+    /// Writes a note before an upload. `began` is in seconds since the epoch.
     pub(super) fn begin(
         folder: Arc<Folder>,
         address: &str,
@@ -50,13 +50,13 @@ impl UploadLog {
         let log = folder.new_log(LogKind::Upload)?;
         let mut begun = Self { folder, log, noted: Noted::default() };
         begun.say(&Record::Upload { address, began }).inspect_err(|_| {
-            // It says nothing.
+            // It is empty.
             let _ = begun.folder.delete(&begun.log.file().path());
         })?;
         Ok(begun)
     }
 
-    /// Takes up a note that was found. `None` if it says nothing: it is deleted.
+    /// Resumes an existing note. An empty one is deleted: `None`.
     pub(super) fn resume(
         folder: Arc<Folder>,
         file: LogFile,
@@ -77,7 +77,7 @@ impl UploadLog {
         Ok(())
     }
 
-    /// The store has given it an id. Durable when this returns: parts follow.
+    /// Records the upload's id, durably: parts may follow.
     ///
     /// # Errors
     /// [`JournalError`].
@@ -86,22 +86,22 @@ impl UploadLog {
         self.log.file().sync()
     }
 
-    /// Address of the object, without a query.
+    /// The address of the object, without a query.
     pub fn address(&self) -> &str {
         &self.noted.address
     }
 
-    /// When it was about to begin, in seconds since the epoch.
+    /// The time of the note, in seconds since the epoch.
     pub fn began(&self) -> u64 {
         self.noted.began
     }
 
-    /// The store's id of it, if it is known.
+    /// The upload's id in the store, if it is known.
     pub fn id(&self) -> Option<&str> {
         self.noted.id.as_deref()
     }
 
-    /// Forgets the upload, which has ended.
+    /// Deletes the note of an upload that has ended.
     ///
     /// # Errors
     /// [`JournalError::Io`].
