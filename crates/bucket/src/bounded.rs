@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A map with a bound. When it is full, any half of it goes: what is needed is asked for again.
+/// A map with a bound. Inserting into a full map drops half of its entries, whichever they are.
 #[derive(Debug)]
 pub(crate) struct Bounded<K, V> {
     entries: HashMap<K, V>,
@@ -12,7 +12,7 @@ pub(crate) struct Bounded<K, V> {
 }
 
 impl<K: Eq + Hash, V> Bounded<K, V> {
-    /// An empty map of at most so many entries.
+    /// An empty map of at most `most` entries.
     pub(crate) fn new(most: usize) -> Self {
         Self { entries: HashMap::new(), most }
     }

@@ -1,13 +1,13 @@
-//! The trait that a store of objects implements: what a mount and its journal need of it.
+//! The trait of an object store: what a mount and its journal need from it.
 //!
 //! # Invariants
 //! - Keys are whole keys of the bucket, with the prefix of the mount. Only the marker of a
-//!   directory ends in a slash. A key that the store would change on the way
-//!   ([`Bucket::key_rules`]) fails with [`BucketError::BadKey`] and never reaches another object.
+//!   directory ends in a slash. A key that would reach the store changed ([`Bucket::key_rules`])
+//!   fails with [`BucketError::BadKey`] and never reaches another object.
 //! - A call whose condition does not hold changes nothing, if the store honours the condition
-//!   ([`Bucket::promises`]). Conditions that it does not honour are sent all the same.
-//! - Idempotent requests are retried inside, with the same condition. A write is not: if its answer
-//!   is lost, the error [is in doubt](BucketError::is_in_doubt). The writer then asks
+//!   ([`Bucket::promises`]). Other conditions are sent all the same.
+//! - Implementations retry idempotent requests, with the same condition. They do not retry a write
+//!   whose answer is lost: the error [is in doubt](BucketError::is_in_doubt). The writer then asks
 //!   [`Bucket::head`] whether [`Object::mark`] is its own.
 //! - No call holds a lock while it waits for the store. Every call is safe from many threads.
 
@@ -27,15 +27,15 @@ pub trait Bucket: Send + Sync + 'static {
     /// The bucket's identity.
     fn identity(&self) -> BucketIdentity;
 
-    /// The keys that the store keeps unchanged.
+    /// The rules for keys that the store keeps unchanged.
     fn key_rules(&self) -> &'static KeyRules;
 
-    /// Which conditions the store honours, as far as is known.
+    /// The conditions that the store is known to honour.
     fn promises(&self) -> Promises {
         Promises::NONE
     }
 
-    /// The requests so far.
+    /// The number of requests so far.
     fn asked(&self) -> Requests;
 
     /// Describes an object, without its bytes.
@@ -44,8 +44,8 @@ pub trait Bucket: Send + Sync + 'static {
     /// [`BucketError::NotFound`] if there is none.
     fn head(&self, key: &str) -> Result<Object>;
 
-    /// The same, with the bytes of the whole object if it has at most `most_bytes` and the store
-    /// gives both in one answer.
+    /// The same, with the bytes of an object of at most `most_bytes`, if one answer of the store
+    /// has both.
     ///
     /// # Errors
     /// Those of [`Bucket::head`].
@@ -53,13 +53,13 @@ pub trait Bucket: Send + Sync + 'static {
         Ok((self.head(key)?, None))
     }
 
-    /// Reads the bytes of `range`, which is not empty, in order and as they arrive: `sink` is
-    /// called with one piece after the other until it breaks. Pieces have any length. The range is
-    /// cut at the end of the object. Returns the number of bytes handed over.
+    /// Reads the bytes of `range`, which is not empty, in order: `sink` is called with each piece
+    /// as it arrives, until it breaks. Pieces have any length. The range is cut at the end of the
+    /// object. Returns the number of bytes passed to `sink`.
     ///
-    /// With `expected` the bytes are of the object with that ETag or there are none at all.
+    /// With `expected` all bytes belong to the object with that ETag, or the call fails.
     ///
-    /// A body that breaks off is resumed inside, only with `expected`. No byte is handed over twice.
+    /// Implementations resume a broken body only with `expected`. No byte is passed twice.
     ///
     /// # Errors
     /// [`BucketError::ConditionFailed`] if the object has changed,
@@ -73,41 +73,40 @@ pub trait Bucket: Send + Sync + 'static {
         sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
     ) -> Result<u64>;
 
-    /// Reads as [`Bucket::get`] does: in the background if [`Bucket::fetches_in_background`],
-    /// otherwise on the calling thread, before this returns.
+    /// Like [`Bucket::get`]: in the background if [`Bucket::fetches_in_background`], otherwise on
+    /// the calling thread, before this returns.
     fn fetch(&self, fetch: Fetch, mut taker: Box<dyn FetchSink>) {
         let Fetch { key, range, expected, .. } = fetch;
         let given = self.get(&key, range, expected.as_ref(), &mut |piece| taker.piece(piece));
         taker.end(given);
     }
 
-    /// Whether [`Bucket::fetch`] returns before anything has come.
+    /// Whether [`Bucket::fetch`] returns before the first byte has arrived.
     fn fetches_in_background(&self) -> bool {
         false
     }
 
-    /// How far to prefetch for sequential readers, as the link is now. Called often.
+    /// How far to prefetch for sequential readers on the current link. Called often.
     fn read_ahead(&self) -> ReadAhead {
         ReadAhead::default()
     }
 
-    /// The checksum of a whole object, if the store has shown one.
+    /// The checksum of a whole object, if the store has reported one.
     fn checksum_of(&self, _object: &Object) -> Option<Checksum> {
         None
     }
 
-    /// Reports the counters of the link to the store by their names.
+    /// Reports the counters of the link to the store, by name.
     fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
 
-    /// Writes a whole object in one request, of at most 5 GiB. The bytes are durable when this
-    /// returns. The answer has the ETag where the store gives it (all do but through proxies);
-    /// `modified` is the epoch, because the answer does not say it.
+    /// Writes a whole object of at most 5 GiB in one request. The bytes are durable when this
+    /// returns. The answer has the ETag if the store returns it, as all stores do, though not all
+    /// proxies. `modified` is the epoch, because the answer does not include the time.
     ///
     /// The store keeps the metadata in `beside`, and [`Bucket::head`] returns them. The mark among
-    /// them lets a writer whose answer was lost recognize its own write.
+    /// them lets a writer that lost the answer recognize its own write.
     ///
-    /// A store that does not implement this, [`Self::upload`], [`Self::copy`] and [`Self::delete`] is
-    /// read-only and refuses them.
+    /// A store without this, [`Self::upload`], [`Self::copy`] and [`Self::delete`] is read-only.
     ///
     /// # Errors
     /// [`BucketError::ConditionFailed`] if the condition does not hold.
@@ -121,7 +120,7 @@ pub trait Bucket: Send + Sync + 'static {
         Err(READ_ONLY)
     }
 
-    /// Begins an upload in parts. Nothing of it shows before [`Upload::complete`].
+    /// Begins a multipart upload. Nothing of it is visible before [`Upload::complete`].
     fn upload(
         &self,
         _key: &str,
@@ -134,8 +133,8 @@ pub trait Bucket: Send + Sync + 'static {
     /// Copies a whole object of any size inside the store.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if the source has another ETag by now or the condition does
-    /// not hold for the target; [`BucketError::NotFound`] for the source.
+    /// [`BucketError::ConditionFailed`] if the source has another ETag or the condition does not
+    /// hold for the target; [`BucketError::NotFound`] for the source.
     fn copy(&self, _copy: CopyRequest<'_>) -> Result<Object> {
         Err(READ_ONLY)
     }
@@ -143,22 +142,22 @@ pub trait Bucket: Send + Sync + 'static {
     /// Deletes an object. One that does not exist counts as deleted, except with `expected`.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if it is not the `expected` one. Some stores ignore that and
-    /// delete it, see [`Promises::delete`].
+    /// [`BucketError::ConditionFailed`] if it is not the `expected` one. Some stores ignore the
+    /// condition and delete the object, see [`Promises::delete`].
     fn delete(&self, _key: &str, _expected: Option<&ETag>) -> Result<()> {
         Err(READ_ONLY)
     }
 
-    /// Deletes what the store keeps of deleted objects whose keys begin with this: versions and
-    /// delete markers. For keys that no other client can have.
+    /// Deletes the versions and delete markers of deleted objects whose keys begin with `stem`.
+    /// Only for keys that no other client can have.
     ///
     /// # Errors
-    /// Those of the store, which may not allow it; then they stay.
+    /// Those of the store, for example a missing permission; the versions stay.
     fn purge(&self, _stem: &str) -> Result<()> {
         Ok(())
     }
 
-    /// Begins a listing of a prefix, in the order of the keys' bytes.
+    /// Begins a listing of a prefix, in the byte order of the keys.
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>>;
 
     /// Lists a prefix, with one request for each 1,000 entries, until `visit` breaks.
@@ -182,7 +181,7 @@ pub trait Bucket: Send + Sync + 'static {
     }
 }
 
-/// How a store that is only read refuses a change.
+/// The answer of a read-only store to a change.
 const READ_ONLY: BucketError = BucketError::Unsupported { what: "be written to" };
 
 /// A copy inside the store.
@@ -192,9 +191,9 @@ pub struct CopyRequest<'a> {
     pub source: &'a Object,
     /// The key of the copy.
     pub target: &'a str,
-    /// The condition about the object under that key.
+    /// The condition on the object under that key.
     pub condition: &'a Condition,
-    /// The metadata of the copy; none is copied from the source.
+    /// The metadata of the copy; the source's are not copied.
     pub beside: WriteMetadata<'a>,
 }
 
@@ -205,20 +204,20 @@ impl<'a> CopyRequest<'a> {
     }
 }
 
-/// A listing that comes page by page.
+/// A listing by pages.
 pub trait Pages: Send {
-    /// The next entries; none at the end of the listing, and after it.
+    /// The next entries; empty at the end of the listing and after it.
     fn next(&mut self) -> Result<Vec<Entry>>;
 }
 
-/// A listing that has come whole.
+/// A complete listing as one page.
 impl Pages for Vec<Entry> {
     fn next(&mut self) -> Result<Vec<Entry>> {
         Ok(std::mem::take(self))
     }
 }
 
-/// Which bucket of which store: equal for all mounts of the same one.
+/// Identifies a bucket: equal for all mounts of the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BucketIdentity {
     /// Scheme, host and port of the store.
@@ -233,17 +232,17 @@ impl fmt::Display for BucketIdentity {
     }
 }
 
-/// An entity tag as the store wrote it, quotes included. Compared as it is.
+/// An entity tag in the store's notation, with its quotes. Compared byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ETag(Box<str>);
 
 impl ETag {
-    /// The tag with this text.
+    /// A tag with this text.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Its text, quotes included.
+    /// Its text, with the quotes.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -254,7 +253,7 @@ impl ETag {
     }
 }
 
-/// The condition of a write, about the object under its key.
+/// The condition of a write, on the object under its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// None: the last writer wins.
@@ -272,13 +271,13 @@ pub struct Object {
     pub key: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Its tag; `None` if the store gives none, by which nothing can be asserted.
+    /// Its ETag; `None` if the store gives none. Then no condition can name the object.
     pub etag: Option<ETag>,
     /// When it was written, by the store's clock, in whole seconds.
     pub modified: Time,
-    /// The mark it was written with, as far as the call knows it: a listing does not.
+    /// The mark of the write that made it, if the call returns it: a listing does not.
     pub mark: Option<String>,
-    /// Its other metadata, as far as the call knows them.
+    /// Its other metadata, if the call returns them.
     pub kept: Option<Arc<ObjectMetadata>>,
 }
 
@@ -287,7 +286,7 @@ impl Object {
         self.kept.as_ref().and_then(|kept| kept.headers.get(name))
     }
 
-    /// Whether it may be rewritten, as far as [`Bucket::head`] knows.
+    /// Whether it may be overwritten, as far as [`Bucket::head`] knows.
     ///
     /// # Errors
     /// [`BucketError::OtherBlob`] for an append blob or a page blob of Azure.
@@ -298,10 +297,10 @@ impl Object {
         }
     }
 
-    /// Whether its name may be taken from it, as far as [`Bucket::head`] knows.
+    /// Whether it may be renamed or removed, as far as [`Bucket::head`] knows.
     ///
     /// # Errors
-    /// [`BucketError::Held`] if another client has a lease of it.
+    /// [`BucketError::Held`] if another client has a lease on it.
     pub fn check_free(&self) -> Result<()> {
         match self.header(LEASE) {
             Some(lease) => {
@@ -313,14 +312,14 @@ impl Object {
     }
 }
 
-/// A listing to make.
+/// A request for a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// Keys that begin so; empty for the whole bucket, else ending in a slash.
+    /// List keys with this prefix; empty for the whole bucket, else ending in a slash.
     pub prefix: &'a str,
     /// Whether keys with a further slash are listed once, as their common prefix.
     pub delimited: bool,
-    /// Entries a request asks for, at most 1,000.
+    /// How many entries one request asks for, at most 1,000.
     pub page: usize,
 }
 
@@ -343,24 +342,24 @@ impl Entry {
     }
 }
 
-/// Which conditions a store honours. Most stores accept the others and ignore them, so a mount
-/// probes first.
+/// Which conditions a store honours. Most stores accept unknown conditions and ignore them, so a
+/// mount probes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
     /// `If-None-Match: *` of PUT.
     pub create: bool,
     /// `If-Match` of PUT.
     pub overwrite: bool,
-    /// `If-None-Match: *` when an upload in parts is completed.
+    /// `If-None-Match: *` at the completion of a multipart upload.
     pub upload_create: bool,
-    /// `If-Match` when an upload in parts is completed.
+    /// `If-Match` at the completion of a multipart upload.
     pub upload_overwrite: bool,
     /// `If-Match` of DELETE.
     pub delete: bool,
 }
 
 impl Promises {
-    /// A store that honours everything.
+    /// A store that honours all conditions.
     pub const ALL: Self = Self {
         create: true,
         overwrite: true,
@@ -368,7 +367,7 @@ impl Promises {
         upload_overwrite: true,
         delete: true,
     };
-    /// A store of which nothing is known yet.
+    /// A store that was not probed yet.
     pub const NONE: Self = Self {
         create: false,
         overwrite: false,
@@ -378,33 +377,33 @@ impl Promises {
     };
 }
 
-/// Parts of one upload that are under way at once.
+/// How many parts of one upload are in flight at once.
 pub(crate) const PARTS_AT_ONCE: usize = 4;
 
-/// An upload in parts. Its bytes are those of its parts, in the order in which they were given.
-/// Dropped without [`Upload::complete`] it is aborted as far as that can be done without waiting.
+/// A multipart upload. Its bytes are those of its parts, in the order of the calls. A drop without
+/// [`Upload::complete`] aborts it, as far as that is possible without waiting.
 pub trait Upload: Send {
-    /// The smallest part in bytes that may be followed by another.
+    /// The minimal size in bytes of a part that is not the last.
     fn part_min_bytes(&self) -> u64 {
         5 << 20
     }
 
-    /// Appends bytes. May return before they have arrived; a later call returns the failure then.
+    /// Appends bytes. May return before they have arrived; then a later call returns the failure.
     fn part(&mut self, bytes: Bytes) -> Result<()>;
 
-    /// Appends a range of an object, copied inside the store, if the object has its ETag still.
-    /// Ranges are at least [`Upload::part_min_bytes`] long unless they are the last.
+    /// Appends a range of an object, copied inside the store, if the object still has its ETag.
+    /// Ranges other than the last have at least [`Upload::part_min_bytes`].
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if the source is another one by now.
+    /// [`BucketError::ConditionFailed`] if the source was replaced.
     fn copy_part(&mut self, source: &Object, range: Range<u64>) -> Result<()>;
 
-    /// Makes the object appear, if the condition of the upload holds. Durable when this returns.
+    /// Makes the object visible, if the condition of the upload holds. Durable when this returns.
     ///
     /// # Errors
-    /// [`BucketError::ConditionFailed`] if it does not hold; nothing of the upload is left then.
+    /// [`BucketError::ConditionFailed`] if it does not hold; then nothing of the upload is left.
     fn complete(self: Box<Self>) -> Result<Object>;
 
-    /// Throws the parts away.
+    /// Discards the parts.
     fn abort(self: Box<Self>) -> Result<()>;
 }

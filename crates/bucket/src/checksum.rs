@@ -2,17 +2,17 @@
 //!
 //! A store has one checksum for an object, and a read covers only a part of it. CRCs combine: the
 //! CRCs of two pieces and the length of the second give the CRC of both. So each record is summed
-//! up as it is read, in any order. When all have been read, their sums give the checksum of the
+//! when it is read, in any order. Once all have been read, their sums give the checksum of the
 //! object.
 //!
-//! Pure.
+//! This module does no I/O.
 
 use crc_fast::CrcAlgorithm;
 
-/// How a checksum is made.
+/// The algorithm of a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// CRC-64/NVME: what S3 keeps of every object that came without another checksum.
+    /// CRC-64/NVME: S3 stores it for every object that was uploaded without another checksum.
     Crc64Nvme,
     /// CRC-32C (Castagnoli, iSCSI).
     Crc32c,
@@ -35,13 +35,13 @@ impl Algorithm {
 /// The checksum of a whole object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// How it is made.
+    /// Its algorithm.
     pub algorithm: Algorithm,
     /// Its value.
     pub value: u64,
 }
 
-/// The sums of the records of one object, as far as they have passed.
+/// The sums of the records of one object that were read so far.
 #[derive(Debug)]
 pub(crate) struct Sums {
     size_bytes: u64,
@@ -56,13 +56,13 @@ impl Sums {
         usize::try_from(size_bytes.div_ceil(record_size_bytes.max(1))).unwrap_or(usize::MAX)
     }
 
-    /// The sums of an object of which nothing was read yet.
+    /// The sums of an object before its first read.
     pub(crate) fn new(size_bytes: u64, record_size_bytes: u64) -> Self {
         let missing = Self::records_of(size_bytes, record_size_bytes);
         Self { size_bytes, record_size_bytes, records: vec![None; missing], missing }
     }
 
-    /// A record has passed. Of one that passed before the later one counts: it was read last.
+    /// Adds the sum of a record. For a record that was read twice the later sum counts.
     pub(crate) fn add(&mut self, index: u64, sum: u64) {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         if let Some(record) = self.records.get_mut(at)
@@ -72,12 +72,12 @@ impl Sums {
         }
     }
 
-    /// How many records it is of.
+    /// How many records the object has.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// The sum of the object, once all of it has passed.
+    /// The checksum of the object, once all records have been read.
     pub(crate) fn whole(&self, algorithm: Algorithm) -> Option<u64> {
         if self.missing > 0 {
             return None;
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sums_of_records_in_any_order_are_that_of_the_object(
+        fn sums_of_records_in_any_order_combine_to_the_objects_checksum(
             body in proptest::collection::vec(any::<u8>(), 1..2000),
             record_size in 1_usize..300,
             order in any::<u64>(),

@@ -1,21 +1,21 @@
-//! What requests cost, and how much of a budget prefetch may spend.
+//! The cost of requests, and how much of a budget prefetch may spend.
 //!
 //! A budget never slows a demand read. It answers one question: may prefetch make another request?
 //!
 //! - *Requests a second*: a token bucket that holds one second's worth. Every request takes a
-//!   token, demand reads too. Prefetch goes on while a token is left.
+//!   token, demand reads too. Prefetch continues while a token is left.
 //! - *Dollars a day*: days begin with the mount. Prefetch may spend half of the day's budget at any
 //!   time, and the other half in proportion to the time of day. So it slows down before it stops.
 //!
-//! Pure: totals and the time in, an answer out.
+//! This module does no I/O: the caller passes totals and the time.
 
 use crate::Requests;
 use std::time::{Duration, Instant};
 
-/// How long a day is.
+/// The length of a day.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many seconds of requests can be made too early. Demand reads take what they need; this
-/// bounds how long prefetch waits after a burst of them.
+/// The largest debt of the token bucket, in seconds. Demand reads may exceed the rate; this bounds
+/// how long prefetch waits after a burst of them.
 const EARLY_MAX_SECONDS: f64 = 10.0;
 
 /// A price list, in nanodollars a request.
@@ -31,12 +31,12 @@ pub struct Prices {
     pub put_nanodollars: u64,
     /// A DELETE.
     pub delete_nanodollars: u64,
-    /// 10⁹ bytes that come, in nanodollars; nothing within a region.
+    /// 10⁹ received bytes, in nanodollars; zero within a region.
     pub received_gb_nanodollars: u64,
 }
 
 impl Prices {
-    /// Nothing costs anything: what a list of prices is begun with where none is known.
+    /// A price list without any price, as the basis of a custom one.
     pub const NONE: Self = Self::new(0, 0);
     /// Amazon S3 Standard in us-east-1, 2026.
     pub const AMAZON: Self = Self::new(400, 5_000);
@@ -58,7 +58,7 @@ impl Prices {
         }
     }
 
-    /// The public prices of the store at this address; none for a private store.
+    /// The public prices of the store at this address; `None` for a private store.
     pub fn of(endpoint: &str) -> Option<Self> {
         let host = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
         let host = host.split(['/', ':']).next().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Prices {
     }
 }
 
-/// The budget; `None` is no limit.
+/// The budget; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Requests of any kind a second.
@@ -95,25 +95,25 @@ pub struct Budget {
     pub microdollars_a_day: Option<u64>,
 }
 
-/// Why something is not read ahead.
+/// Why prefetch is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeldBack {
-    /// The requests a second.
+    /// The limit of requests a second.
     Requests,
-    /// The money of the day.
+    /// The budget of the day.
     Money,
 }
 
-/// A budget as it is spent.
+/// How much of a budget is spent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     budget: Budget,
-    /// Requests that may still be made; below zero, those that were made too early.
+    /// Requests that may still be made; below zero the debt of a burst.
     tokens: f64,
-    /// How many were made when that was looked at last, and when.
+    /// The total of requests at the last check, and its time.
     seen: u64,
     at: Instant,
-    /// When the day began, and what had been spent by then.
+    /// The start of the day, and what had been spent by then.
     day: Instant,
     spent_before: u64,
 }
@@ -124,12 +124,12 @@ impl Meter {
         Self { budget, tokens, seen: 0, at: now, day: now, spent_before: 0 }
     }
 
-    /// Whether there is a limit at all.
+    /// Whether there is a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.budget != Budget::default()
     }
 
-    /// Microdollars spent today, of as many as were spent since the beginning.
+    /// Microdollars spent today, given the total since the mount began.
     pub(crate) fn spent_today(&mut self, microdollars: u64, now: Instant) -> u64 {
         while now.saturating_duration_since(self.day) >= DAY {
             self.day += DAY;
@@ -138,7 +138,7 @@ impl Meter {
         microdollars.saturating_sub(self.spent_before)
     }
 
-    /// Whether something may be read ahead, after so many requests and microdollars in all.
+    /// Whether prefetch may continue, given the totals of requests and microdollars.
     pub(crate) fn check(
         &mut self,
         requests: u64,
@@ -223,18 +223,18 @@ mod tests {
         assert_eq!(meter.check(9, 0, start), Ok(()));
         assert_eq!(meter.check(10, 0, start), Err(HeldBack::Requests));
         assert_eq!(meter.check(10, 0, start + SECOND / 5), Ok(()), "two more by now");
-        // A burst of demand reads is paid back, for ten seconds at most.
+        // Prefetch makes up for a burst of demand reads, for ten seconds at most.
         assert_eq!(meter.check(100_000, 0, start + SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 10 * SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 12 * SECOND), Ok(()));
-        // Unused requests of yesterday count as one second's worth.
+        // A day without requests leaves one second's worth of tokens.
         let tomorrow = start + DAY;
         assert_eq!(meter.check(100_009, 0, tomorrow), Ok(()));
         assert_eq!(meter.check(100_010, 0, tomorrow), Err(HeldBack::Requests));
     }
 
     #[test]
-    fn a_days_money_is_half_free_and_half_by_the_hour() {
+    fn half_of_a_days_budget_is_free_and_half_follows_the_time_of_day() {
         let start = Instant::now();
         let budget = Budget { microdollars_a_day: Some(1_000_000), ..Budget::default() };
         let mut meter = Meter::new(budget, start);
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(meter.check(0, 700_000, start + DAY / 4), Err(HeldBack::Money));
         assert_eq!(meter.check(0, 700_000, start + DAY / 2), Ok(()));
         assert_eq!(meter.check(0, 1_000_000, start + DAY - SECOND), Err(HeldBack::Money));
-        // The next day begins with nothing spent, also when a day was slept through.
+        // The next day begins with nothing spent, even if no check was made for a day.
         assert_eq!(meter.check(0, 1_400_000, start + 3 * DAY), Ok(()));
         assert_eq!(meter.check(0, 1_900_000, start + 3 * DAY), Err(HeldBack::Money));
         assert_eq!(meter.spent_today(1_900_000, start + 3 * DAY), 500_000);

@@ -1,38 +1,38 @@
-//! What a store answers when it does not do what it was asked, and the errno of it.
+//! The error answers of a store, and the errno of each.
 //!
-//! | answer | HTTP | errno |
+//! | error | HTTP | errno |
 //! |---|---|---|
 //! | [`BucketError::NotFound`] | 404 | `ENOENT` |
 //! | [`BucketError::NoSuchBucket`] | 404 `NoSuchBucket` | `ENOENT` |
 //! | [`BucketError::Denied`] | 401, 403 | `EACCES` |
 //! | [`BucketError::ConditionFailed`] | 304, 412, 409 of a condition | `ESTALE` |
 //! | [`BucketError::OutOfRange`] | 416 | none: the end of the file |
-//! | [`BucketError::Busy`] | 429, 503, 403 of a rate after retries | `EIO` |
+//! | [`BucketError::Busy`] | 429, 503, 403 of a rate limit, after retries | `EIO` |
 //! | [`BucketError::Again`] | 409 after retries, 404 `NoSuchUpload` | `EIO` |
 //! | [`BucketError::UnevenParts`] | 400 `InvalidPart` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
 //! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots, 403 of a hold | `EBUSY` |
-//! | [`BucketError::OtherBlob`] | known beforehand | `EPERM` |
+//! | [`BucketError::OtherBlob`] | detected before the request | `EPERM` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
-//! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
-//! | [`BucketError::NoTurn`] | not asked | `EIO` |
-//! | [`BucketError::Unsupported`] | 501, or known beforehand | `EOPNOTSUPP` |
-//! | [`BucketError::BadKey`] | 400, or known beforehand | `EINVAL` |
-//! | [`BucketError::KeyTooLong`] | known beforehand | `ENAMETOOLONG` |
-//! | [`BucketError::Refused`] | 400, 501 and others by which it is said that nothing was done | `EIO` |
+//! | [`BucketError::TimedOut`] | no answer within the timeout | `EIO` |
+//! | [`BucketError::NoTurn`] | no request was sent | `EIO` |
+//! | [`BucketError::Unsupported`] | 501, or detected before the request | `EOPNOTSUPP` |
+//! | [`BucketError::BadKey`] | 400, or detected before the request | `EINVAL` |
+//! | [`BucketError::KeyTooLong`] | detected before the request | `ENAMETOOLONG` |
+//! | [`BucketError::Refused`] | 400, 501 and other definite refusals | `EIO` |
 //! | [`BucketError::Failed`] | anything else | `EIO` |
 
 use ogive_origin::Errno;
 use thiserror::Error;
 
-/// Why an operation of a bucket failed. Texts name the key and what the store said; they hold no
+/// Why an operation of a bucket failed. Messages have the key and the store's answer, but no
 /// credentials.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BucketError {
     /// There is no such object.
     #[error("there is no object {key}")]
     NotFound {
-        /// The key asked for.
+        /// The requested key.
         key: String,
     },
     /// There is no such bucket.
@@ -44,24 +44,24 @@ pub enum BucketError {
     /// The credentials are missing, expired, or do not allow it.
     #[error("the store refuses {key}: {message}")]
     Denied {
-        /// The key, or the bucket where no key is meant.
+        /// The key, or the bucket if the request was not about a key.
         key: String,
         /// The answer of the store.
         message: String,
     },
-    /// The object is another one than the condition names, or exists where none was to exist.
-    #[error("{key} was changed by somebody else")]
+    /// The object does not match the condition: it was replaced, or it exists though it should not.
+    #[error("{key} was changed by another client")]
     ConditionFailed {
         /// The key.
         key: String,
     },
     /// The range begins at or after the end of the object.
-    #[error("{key} ends before the range asked for")]
+    #[error("{key} ends before the requested range")]
     OutOfRange {
         /// The key.
         key: String,
     },
-    /// The store asks for patience, and went on to after all retries.
+    /// The store throttles, even after all retries.
     #[error("the store is too busy for {key}: {message}")]
     Busy {
         /// The key.
@@ -69,8 +69,8 @@ pub enum BucketError {
         /// The answer of the store.
         message: String,
     },
-    /// Another request was in the way, or a multipart upload has gone: all of it has to be
-    /// repeated.
+    /// A conflict with another request, or a multipart upload that is gone: the whole operation has
+    /// to be repeated.
     #[error("the store asks to repeat the request for {key}: {message}")]
     Again {
         /// The key.
@@ -78,9 +78,9 @@ pub enum BucketError {
         /// The answer of the store.
         message: String,
     },
-    /// The store does not take the parts of an upload as they are. Some take parts of one length
-    /// only, with a shorter one at the end. Nothing has happened.
-    #[error("the store does not take the parts of {key}: {message}")]
+    /// The store rejects the parts of an upload. Some stores require parts of one length, except
+    /// for the last. Nothing has happened.
+    #[error("the store rejects the parts of {key}: {message}")]
     UnevenParts {
         /// The key.
         key: String,
@@ -88,14 +88,14 @@ pub enum BucketError {
         message: String,
     },
     /// The object is in an archive and has to be restored before it can be read.
-    #[error("{key} is archived; restore it in the store before it is read")]
+    #[error("{key} is archived: restore it in the store before reading it")]
     Archived {
         /// The key.
         key: String,
     },
-    /// A lease, a snapshot or a policy holds it in the store. Nothing has happened.
+    /// A lease, a snapshot or a policy protects the object. Nothing has happened.
     #[error(
-        "{key} is held in the store; end its lease or hold, or delete its snapshots there: {message}"
+        "{key} is held in the store: end its lease or hold, or delete its snapshots ({message})"
     )]
     Held {
         /// The key.
@@ -103,11 +103,11 @@ pub enum BucketError {
         /// The answer of the store.
         message: String,
     },
-    /// It is an append blob or a page blob of Azure. A change here would make a block blob of it, to
-    /// which its writer can add no more. Nothing has happened.
+    /// An append blob or a page blob of Azure. A write would turn it into a block blob, to which
+    /// its writer could not append any more. Nothing has happened.
     #[error(
-        "{key} is a blob of type {kind}, which its writer changes in place; it can be read and \
-         removed here. Change a copy of it under another name"
+        "{key} is a blob of type {kind}, which its writer changes in place: it can be read and \
+         removed, but not overwritten; change a copy under another name"
     )]
     OtherBlob {
         /// The key.
@@ -115,63 +115,60 @@ pub enum BucketError {
         /// The store's name for such a blob.
         kind: String,
     },
-    /// The store has no room for it. Nothing has happened.
-    #[error("the store has no room for {key}: {message}")]
+    /// The store is full. Nothing has happened.
+    #[error("the store is full and rejects {key}: {message}")]
     Full {
         /// The key.
         key: String,
         /// The answer of the store.
         message: String,
     },
-    /// No answer within the time allowed. **A write may have happened all the same**: look with
-    /// [`Bucket::head`](crate::Bucket::head) for the mark that it was sent with before anything is
-    /// called a conflict.
+    /// No answer within the timeout. **A write may have happened all the same**: check the mark
+    /// with [`Bucket::head`](crate::Bucket::head) before reporting a conflict.
     #[error("no answer for {key} within {seconds} s")]
     TimedOut {
         /// The key.
         key: String,
-        /// The time allowed.
+        /// The timeout.
         seconds: u64,
     },
-    /// So many reads were under way that this one had no turn within the time allowed. The store was
-    /// not asked.
-    #[error("{key} is not read: other reads took all turns for {seconds} s")]
+    /// Other reads used all turns within the timeout. No request was sent.
+    #[error("{key} was not read: other reads took all turns for {seconds} s")]
     NoTurn {
         /// The key.
         key: String,
-        /// The time allowed.
+        /// The timeout.
         seconds: u64,
     },
-    /// The store cannot do that.
+    /// The store does not support this.
     #[error("the store cannot {what}")]
     Unsupported {
         /// The action that is not supported.
         what: &'static str,
     },
-    /// The key cannot be sent or stored as it is.
+    /// The key cannot be sent or stored unchanged.
     #[error("{key:?} cannot be a key: {why}")]
     BadKey {
         /// The key.
         key: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// The key has more bytes, or characters, than the store takes.
-    #[error("{key} is longer than the store takes")]
+    /// The key is longer than the store's limit.
+    #[error("{key} is too long for the store")]
     KeyTooLong {
         /// The key.
         key: String,
     },
-    /// The store has answered that it does not do it, in words that are not in this table. Nothing
-    /// has happened.
-    #[error("the store does not do this to {key}: {message}")]
+    /// A definite refusal for a reason that is not in this table. Nothing has happened.
+    #[error("the store refuses the request for {key}: {message}")]
     Refused {
         /// The key.
         key: String,
         /// The answer of the store.
         message: String,
     },
-    /// Anything else: a connection that failed, an answer that makes no sense. **A write may have
+    /// Anything else, such as a broken connection or an unreadable answer. **A write may have
     /// happened all the same**, as for [`BucketError::TimedOut`].
     #[error("{}{message}", before(key))]
     Failed {
@@ -183,7 +180,7 @@ pub enum BucketError {
 }
 
 impl BucketError {
-    /// The errno for a program. A reader takes [`BucketError::OutOfRange`] as the end of the file;
+    /// The errno for a program. Reads treat [`BucketError::OutOfRange`] as the end of the file;
     /// elsewhere it is `EINVAL`.
     pub fn errno(&self) -> Errno {
         match self {
@@ -207,8 +204,7 @@ impl BucketError {
         }
     }
 
-    /// The same with something added to what the store or the connection said, where that may be of
-    /// its cause.
+    /// Appends a possible cause to the message of an error that may have such a cause.
     #[cfg(feature = "remote")]
     pub(crate) fn with(mut self, more: &str) -> Self {
         if let Self::Denied { message, .. }
@@ -221,7 +217,7 @@ impl BucketError {
         self
     }
 
-    /// Whether a write that failed so may have happened: the caller has to look.
+    /// Whether a write that failed with this error may have happened.
     pub fn is_in_doubt(&self) -> bool {
         matches!(
             self,
@@ -230,15 +226,15 @@ impl BucketError {
     }
 }
 
-/// The prefix of a message: none, if the message is about the whole bucket.
+/// The prefix of a message: the key, or nothing for the whole bucket.
 fn before(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
 }
 
-/// The failure of a connection, in words that say what to do where its own do not.
+/// The message of a connection error, with the next step if the library's message has none.
 #[cfg(feature = "remote")]
 pub(crate) fn in_words(message: String) -> String {
-    // rustls's for an answer that is none of TLS.
+    // rustls's error for an answer that is not TLS.
     if message.contains("InvalidContentType") {
         return "the server does not speak TLS at this address; try http:// instead of https://"
             .to_owned();

@@ -1,4 +1,4 @@
-//! A read of a range in the background: no thread waits for it.
+//! A background read of a range: no thread waits for it.
 //!
 //! [`Bucket::fetch`](crate::Bucket::fetch) takes the range and a sink, and returns before any byte
 //! has arrived. Threads of the store call the sink, so it must not block.
@@ -12,20 +12,21 @@ use std::ops::{ControlFlow, Range};
 pub struct Fetch {
     /// Key of the object.
     pub key: String,
-    /// Which bytes of it; not empty.
+    /// The bytes to read; not empty.
     pub range: Range<u64>,
-    /// The bytes are of the object with this ETag, or there are none at all.
+    /// With an ETag, all bytes belong to that object, or the read fails.
     pub expected: Option<ETag>,
-    /// A demand read: a program waits for the bytes. Prefetch waits behind it.
+    /// A demand read: a program waits for the bytes. Otherwise prefetch, which waits behind demand
+    /// reads.
     pub is_demanded: bool,
 }
 
-/// The sink of a read. It must not block, and may begin another fetch.
+/// Receives the bytes of a read. It must not block, and may start another fetch.
 pub trait FetchSink: Send {
-    /// The next bytes, in order. After `Break` no more are wanted.
+    /// The next bytes, in order. `Break` ends the read.
     fn piece(&mut self, bytes: Bytes) -> ControlFlow<()>;
 
-    /// No more come: how many there were, or why not all. Called once, unless the fetch is given up
-    /// with the store.
+    /// The end: the number of bytes, or why not all arrived. Called once, unless the bucket is
+    /// dropped first.
     fn end(self: Box<Self>, result: Result<u64>);
 }

@@ -1,4 +1,4 @@
-//! HTTP clients: the proxies that they use, and the certificates that they trust.
+//! HTTP clients: their proxies, and the certificates that they trust.
 //!
 //! The proxy comes from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, minus the hosts
 //! in `NO_PROXY`). Addresses on loopback never use a proxy: no proxy can reach them.
@@ -10,7 +10,7 @@ use reqwest::{Certificate, Client, ClientBuilder};
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Whether a host is this machine, by its address or by the name that stands for that.
+/// Whether a host is this machine, by a loopback address or by name.
 pub(crate) fn is_here(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
@@ -18,20 +18,22 @@ pub(crate) fn is_here(host: &str) -> bool {
     is_address || name.eq_ignore_ascii_case("localhost")
 }
 
-/// The proxy of requests to a store, without its password; `None` if there is none.
+/// The proxy for requests to a store, without its password; `None` if there is none.
 #[derive(Debug)]
 pub(crate) struct Proxy(Option<String>);
 
 impl Proxy {
-    /// The one of an address.
+    /// The proxy for an address.
     pub(crate) fn of(address: &str) -> Self {
         Self(proxy_by(&Matcher::from_env(), address))
     }
 
-    /// The same error with the proxy, which may be its cause.
+    /// Names the proxy in an error, because it may be the cause.
     pub(crate) fn named_in(&self, error: BucketError) -> BucketError {
         let Some(proxy) = &self.0 else { return error };
-        error.with(&format!(" (the request went by the proxy {proxy}; NO_PROXY leaves a host out)"))
+        error.with(&format!(
+            " (the request went through the proxy {proxy}; NO_PROXY excludes hosts)"
+        ))
     }
 }
 
@@ -49,17 +51,17 @@ fn proxy_by(matcher: &Matcher, address: &str) -> Option<String> {
 /// The certificates in a file.
 ///
 /// # Errors
-/// A file that cannot be read or has none.
+/// If the file cannot be read or has no certificate.
 pub(crate) fn certificates(named_by: &str, path: &Path) -> Result<Vec<Certificate>, String> {
     let wrong = |why: &str| {
-        format!("{named_by} names {}: {why}; correct it or leave it out", path.display())
+        format!("{named_by} names {}: {why}; correct or remove the setting", path.display())
     };
     let text = std::fs::read(path).map_err(|error| wrong(&error.to_string()))?;
     let found = Certificate::from_pem_bundle(&text).map_err(|error| wrong(&error.to_string()))?;
-    if found.is_empty() { Err(wrong("there is no certificate in it")) } else { Ok(found) }
+    if found.is_empty() { Err(wrong("it has no certificate")) } else { Ok(found) }
 }
 
-/// A client for what is elsewhere, and one for what is here. Clones are the same.
+/// A client for other hosts, and one for this machine. Clones share their connections.
 #[derive(Clone)]
 pub(crate) struct Clients {
     elsewhere: Client,
@@ -67,16 +69,16 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Makes both alike.
+    /// Builds both with the same options.
     ///
     /// # Errors
-    /// Certificates that are none.
+    /// If the certificates are invalid.
     pub(crate) fn new(build: impl Fn() -> ClientBuilder) -> Result<Self, String> {
         let made = |built: ClientBuilder| built.build().map_err(|error| error.to_string());
         Ok(Self { elsewhere: made(build())?, here: made(build().no_proxy())? })
     }
 
-    /// The one for a host.
+    /// The client for a host.
     pub(crate) fn of(&self, host: Option<&str>) -> &Client {
         if host.is_some_and(is_here) { &self.here } else { &self.elsewhere }
     }
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_asked_directly_and_no_proxy_is_heeded() {
+    fn loopback_bypasses_the_proxy_and_no_proxy_is_respected() {
         let matcher = Matcher::builder()
             .all("http://user:secret@proxy.house:3128")
             .no("inside.house,10.0.0.0/8")
@@ -100,17 +102,17 @@ mod tests {
         assert_eq!(by("https://inside.house/b"), None);
         assert_eq!(by("https://10.1.2.3/b"), None);
         let proxy = by("https://s3.amazonaws.com").unwrap();
-        assert_eq!(proxy, "http://proxy.house:3128", "and its password is not told");
+        assert_eq!(proxy, "http://proxy.house:3128", "without its password");
     }
 
     #[test]
     fn a_file_without_certificates_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ca.pem");
-        let said = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
-        assert!(said.contains("AWS_CA_BUNDLE") && said.contains("ca.pem"), "{said}");
+        let error = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
+        assert!(error.contains("AWS_CA_BUNDLE") && error.contains("ca.pem"), "{error}");
         std::fs::write(&path, "nothing").unwrap();
-        let said = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
-        assert!(said.contains("no certificate"), "{said}");
+        let error = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
+        assert!(error.contains("no certificate"), "{error}");
     }
 }

@@ -1,17 +1,20 @@
 //! Which keys a store keeps unchanged: one row for each kind of store.
 //!
-//! A key passes through the library that sends it, the address of the request, and the store. The
-//! library trims white space at both ends and joins empty parts. An address drops `.` and `..`. The
-//! row of a store says what else the store changes.
+//! A key passes through the client library, the address of the request, and the store. The library
+//! trims white space at both ends and joins empty parts. An address drops `.` and `..`. The row of
+//! a store lists its other changes.
 //!
-//! - A key that would lead to another object is not [sendable](KeyRules::sendable). It is never
-//!   sent, and hidden where a listing has it.
-//! - A key that the store refuses is not [creatable](KeyRules::creatable). If a listing has it, the
+//! - A key that would reach another object is not [sendable](KeyRules::sendable). It is never sent,
+//!   and hidden if a listing has it.
+//! - A key that the store rejects is not [creatable](KeyRules::creatable). If a listing has it, the
 //!   store is more generous than its row, and the key is shown.
 //!
-//! Sources: Azure, "Naming and Referencing Containers, Blobs, and Metadata", and tests against the
-//! service (it drops dots at the end and takes a backslash for a slash); Google, "Naming objects";
-//! Amazon, "Creating object key names".
+//! Sources:
+//!
+//! - Azure: "Naming and Referencing Containers, Blobs, and Metadata", and tests against the
+//!   service. It drops dots at the end and treats a backslash as a slash.
+//! - Google: "Naming objects".
+//! - Amazon: "Creating object key names".
 
 use crate::{BucketError, Result};
 use std::ops::RangeInclusive;
@@ -19,23 +22,23 @@ use std::ops::RangeInclusive;
 /// The longest name a directory entry can have on Linux (NAME_MAX), in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 
-/// The form of a key.
+/// A pattern of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
     Empty,
-    /// White space at its beginning or end.
+    /// White space at the start or end.
     Spaced,
-    /// Two slashes in a row, or one at the beginning.
+    /// Two slashes in a row, or one at the start.
     EmptyPart,
     /// A part `.` or `..`.
     DotPart,
-    /// A part with this at its end.
+    /// A part with this character at its end.
     PartEndsIn(char),
-    /// One of these characters in it.
+    /// One of these characters.
     Has(&'static [RangeInclusive<char>]),
-    /// This at its beginning.
+    /// This text at the start.
     Begins(&'static str),
-    /// More parts between slashes.
+    /// More than this many parts between slashes.
     MoreParts(usize),
 }
 
@@ -56,10 +59,10 @@ impl Form {
     }
 }
 
-/// A form, and why no key may have it.
+/// A pattern, and why keys must not match it.
 type Rule = (Form, &'static str);
 
-/// No store is asked for such a key: the library or the address would make another one of it.
+/// Never sent to any store: the library or the address would change such a key to another one.
 const NEVER_SENT: &[Rule] = &[
     (Form::Empty, "it is empty"),
     (Form::Spaced, "it begins or ends with white space"),
@@ -67,34 +70,34 @@ const NEVER_SENT: &[Rule] = &[
     (Form::DotPart, "it has a part . or .."),
 ];
 
-/// The changes that a store makes to keys.
+/// The keys that a store changes or rejects.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeyRules {
-    /// The longest key.
+    /// The length of the longest key.
     longest: usize,
-    /// Whether that is in characters of UTF-16, and not in bytes.
+    /// Whether that is in UTF-16 code units, and not in bytes.
     counts_utf16: bool,
-    /// Keys that the store takes for others.
+    /// Keys that the store treats as other keys.
     mistaken: &'static [Rule],
-    /// Keys under which it takes no object.
+    /// Keys that the store rejects.
     refused: &'static [Rule],
 }
 
 impl KeyRules {
-    /// Amazon S3 and what is compatible with it. Amazon itself takes a carriage return. Others list
-    /// it as it is, and to XML it is a newline then: another key.
+    /// Amazon S3 and compatible stores. Amazon accepts a carriage return. Other stores list it
+    /// unescaped, and XML reads it as a newline: another key.
     pub const S3: Self = Self {
         longest: 1024,
         counts_utf16: false,
         mistaken: &[],
-        refused: &[(Form::Has(&['\r'..='\r']), "listings make a newline of a carriage return")],
+        refused: &[(Form::Has(&['\r'..='\r']), "listings turn a carriage return into a newline")],
     };
     /// Azure Blob Storage.
     pub const AZURE: Self = Self {
         longest: 1024,
         counts_utf16: true,
         mistaken: &[
-            (Form::Has(&['\\'..='\\']), "Azure takes a backslash for a slash"),
+            (Form::Has(&['\\'..='\\']), "Azure treats a backslash as a slash"),
             (Form::PartEndsIn('.'), "Azure drops a dot at the end of a part"),
         ],
         refused: &[
@@ -110,9 +113,9 @@ impl KeyRules {
                     '\u{fdd0}'..='\u{fdef}',
                     '\u{fff0}'..='\u{ffff}',
                 ]),
-                "it has a character that Azure does not take",
+                "it has a character that Azure rejects",
             ),
-            (Form::MoreParts(254), "Azure takes no more than 254 parts"),
+            (Form::MoreParts(254), "Azure allows at most 254 parts"),
         ],
     };
     /// Google Cloud Storage.
@@ -120,19 +123,19 @@ impl KeyRules {
         refused: &[
             (
                 Form::Has(&['\n'..='\n', '\r'..='\r', '\u{fffe}'..='\u{ffff}']),
-                "it has a character that Google does not take",
+                "it has a character that Google rejects",
             ),
             (
                 Form::Begins(".well-known/acme-challenge/"),
-                "Google keeps .well-known/acme-challenge/ for itself",
+                "Google reserves .well-known/acme-challenge/",
             ),
         ],
         ..Self::S3
     };
-    /// A web server, of which nothing is known.
+    /// A web server, whose rules are unknown.
     pub const WEB: Self = Self { refused: &[], ..Self::S3 };
 
-    /// The key, if it reaches the store and means itself there.
+    /// Checks that a key reaches the store unchanged.
     ///
     /// # Errors
     /// [`BucketError::KeyTooLong`], [`BucketError::BadKey`].
@@ -145,7 +148,7 @@ impl KeyRules {
         check(key, self.mistaken)
     }
 
-    /// The key, if the store takes an object under it.
+    /// Checks that the store accepts an object under a key.
     ///
     /// # Errors
     /// Those of [`Self::sendable`].
@@ -154,7 +157,7 @@ impl KeyRules {
         check(key, self.refused)
     }
 
-    /// The name that a key or common prefix has in a directory, `None` if it can have none.
+    /// The name of a key or common prefix in a directory; `None` if it cannot be a name.
     pub(crate) fn name_in<'a>(&self, directory: &str, key: &'a str) -> Option<&'a str> {
         let name = key.strip_prefix(directory)?;
         let name = name.strip_suffix('/').unwrap_or(name);
@@ -165,11 +168,11 @@ impl KeyRules {
         is_name.then_some(name)
     }
 
-    /// Why a key or common prefix cannot have a name in a directory.
+    /// Why a key or common prefix cannot be a name in a directory.
     pub(crate) fn why_nameless(&self, directory: &str, key: &str) -> &'static str {
         match self.sendable(key) {
             Err(BucketError::BadKey { why, .. }) => why,
-            Err(_) => "it is longer than the store takes",
+            Err(_) => "it is too long for the store",
             Ok(_) => match key.strip_prefix(directory) {
                 Some(name) if name.contains('\0') => "it has a NUL",
                 _ => "a part of it is longer than 255 bytes",
@@ -178,7 +181,7 @@ impl KeyRules {
     }
 }
 
-/// The key, if it has none of these forms.
+/// Checks that a key matches none of the patterns.
 fn check<'a>(key: &'a str, rules: &[Rule]) -> Result<&'a str> {
     match rules.iter().find(|(form, _)| form.is_of(key)) {
         Some((_, why)) => Err(BucketError::BadKey { key: key.to_owned(), why }),
@@ -217,7 +220,7 @@ mod tests {
             assert!(!no(&KeyRules::S3, key) && !no(&KeyRules::GOOGLE, key), "{key:?}");
         }
         for key in ["a\u{1}b", "a\nb", "\u{81}", "\u{fffe}", "\u{fdd0}", "\u{7f}"] {
-            assert!(!no(&KeyRules::AZURE, key), "one that is there is shown");
+            assert!(!no(&KeyRules::AZURE, key), "an existing one is shown");
             assert!(
                 KeyRules::AZURE.creatable(key).is_err() && KeyRules::S3.creatable(key).is_ok(),
                 "{key:?}"
@@ -235,7 +238,7 @@ mod tests {
             KeyRules::AZURE.creatable(&deep(254)).is_ok()
                 && KeyRules::AZURE.creatable(&deep(255)).is_err()
         );
-        // Azure counts characters, the others bytes.
+        // Azure counts characters, the other stores count bytes.
         let wide = "ä".repeat(1024);
         assert!(
             KeyRules::AZURE.creatable(&wide).is_ok() && KeyRules::GOOGLE.creatable(&wide).is_err()
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_what_a_directory_entry_can_be() {
+    fn only_keys_that_fit_a_directory_entry_are_names() {
         let rules = KeyRules::S3;
         let long = format!("d/{}", "x".repeat(256));
         assert_eq!(rules.name_in("d/", "d/a"), Some("a"));
@@ -273,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_that_is_sent_is_understood_as_itself(
+        fn a_key_that_is_sent_reaches_the_store_unchanged(
             key in prop_oneof![r"[a./\\ %\n]{1,9}", r"\PC{1,9}", any::<String>()],
         ) {
             for rules in ALL {
@@ -286,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_that_is_understood_as_itself_is_sent(key in r"[a./\\ %\n]{1,9}") {
+        fn a_key_that_reaches_the_store_unchanged_is_sent(key in r"[a./\\ %\n]{1,9}") {
             for rules in ALL {
                 let is_itself = understood(&key, rules == KeyRules::AZURE) == key;
                 prop_assert_eq!(rules.sendable(&key).is_ok(), is_itself);

@@ -1,24 +1,24 @@
-//! The directory that a key is in, and the inode numbers and tags made of keys.
+//! The directory of a key, and the inode numbers and tags derived from keys.
 
 use crate::{BucketIdentity, Object};
 use ogive_origin::Tag;
 
-/// The directory of a key that ends in a name, and the name.
+/// Splits a key into its directory and its name.
 pub(crate) fn split(key: &str) -> (&str, &str) {
     key.split_at(key.rfind('/').map_or(0, |slash| slash + 1))
 }
 
-/// The directory whose listing has a key, or a common prefix, which may end in two slashes.
+/// The directory whose listing has this key or common prefix. It may end in two slashes.
 pub(crate) fn directory_of(key: &str) -> &str {
     split(key.strip_suffix('/').unwrap_or(key)).0
 }
 
-/// Numbers that identify an object of a bucket, whatever keys others choose.
+/// Numbers that identify an object of a bucket, even if clients choose keys to make them collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// Number of the inode, the same on every mount: below those that a mount gives itself.
+    /// The inode number, the same on every mount. It is below the numbers that a mount assigns.
     pub(crate) inode: u64,
-    /// Tells those apart that have the same number by accident or by design.
+    /// Distinguishes objects whose inode numbers collide.
     pub(crate) generation: u64,
 }
 
@@ -26,17 +26,17 @@ pub(crate) struct Numbers {
 pub(crate) fn numbers(bucket: &BucketIdentity, key: &str) -> Numbers {
     let hash = digest(&[bucket.endpoint.as_bytes(), bucket.bucket.as_bytes(), key.as_bytes()]);
     let (inode, generation) = ((hash >> 64) as u64, hash as u64);
-    // 63 bits, and not the numbers of the root and of nothing.
+    // 63 bits, without the reserved numbers of no inode and of the root.
     Numbers { inode: (inode >> 1).max(2), generation }
 }
 
-/// The number of a bucket, as a device.
+/// The device number of a bucket.
 pub(crate) fn device(bucket: &BucketIdentity) -> u64 {
     digest(&[bucket.endpoint.as_bytes(), bucket.bucket.as_bytes()]) as u64
 }
 
-/// What tells the contents of an object: a strong ETag with size and time. Without one nothing does:
-/// times of stores are of whole seconds, and no request can be made to depend on them.
+/// The tag of an object's contents: a strong ETag with size and time. Without a strong ETag there
+/// is no tag: stores report times in whole seconds, and no request can depend on them.
 pub(crate) fn tag(object: &Object) -> Tag {
     match &object.etag {
         Some(etag) if etag.is_strong() => Tag::Contents(digest(&[
@@ -48,7 +48,7 @@ pub(crate) fn tag(object: &Object) -> Tag {
     }
 }
 
-/// The first 16 bytes of the BLAKE3 hash of some fields, each with its length.
+/// The first 16 bytes of a BLAKE3 hash of fields, each preceded by its length.
 fn digest(fields: &[&[u8]]) -> u128 {
     let mut hasher = blake3::Hasher::new();
     for field in fields {
@@ -67,7 +67,7 @@ mod tests {
     use ogive_origin::Time;
 
     #[test]
-    fn numbers_are_of_bucket_and_key_and_stay_the_same() {
+    fn numbers_depend_on_bucket_and_key_and_stay_the_same() {
         let bucket = |endpoint: &str, bucket: &str| BucketIdentity {
             endpoint: endpoint.to_owned(),
             bucket: bucket.to_owned(),
@@ -83,7 +83,7 @@ mod tests {
             assert_ne!(numbers(&one, "k"), other);
             assert!(other.inode > 1 && other.inode < 1 << 63);
         }
-        // Remembered by git and tar: it may never change.
+        // git and tar remember it, so it must never change.
         assert_eq!(numbers(&one, "k").inode, INODE_OF_K);
     }
     const INODE_OF_K: u64 = 5_275_363_810_334_881_733;

@@ -1,7 +1,7 @@
-//! A store inside the process, for tests. It honours conditions or ignores them, fails and waits as
-//! a test tells it, and counts requests.
+//! A store inside the process, for tests. It honours or ignores conditions, fails and delays as a
+//! test configures it, and counts requests.
 //!
-//! One lock covers everything; it is never held while a fault makes a caller wait.
+//! One lock covers everything. It is never held while a fault delays a caller.
 
 use crate::{
     Bucket, BucketError, BucketIdentity, Checksum, Condition, CopyRequest, ETag, Entry, KeyRules,
@@ -42,32 +42,32 @@ pub enum Operation {
     List,
 }
 
-/// A fault of the next request of a kind.
+/// A fault of the next request of its kind.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// It fails and nothing was done.
+    /// The request fails, and nothing is done.
     Fails(BucketError),
-    /// It is done, and its answer is lost: the caller gets this error.
+    /// The request is done, but its answer is lost: the caller gets this error.
     AnswerLost(BucketError),
-    /// It takes so long, and is done then.
+    /// The request is done after a delay.
     Slow(Duration),
-    /// It takes until the gate is opened, and is done then.
+    /// The request is done once the gate is open.
     Held(Gate),
-    /// The body of a GET ends after so many bytes, and the caller gets this error.
+    /// The body of a GET ends after this many bytes, and the caller gets this error.
     BreaksOff(u64, BucketError),
-    /// The request meets a bug: nothing is done, and the call panics.
+    /// Nothing is done, and the call panics, as for a bug.
     Panics,
 }
 
-/// Where a request waits until it is let go. Clones are the same gate.
+/// Holds requests until a test opens it. Clones are the same gate.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
 impl Gate {
-    /// Longer than this no test needs.
+    /// The longest wait; no test needs more.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Lets all requests pass, those that wait and those that come.
+    /// Lets all requests pass, waiting and future ones.
     pub fn open(&self) {
         *self.0.0.lock() = true;
         self.0.1.notify_all();
@@ -77,7 +77,7 @@ impl Gate {
         let mut is_open = self.0.0.lock();
         let shut = |is_open: &mut bool| !*is_open;
         let waited = self.0.1.wait_while_for(&mut is_open, shut, Self::PATIENCE);
-        assert!(!waited.timed_out(), "nobody opens the gate before a request");
+        assert!(!waited.timed_out(), "no test opened the gate of a request");
     }
 }
 
@@ -144,47 +144,47 @@ impl MemoryBucket {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Says which conditions are honoured from now on; others are accepted and ignored.
+    /// Sets which conditions are honoured; others are accepted and ignored.
     pub fn honour(&self, promises: Promises) {
         self.state.lock().promises = promises;
     }
 
-    /// Says which keys it keeps as they are from now on.
+    /// Sets which keys are kept unchanged.
     pub fn set_key_rules(&self, rules: &'static KeyRules) {
         self.state.lock().rules = rules;
     }
 
-    /// Takes only parts of one length from now on, with a shorter one at the end.
+    /// Requires parts of one length from now on, except for the last.
     pub fn take_even_parts_only(&self) {
         self.state.lock().takes_even_parts_only = true;
     }
 
-    /// Lets the next request of a kind, after those that are doomed already, meet a fault.
+    /// Queues a fault for the next request of a kind that has none yet.
     pub fn doom(&self, operation: Operation, fault: Fault) {
         self.state.lock().faults.entry(operation).or_default().push_back(fault);
     }
 
-    /// Lets all further requests go well.
+    /// Removes all queued faults.
     pub fn clear_faults(&self) {
         self.state.lock().faults.clear();
     }
 
-    /// Shows this checksum of whatever is under a key.
+    /// Reports this checksum for any object under a key.
     pub fn show_checksum(&self, key: &str, checksum: Checksum) {
         self.state.lock().checksums.insert(key.to_owned(), checksum);
     }
 
-    /// How many requests of a kind were made so far.
+    /// How many requests of a kind were made.
     pub fn requests(&self, operation: Operation) -> u64 {
         self.state.lock().requests.get(&operation).copied().unwrap_or(0)
     }
 
-    /// How many uploads were begun and neither completed nor aborted.
+    /// How many uploads are neither completed nor aborted.
     pub fn open_uploads(&self) -> u64 {
         self.state.lock().uploads
     }
 
-    /// Writes as another client would: no condition, no fault, no count.
+    /// Writes like another client: without condition, fault or count.
     pub fn foreign_put(&self, key: &str, body: impl Into<Bytes>) -> ETag {
         self.state
             .lock()
@@ -193,17 +193,17 @@ impl MemoryBucket {
             .expect("this store gives ETags")
     }
 
-    /// Removes as another client would.
+    /// Removes an object like another client.
     pub fn foreign_delete(&self, key: &str) {
         self.state.lock().objects.remove(key);
     }
 
-    /// The bytes of an object, uncounted.
+    /// The bytes of an object, without a counted request.
     pub fn bytes(&self, key: &str) -> Option<Bytes> {
         self.state.lock().objects.get(key).map(|stored| stored.body.clone())
     }
 
-    /// Counts a request and meets its fault.
+    /// Counts a request and applies its fault.
     fn request(&self, operation: Operation) -> Result<Option<Fault>> {
         let fault = {
             let mut state = self.state.lock();
@@ -256,7 +256,7 @@ impl State {
         object
     }
 
-    /// Whether a condition holds, or is one that this store ignores.
+    /// Whether a condition holds, or is ignored by this store.
     fn check(&self, key: &str, condition: &Condition, uploaded: bool) -> Result<()> {
         let promises = &self.promises;
         let (creates, overwrites) = match uploaded {
@@ -285,7 +285,7 @@ impl State {
         }
     }
 
-    /// The bytes of a range that begins within the object.
+    /// The bytes of a range that starts within the object.
     fn range(&self, key: &str, range: &Range<u64>, expected: Option<&ETag>) -> Result<Bytes> {
         let body = &self.find(key, expected)?.body;
         let length = body.len() as u64;
@@ -358,7 +358,7 @@ impl Bucket for MemoryBucket {
             bytes.truncate(usize::try_from(*after).unwrap_or(usize::MAX));
         }
         let mut given = 0;
-        // Pieces of a size that fits no record, as a network gives them.
+        // Pieces of a size that matches no record, as from a network.
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(30_011));
             given += piece.len() as u64;
@@ -442,7 +442,7 @@ struct MemoryPages {
     prefix: String,
     delimited: bool,
     page: usize,
-    /// Where the next page begins, and whether with that key; `None` after the last.
+    /// Where the next page starts, and whether that key is included; `None` after the last page.
     after: Option<(String, bool)>,
 }
 
@@ -458,7 +458,7 @@ impl Pages for MemoryPages {
 }
 
 impl State {
-    /// One page of a listing from `after` on, and where the next one begins.
+    /// One page of a listing that starts at `after`, and the start of the next.
     fn page(
         &self,
         listing: &Listing<'_>,
@@ -485,7 +485,7 @@ impl State {
                 Some(slash) => {
                     let prefix = &key[..listing.prefix.len() + slash + 1];
                     entries.push(Entry::Prefix(prefix.to_owned()));
-                    // All that begins with the prefix sorts before this.
+                    // All keys with the prefix sort before this.
                     last = format!("{prefix}\u{10ffff}");
                 }
                 None => {
@@ -500,7 +500,7 @@ impl State {
     }
 }
 
-/// Whether all parts but the last are of one length, and that is no longer.
+/// Whether all parts except the last have one length, and the last is no longer.
 fn are_even(parts: &[Bytes]) -> bool {
     let Some((last, others)) = parts.split_last() else { return true };
     let first = others.first().unwrap_or(last).len();
@@ -538,7 +538,7 @@ impl Upload for MemoryUpload {
     fn complete(self: Box<Self>) -> Result<Object> {
         let fault = self.bucket.request(Operation::Complete)?;
         if self.bucket.state.lock().takes_even_parts_only && !are_even(&self.parts) {
-            let message = "InvalidPart: all but the last are to be of one length".to_owned();
+            let message = "InvalidPart: all parts except the last must have one length".to_owned();
             return Err(BucketError::UnevenParts { key: self.key.clone(), message });
         }
         let mut body = BytesMut::new();

@@ -1,23 +1,23 @@
-//! Finds out which conditions a store honours, by trying them: stores accept conditions that they
-//! do not know and ignore them.
+//! The probe of a store's conditions: it tries them, because stores accept unknown conditions and
+//! ignore them.
 //!
 //! The probe writes two objects with random names below the prefix, one of them twice. So it has an
-//! ETag that was valid and is not any more; an ETag that no object ever had would prove little.
-//! Then it sends each condition in a state in which the condition does not hold. A store that acts
-//! all the same does not honour it.
+//! ETag that was valid and is outdated; an ETag that never existed would prove little. Then it
+//! sends each condition in a state in which the condition does not hold. A store that executes the
+//! request ignores the condition.
 //!
-//! At the end the probe removes both objects, and their versions if that is allowed. A probe that
-//! is interrupted leaves them; anybody may remove them.
+//! At the end the probe removes both objects, and their versions if that is allowed. An interrupted
+//! probe leaves them; any client may remove them.
 
 use crate::{Bucket, BucketError, Condition, CopyRequest, ETag, Promises, Result, WriteMetadata};
 use bytes::Bytes;
 
-/// Tries all conditions below a prefix, which is empty or ends in a slash.
+/// Probes all conditions below a prefix, which is empty or ends in a slash.
 ///
 /// # Errors
-/// What the store says to a write without a condition that does not hold:
-/// [`BucketError::Denied`] if nothing may be written. Whatever leaves open whether a condition is
-/// honoured: no answer, a broken connection, a store that is too busy.
+/// The store's error for an unconditional write: [`BucketError::Denied`] if writes are not
+/// permitted. Errors after which it is unknown whether a condition is honoured: no answer, a broken
+/// connection, a busy store.
 pub fn probe(bucket: &dyn Bucket, prefix: &str) -> Result<Promises> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| BucketError::Failed {
@@ -28,10 +28,10 @@ pub fn probe(bucket: &dyn Bucket, prefix: &str) -> Result<Promises> {
     let stem = format!("{prefix}.ogive-probe-{name:016x}");
     let [first, second] = [1, 2].map(|number| format!("{stem}-{number}"));
     let tried = try_all(bucket, &first, &second);
-    // Both, whatever has happened; what has happened is what counts.
+    // Remove both after errors, too; the first error is returned.
     let removed = [&first, &second].map(|key| bucket.delete(key, None));
     if let Err(error) = bucket.purge(&stem) {
-        log::info!("old versions of {stem} stay in the bucket: {error}");
+        log::info!("old versions of {stem} remain in the bucket: {error}");
     }
     let promises = tried?;
     removed.into_iter().collect::<Result<()>>()?;
@@ -43,39 +43,39 @@ fn try_all(bucket: &dyn Bucket, first: &str, second: &str) -> Result<Promises> {
         bucket.put(key, Bytes::from_static(body.as_bytes()), condition, WriteMetadata::NONE)
     };
     let etag = |key: &str| {
-        let what = "name its objects with ETags, without which nobody's change can be noticed";
+        let what = "give its objects ETags, without which changes by other clients go unnoticed";
         bucket.head(key)?.etag.ok_or(BucketError::Unsupported { what })
     };
     put(first, "ogive", &Condition::None)?;
     put(second, "before", &Condition::None)?;
     let stale = etag(second)?;
     put(second, "after", &Condition::None)?;
-    // A store with weak or constant ETags cannot honour anything.
-    let is_told = |now: &ETag| *now != stale && now.is_strong();
-    if !is_told(&etag(second)?) {
+    // With weak or constant ETags no condition can be honoured.
+    let is_distinct = |now: &ETag| *now != stale && now.is_strong();
+    if !is_distinct(&etag(second)?) {
         return Ok(Promises::NONE);
     }
     let matches = Condition::Matches(stale.clone());
     let create = is_refused(put(second, "again", &Condition::Absent))?;
     let overwrite = is_refused(put(second, "again", &matches))?;
-    // A copy is an upload in parts, of which the only one may be short.
+    // A copy is a multipart upload of one part, which may be short.
     let source = bucket.head(first)?;
     let copy = |condition| bucket.copy(CopyRequest::new(&source, second, condition));
     let upload_create = is_refused(copy(&Condition::Absent))?;
     let upload_overwrite = is_refused(copy(&matches))?;
-    // Last: where it is done, the object is gone.
+    // This is last: if the condition is ignored, the object is gone.
     let delete = is_refused(bucket.delete(second, Some(&stale)))?;
     Ok(Promises { create, overwrite, upload_create, upload_overwrite, delete })
 }
 
-/// Whether a condition that does not hold was honoured.
+/// Whether the store honoured a condition that does not hold.
 fn is_refused<T>(done: Result<T>) -> Result<bool> {
     match done {
         Ok(_) => Ok(false),
         Err(BucketError::ConditionFailed { .. }) => Ok(true),
-        // A store that says so does not do it either; it is not what is relied on.
+        // The store does not execute the request, but not because of the condition.
         Err(BucketError::Unsupported { .. } | BucketError::Refused { .. }) => Ok(false),
-        // What the store would do is unknown.
+        // It is unknown what the store would do.
         Err(error) => Err(error),
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_may_not_be_written_to_says_so() {
+    fn a_store_without_write_permission_returns_the_error() {
         let bucket = MemoryBucket::new();
         let denied = BucketError::Denied { key: "k".into(), message: "no".into() };
         bucket.doom(Operation::Put, Fault::Fails(denied.clone()));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_does_not_answer_is_not_taken_for_one_that_ignores_conditions() {
+    fn a_store_that_does_not_answer_does_not_count_as_ignoring_conditions() {
         let lost = BucketError::Failed { key: "k".into(), message: "connection reset".into() };
         let late = BucketError::TimedOut { key: "k".into(), seconds: 30 };
         for error in [lost, late] {

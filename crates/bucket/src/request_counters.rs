@@ -1,26 +1,26 @@
-//! Counters of requests by kind, and of bytes. [`crate::Prices`] says what they cost.
+//! Counters of requests by kind, and of bytes. [`crate::Prices`] has the cost of each.
 //!
 //! Requests are counted where they are sent, so retries, parts and pages of listings are included.
-//! No locks: plain counters.
+//! There are no locks, only atomic counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A kind of request, as stores bill them.
+/// A kind of request, as stores bill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Get,
     Head,
     List,
-    /// Writes of any kind: PUT, POST, COPY, parts, the beginning and end of an upload.
+    /// Writes of any kind: PUT, POST, COPY, parts, the start and end of an upload.
     Put,
     Delete,
 }
 
 impl Kind {
-    /// The kind of a request, by its method, its path and its query.
+    /// The kind of a request, from its method, path and query.
     pub(crate) fn of(method: &str, path: &str, query: Option<&str>) -> Self {
         let has = |field: &str| query.is_some_and(|query| query.split('&').any(|it| it == field));
-        // Google's JSON interface, where what is said of an object is fetched like its bytes.
+        // In Google's JSON API an object's description is fetched by GET, like its bytes.
         let of_google = path.strip_prefix("/storage/v1/b/").filter(|_| !has("alt=media"));
         match (method, of_google) {
             ("GET", Some(rest)) if rest.ends_with("/o") => return Self::List,
@@ -65,27 +65,27 @@ impl Counters {
         self.sent_bytes.fetch_add(body_bytes, Relaxed);
     }
 
-    /// An answer of 5xx or 429, or none at all.
+    /// Counts an answer of 5xx or 429, or a missing answer.
     pub(crate) fn failed(&self) {
         self.failed.fetch_add(1, Relaxed);
     }
 
-    /// An answer by which the store asks for patience.
+    /// Counts an answer that throttles.
     pub(crate) fn throttle(&self) {
         self.throttled.fetch_add(1, Relaxed);
     }
 
-    /// An answer of 401 or 403.
+    /// Counts an answer of 401 or 403.
     pub(crate) fn deny(&self) {
         self.denied.fetch_add(1, Relaxed);
     }
 
-    /// How many of those there were.
+    /// How many answers were 401 or 403.
     pub(crate) fn denied(&self) -> u64 {
         self.denied.load(Relaxed)
     }
 
-    /// How many answers asked for patience.
+    /// How many answers throttled.
     pub(crate) fn throttled(&self) -> u64 {
         self.throttled.load(Relaxed)
     }
@@ -108,7 +108,7 @@ impl Counters {
     }
 }
 
-/// How often a store was asked what, since the mount began.
+/// The requests to a store since the mount began, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// GETs of objects.
@@ -117,15 +117,15 @@ pub struct Requests {
     pub head: u64,
     /// Pages of listings.
     pub list: u64,
-    /// Writes: PUT, POST, COPY, each part of an upload and its beginning and end.
+    /// Writes: PUT, POST, COPY, each part of an upload, its start and its end.
     pub put: u64,
-    /// DELETEs, and uploads thrown away.
+    /// DELETEs and aborted uploads.
     pub delete: u64,
-    /// Requests among them that were answered 429 or 5xx, or not at all.
+    /// How many of them failed: 429, 5xx, or no answer.
     pub failed: u64,
-    /// Bytes of bodies that came.
+    /// Bytes of received bodies.
     pub received_bytes: u64,
-    /// Bytes of bodies that were sent.
+    /// Bytes of sent bodies.
     pub sent_bytes: u64,
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_counted_as_it_is_billed() {
+    fn requests_are_counted_as_they_are_billed() {
         let counters = Counters::default();
         for (method, query) in [
             ("GET", Some("list-type=2&prefix=a/")),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn other_stores_have_other_terms() {
+    fn requests_of_azure_and_google_have_their_kind() {
         let blobs = Some("restype=container&comp=list&prefix=a");
         assert_eq!(Kind::of("GET", "/c", blobs), Kind::List);
         let objects = "/storage/v1/b/b/o";

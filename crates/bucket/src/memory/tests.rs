@@ -1,4 +1,4 @@
-//! What tests rely on: the store in the process behaves as real ones.
+//! The store in the process behaves like real ones, so tests can rely on it.
 
 use super::*;
 
@@ -97,7 +97,7 @@ fn a_listing_has_each_prefix_once_and_one_request_a_page() {
 }
 
 #[test]
-fn faults_come_in_turn_and_a_lost_answer_was_a_write() {
+fn faults_apply_in_order_and_a_lost_answer_was_a_write() {
     let bucket = MemoryBucket::new();
     let lost = BucketError::TimedOut { key: "k".into(), seconds: 1 };
     assert!(lost.is_in_doubt());
@@ -113,7 +113,7 @@ fn faults_come_in_turn_and_a_lost_answer_was_a_write() {
 }
 
 #[test]
-fn an_upload_is_its_parts_in_order_and_shows_when_complete() {
+fn an_upload_is_its_parts_in_order_and_visible_when_complete() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("source", "0123456789");
     let source = bucket.head("source").unwrap();
