@@ -1,18 +1,16 @@
-//! Checksums that a store shows of its objects, and those that it demands of uploads.
+//! Checksums that a store reports for its objects, and those that it requires of uploads.
 //!
-//! # Shown
-//! S3 shows a checksum in the answer to a HEAD, or to a GET of the whole object, that asks for it
-//! (`x-amz-checksum-mode: ENABLED`). Opening a file makes one of these requests in any case. The
-//! library cannot send the header, so it is added on the way out, and the request is signed again.
-//! The checksum is kept by ETag. A store that fails such a request, and not the same one without
-//! the header, is not asked again.
+//! # Reported S3 reports a checksum in the answer to a HEAD, or to a GET of the whole object, that
+//! requests it (`x-amz-checksum-mode: ENABLED`). The open of a file makes one of these requests
+//! anyway. The library cannot send the header, so it is added in the transport, and the request is
+//! signed again. The checksum is remembered by ETag. If a store fails such a request, but not the
+//! same one without the header, no further request has the header.
 //!
-//! # Demanded
-//! A bucket with Object Lock and a default retention refuses bodies without a checksum. After the
-//! first refusal the request is sent again with `Content-MD5`, and so are all later ones. A CRC
-//! would satisfy Amazon, but a multipart upload would have to announce it at its beginning and name
-//! that of each part at its end, and a copied part has none. MD5 is a header of one request, and
-//! every store with locked objects takes it.
+//! # Required A bucket with Object Lock and a default retention rejects bodies without a checksum.
+//! After the first rejection the request is sent again with `Content-MD5`, and so are all later
+//! ones. Amazon also accepts a CRC. But a multipart upload would have to announce it at its start
+//! and list that of each part at its end, and copied parts have none. MD5 is a header of one
+//! request, and every store with locked objects accepts it.
 //!
 //! # Locks
 //! One, a leaf.
@@ -31,26 +29,25 @@ use std::sync::{Arc, OnceLock};
 
 const MODE: &str = "x-amz-checksum-mode";
 const CONTENT_MD5: &str = "content-md5";
-/// Objects at most of which one is kept.
+/// How many checksums are remembered.
 const KEPT_MAX: usize = 100_000;
 
-/// The checksums shown so far, and how to ask for them.
+/// The checksums reported so far, and how to request them.
 #[derive(Default)]
 pub(super) struct Checksums {
-    /// The signer: none, where requests are not signed. Not set where a store is asked that shows
-    /// none.
+    /// The signer, or `None` if requests are not signed. Unset for stores that report no checksums.
     signer: OnceLock<Option<Arc<RenewedCredentials>>>,
     is_refused: AtomicBool,
     is_demanded: AtomicBool,
-    /// By ETag: objects of one bucket with equal strong tags have equal bytes.
+    /// By ETag: objects of one bucket with equal strong ETags have equal bytes.
     kept: Mutex<HashMap<Box<str>, Checksum>>,
 }
 
-/// The checksum that an answer shows for the whole object.
+/// The checksum of the whole object in an answer.
 fn shown(headers: &HeaderMap) -> Option<Checksum> {
     let field = |name: &str| headers.get(name)?.to_str().ok();
     if field("x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
-        // A checksum of the checksums of its parts, whose lengths are unknown.
+        // A checksum of the parts' checksums; the lengths of the parts are unknown.
         return None;
     }
     let value = |name: &str, length: usize| {
@@ -65,7 +62,7 @@ fn shown(headers: &HeaderMap) -> Option<Checksum> {
     Some(Checksum { algorithm: Algorithm::Crc32c, value })
 }
 
-/// The same request with one field more, and signed so; `None` without credentials.
+/// The request with another header, signed again; `None` if signing fails.
 async fn with_field(
     request: &Request<Buffer>,
     (name, value): (&'static str, HeaderValue),
@@ -80,13 +77,13 @@ async fn with_field(
 }
 
 impl Checksums {
-    /// Asks for checksums from now on, with requests that are signed so.
+    /// Requests checksums from now on, with this signer.
     pub(super) fn ask_with(&self, signer: Option<Arc<RenewedCredentials>>) {
         // A bucket has one signer.
         let _ = self.signer.set(signer);
     }
 
-    /// A request that asks for the checksum as well, if this is one that can.
+    /// The request with the header for the checksum, if the answer to it can have one.
     pub(super) async fn asking(&self, request: &Request<Buffer>) -> Option<Request<Buffer>> {
         let (method, uri) = (request.method(), request.uri());
         let is_whole = *method == Method::GET
@@ -98,20 +95,20 @@ impl Checksums {
         with_field(request, (MODE, HeaderValue::from_static("ENABLED")), signer.as_deref()).await
     }
 
-    /// Whether a request brings bytes of an object, of which the store may demand a checksum.
+    /// Whether a request has a body for which the store may require a checksum.
     pub(super) fn may_be_demanded(&self, request: &Request<Buffer>) -> bool {
         *request.method() == Method::PUT
             && !request.headers().contains_key("x-amz-copy-source")
             && self.signer.get().is_some()
     }
 
-    /// Whether the store has demanded one before.
+    /// Whether the store has required a checksum before.
     pub(super) fn are_demanded(&self) -> bool {
         self.is_demanded.load(Relaxed)
     }
 
-    /// Whether a store demands one by this answer to a body that came without. Then it gets one with
-    /// all that follow.
+    /// Whether an answer to a body without a checksum requires one. If so, all later bodies get
+    /// one.
     pub(super) fn demand(&self, status: StatusCode, said: &str) -> bool {
         let said = said.to_ascii_lowercase();
         let is_of_it = said.contains(CONTENT_MD5) || said.contains("contentmd5");
@@ -120,7 +117,7 @@ impl Checksums {
         is_demanded
     }
 
-    /// The same request with the checksum of its body.
+    /// The request with the checksum of its body.
     pub(super) async fn summed(&self, request: &Request<Buffer>) -> Option<Request<Buffer>> {
         let mut sum = Md5::new();
         request.body().clone().for_each(|piece| sum.update(&piece));
@@ -128,17 +125,17 @@ impl Checksums {
         with_field(request, (CONTENT_MD5, value), self.signer.get()?.as_deref()).await
     }
 
-    /// Whether an answer may be the fault of having asked so.
+    /// Whether an answer may be due to the header for the checksum.
     pub(super) fn may_be_at_fault(status: StatusCode) -> bool {
         matches!(status.as_u16(), 400 | 401 | 403 | 405 | 501)
     }
 
-    /// It was: without it the same request went well.
+    /// Stops requesting checksums: the same request succeeded without the header.
     pub(super) fn are_refused(&self) {
         self.is_refused.store(true, Relaxed);
     }
 
-    /// Keeps what an answer shows.
+    /// Remembers the checksum in an answer.
     pub(super) fn keep(&self, headers: &HeaderMap) {
         let etag = headers.get(http::header::ETAG).and_then(|etag| etag.to_str().ok());
         let Some((etag, checksum)) = etag.zip(shown(headers)) else { return };
@@ -167,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_of_the_whole_object_is_read_and_no_other() {
+    fn only_a_checksum_of_the_whole_object_is_read() {
         let crc64 = ("x-amz-checksum-crc64nvme", "rosUhgp5mIg=");
         let crc32 = ("x-amz-checksum-crc32c", "4waSgw==");
         let full = ("x-amz-checksum-type", "FULL_OBJECT");

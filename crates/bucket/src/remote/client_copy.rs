@@ -1,5 +1,5 @@
-//! Copies through the client, for stores that cannot copy with the conditions that are needed:
-//! bytes are fetched and sent again in parts, and each request for bytes has the condition.
+//! Copies through the client, for stores that cannot copy with the required conditions. Ranges are
+//! fetched, each on condition of the source's ETag, and sent again in parts.
 
 use super::{RemoteBucket, RemoteUpload, Shared};
 use crate::{Bucket as _, BucketError, Object, Result, Upload as _};
@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Bytes of a part.
+/// The length of a part.
 const PART_BYTES: u64 = 8 << 20;
 
 /// Appends a range of an object to an upload.
@@ -18,8 +18,8 @@ pub(super) fn client_copy(
     range: Range<u64>,
 ) -> Result<()> {
     let bucket = RemoteBucket { shared: Arc::clone(shared) };
-    // Two parts at least: one alone would be sent as a whole object, and then the probe of uploads
-    // in parts would have tried something else.
+    // Make at least two parts: a single one would be sent as a whole object, so the probe of
+    // multipart uploads would test another request.
     let length = range.end - range.start;
     let part = PART_BYTES.min(length.div_ceil(2)).max(1);
     let mut at = range.start;
@@ -31,7 +31,7 @@ pub(super) fn client_copy(
             ControlFlow::Continue(())
         })?;
         if bytes.len() as u64 != end - at {
-            let message = "it is shorter than it was said to be".to_owned();
+            let message = "it is shorter than the store reported".to_owned();
             return Err(BucketError::Failed { key: source.key.clone(), message });
         }
         upload.part(bytes.freeze())?;

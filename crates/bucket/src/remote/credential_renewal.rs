@@ -1,14 +1,15 @@
-//! Renewal of credentials: keys in a file that something else replaces.
+//! Renewal of credentials, whose keys another program may replace in a file.
 //!
-//! A store refuses credentials that have ended. Then they are looked up once more. If they differ,
-//! the request is sent again with the new ones. A request without permission is refused each time,
-//! so this happens once in [`PAUSE`], and the result holds for all requests until then.
+//! When a store rejects credentials as expired, they are looked up again. If they have changed, the
+//! request is sent again with the new ones. A request without permission is rejected in the same
+//! way. So the lookup happens at most once in [`PAUSE`], and its result holds for all requests
+//! until then.
 //!
-//! A user may announce new credentials (SIGHUP). They are looked up at once, and sign all requests
-//! from then on. If there are none, the old ones stay.
+//! A user may announce new credentials (SIGHUP). They are looked up at once, and sign all later
+//! requests. If there are none, the old ones stay.
 //!
 //! # Locks
-//! One for refused requests, held during the lookup: all of them wait for one answer. One of the
+//! One for rejected requests, held during the lookup: all of them wait for one answer. One for the
 //! signer, a leaf.
 
 use super::credentials::{Credentials, PAUSE, sign_again};
@@ -24,16 +25,16 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-/// Looks up credentials again.
+/// Credentials that can be looked up again.
 pub(super) struct RenewedCredentials {
     places: Credentials,
-    /// How services are asked for credentials.
+    /// The transport to services with credentials.
     http: HttpTransporter,
-    /// The signer of requests that were signed before, with the last credentials.
+    /// Signs requests again, with the last credentials.
     signer: parking_lot::Mutex<Signer<Credential>>,
     /// Whether a user has announced new ones.
     is_told: AtomicBool,
-    /// The result of the last lookup after a refusal, and its time.
+    /// The signer of the last lookup after a rejection, and its time.
     found: Mutex<Option<(Signer<Credential>, Instant)>>,
 }
 
@@ -46,7 +47,7 @@ impl RenewedCredentials {
         Self { places, http, signer, is_told: AtomicBool::new(false), found }
     }
 
-    /// The same error, with why there were no credentials if it is of that.
+    /// Adds to an error why there were no credentials, if that is its cause.
     pub(super) fn explained(&self, error: BucketError) -> BucketError {
         let is_of_that = matches!(
             &error,
@@ -63,7 +64,7 @@ impl RenewedCredentials {
         self.signer.lock().clone()
     }
 
-    /// Signs the head of a request that was signed before.
+    /// Signs the head of a request again.
     pub(super) async fn sign_parts(
         &self,
         signer: &Signer<Credential>,
@@ -72,17 +73,17 @@ impl RenewedCredentials {
         sign_again(signer, &self.http, parts).await
     }
 
-    /// A signer that has looked nowhere yet.
+    /// A signer without cached credentials.
     fn fresh(&self) -> Signer<Credential> {
         self.signer().with_credential_provider(self.places.fresh())
     }
 
-    /// Whether an answer may be because of credentials that have ended.
+    /// Whether an answer may be due to expired credentials.
     pub(super) fn may_help(status: StatusCode) -> bool {
         matches!(status.as_u16(), 400 | 401 | 403)
     }
 
-    /// The same request, signed with the credentials that a user has announced.
+    /// The request, signed with the credentials that a user has announced.
     pub(super) async fn as_asked(&self, request: Request<Buffer>) -> Request<Buffer> {
         if !self.is_told.load(Relaxed) {
             return request;
@@ -95,7 +96,7 @@ impl RenewedCredentials {
         Request::from_parts(parts, body)
     }
 
-    /// The same request signed with other credentials, if there are any.
+    /// The request, signed with other credentials, if there are any.
     pub(super) async fn sign(&self, request: Request<Buffer>) -> Option<Request<Buffer>> {
         let signer = {
             let mut found = self.found.lock().await;
@@ -119,7 +120,7 @@ impl RenewedCredentials {
     }
 }
 
-/// Has the credentials of a bucket looked up again.
+/// Looks up the credentials of a bucket again.
 pub struct Renewal {
     renewed: Arc<RenewedCredentials>,
     runtime: Handle,
@@ -136,14 +137,14 @@ impl Renewal {
         Self { renewed, runtime }
     }
 
-    /// Looks for credentials where they came from, and signs with what there is from now on. May
-    /// take as long as those places take to answer.
+    /// Looks up credentials in their sources, and signs with the new ones from now on. May block as
+    /// long as the sources take to answer.
     ///
     /// # Errors
-    /// The complaints of those places, if there are no credentials. Then the old ones stay.
+    /// The errors of the sources, if there are no credentials. Then the old ones stay.
     pub fn look(&self) -> Result<(), String> {
         let signer = self.renewed.fresh();
-        // Nothing is sent: to sign is to look.
+        // No request is sent: signing triggers the lookup.
         let request =
             Request::get("http://localhost/").body(()).map_err(|error| error.to_string())?;
         let (mut parts, ()) = request.into_parts();
@@ -160,7 +161,7 @@ impl Renewal {
     }
 }
 
-/// Which key and token a request is signed with.
+/// The key and the token with which a request is signed.
 fn signed_by(headers: &HeaderMap) -> (Option<String>, Option<String>) {
     let field = |name: &str| headers.get(name)?.to_str().ok();
     let key = field("authorization").and_then(|text| {
@@ -176,7 +177,7 @@ mod tests {
     use http::HeaderValue;
 
     #[test]
-    fn requests_differ_by_key_and_token_and_not_by_time() {
+    fn signatures_differ_by_key_and_token_and_not_by_time() {
         let headers = |authorization: &'static str, token: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("authorization", HeaderValue::from_static(authorization));

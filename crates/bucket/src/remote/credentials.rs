@@ -1,23 +1,20 @@
-//! Credentials of S3, from the places where the AWS command line looks: the environment, profiles,
-//! single sign-on, web identity, the program that `credential_process` names, containers,
-//! instances.
+//! Credentials for S3, from the sources of the AWS command line: the environment, profiles, single
+//! sign-on, web identity, the program of `credential_process`, containers, instances.
 //!
-//! The library looks in all of them. But it runs no program unless it is given a way to, and it
-//! does not split a command that begins with a quoted word. So the command is split into words
-//! here, as a shell would, and run without a shell (AWS CLI User Guide, "Sourcing credentials with
-//! an external process").
+//! The library tries all of them. But it runs no program without an executor, and it cannot split a
+//! command whose first word is quoted. So the command is split into words here, like a shell would,
+//! and run without a shell (AWS CLI User Guide, "Sourcing credentials with an external process").
 //!
-//! The library drops the complaint of a place, such as a single sign-on that has ended. It is kept
-//! here, for the error of the request that has no credentials. The instance is left out: most
-//! machines are none, and each of them complains.
+//! The library drops the error of a source, such as an expired single sign-on. It is kept here, for
+//! the error of the request without credentials. The instance is left out: most machines are not
+//! instances, and each lookup there fails.
 //!
-//! # How often
-//! The library looks again when credentials end within two minutes. A program may return the same
-//! ones, or shorter ones, and would run for each request. So a result stands for [`PAUSE`], if it
-//! is valid for so long.
+//! # Lookups The library looks up credentials again when they expire within two minutes. A program
+//! may return the same credentials, or others that expire sooner, and would run for each request.
+//! So a result is used for [`PAUSE`] if it is valid for as long.
 //!
-//! Keys in a file or the environment have no end, and the file may be replaced at any time. They
-//! get an end that makes the library look again after [`PAUSE`]. That runs no program.
+//! Keys in a file or the environment do not expire, but the file may be replaced at any time. They
+//! get an expiry that makes the library look again after [`PAUSE`]. That runs no program.
 //!
 //! # Locks
 //! One for each signer, held during the lookup: all requests wait for one answer.
@@ -46,40 +43,40 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-/// How long what was found is not looked for again.
+/// How long a result is used before the next lookup.
 pub(super) const PAUSE: Duration = Duration::from_secs(20);
-/// The signer looks again for credentials that end within so long.
+/// The signer looks up credentials again that expire within this time.
 const BEFORE_ITS_END: Duration = Duration::from_secs(120);
-/// How long a program may take, if the request that waits for it may take longer.
+/// How long a program may run, unless its request times out earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The places where the AWS command line looks, in its order.
+/// The sources of the AWS command line, in its order.
 #[derive(Debug)]
 pub(super) struct Credentials {
-    /// The profile that was asked for.
+    /// The requested profile.
     profile: Option<String>,
     found: Mutex<Option<(Credential, Instant)>>,
-    /// Why there were none, when they were looked for last by anybody.
+    /// Why the last lookup found none.
     why: Arc<Leaf<Option<String>>>,
 }
 
-/// A place where credentials are looked for.
+/// A source of credentials.
 type Place = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
 impl Credentials {
-    /// The profile that is given, or the one that the environment names.
+    /// With the given profile, or the one that the environment names.
     pub(super) fn new(profile: Option<&str>) -> Self {
         let (profile, found) = (profile.map(str::to_owned), Mutex::new(None));
         Self { profile, found, why: Arc::default() }
     }
 
-    /// The same places, without any result yet.
+    /// The same sources, without cached credentials.
     pub(super) fn fresh(&self) -> Self {
         let (profile, why) = (self.profile.clone(), Arc::clone(&self.why));
         Self { profile, found: Mutex::new(None), why }
     }
 
-    /// The complaints of the places, if there were no credentials.
+    /// The errors of the sources, if there were no credentials.
     pub(super) fn why(&self) -> Option<String> {
         self.why.lock().clone()
     }
@@ -109,12 +106,12 @@ impl Credentials {
         None
     }
 
-    /// The places in their order, each with the name for its complaints.
+    /// The sources in their order, each with the name for its errors.
     fn places(&self, command: Option<String>) -> Vec<(Option<&'static str>, Place)> {
         let (mut profile, mut sign_on) = (Profile::default(), SingleSignOn::default());
         let mut places: Vec<(_, Place)> = Vec::new();
         match &self.profile {
-            // A profile that is named goes before the environment.
+            // A profile given by name takes precedence over the environment.
             Some(name) => {
                 (profile, sign_on) = (profile.with_profile(name), sign_on.with_profile(name))
             }
@@ -144,7 +141,7 @@ impl Credentials {
                     return Ok(Some(if is_run { found } else { to_be_asked_for_again(found) }));
                 }
                 (Err(error), Some(name)) => complaints.push(format!("{name}: {error}")),
-                (Err(error), None) => log::info!("the machine has no credentials: {error}"),
+                (Err(error), None) => log::info!("the instance has no credentials: {error}"),
                 (Ok(None), _) => {}
             }
         }
@@ -153,14 +150,13 @@ impl Credentials {
     }
 }
 
-/// The same credentials with an end, if they say none.
+/// The same credentials, with an expiry if they have none.
 fn to_be_asked_for_again(found: Credential) -> Credential {
     let soon = || Timestamp::now() + BEFORE_ITS_END + PAUSE;
     Credential { expires_in: found.expires_in.or_else(|| Some(soon())), ..found }
 }
 
-/// Signs the head of a request that was signed before, with credentials that are looked for by
-/// `http` where they have to be.
+/// Signs the head of a request again. Missing credentials are looked up, over `http` if necessary.
 pub(super) async fn sign_again(
     signer: &Signer<Credential>,
     http: &HttpTransporter,
@@ -178,7 +174,7 @@ pub(super) async fn sign_again(
     Ok(())
 }
 
-/// The file of authorities that the profile names.
+/// The file of certificate authorities that the profile names.
 pub(super) fn ca_bundle(profile: Option<&str>) -> Option<String> {
     let home = || Some(std::env::home_dir()?.join(".aws/config"));
     let path = variable(&"AWS_CONFIG_FILE").map(PathBuf::from).or_else(home)?;
@@ -191,7 +187,7 @@ pub(super) fn ca_bundle(profile: Option<&str>) -> Option<String> {
     value_in(&String::from_utf8_lossy(&text), &section, "ca_bundle")
 }
 
-/// A value in one section of such a file, as it is written there.
+/// The value of a setting in one section of such a file, unparsed.
 fn value_in(text: &str, section: &str, wanted: &str) -> Option<String> {
     let mut is_here = false;
     for line in text.lines().map(str::trim) {
@@ -224,7 +220,7 @@ impl ProvideCredential for Credentials {
     }
 }
 
-/// Runs a program and takes what it says, up to a bound. One that says more is ended.
+/// Runs a program and reads its output, up to a bound. A longer output ends it.
 async fn run(words: &[String]) -> std::io::Result<Output> {
     let mut running = Command::new(&words[0])
         .args(&words[1..])
@@ -244,7 +240,7 @@ async fn run(words: &[String]) -> std::io::Result<Output> {
         let mut said = Vec::new();
         let mut pipe = complaint.ok_or(std::io::ErrorKind::BrokenPipe)?;
         (&mut pipe).take(SAID_BYTES_MAX).read_to_end(&mut said).await?;
-        // A program that complains a lot may still give credentials.
+        // A program with long messages may still print credentials.
         tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
         Ok(said)
     };
@@ -259,7 +255,7 @@ struct Programs;
 
 impl CommandExecute for Programs {
     async fn command_execute(&self, program: &str, arguments: &[&str]) -> Result<CommandOutput> {
-        // The library has cut the command at its spaces, quoted or not.
+        // The library has split the command at its spaces, quoted or not.
         let command = [&[program], arguments].concat().join(" ");
         let wrong = |why: String| Error::unexpected(format!("credential_process {command}: {why}"));
         let words = shlex::split(&command).filter(|words| !words.is_empty());
@@ -269,7 +265,7 @@ impl CommandExecute for Programs {
             Err(_) => return Err(wrong(format!("no answer in {} s", PATIENCE.as_secs()))),
         };
         if output.stdout.len() as u64 > SAID_BYTES_MAX {
-            return Err(wrong(format!("it says more than {} KiB", SAID_BYTES_MAX >> 10)));
+            return Err(wrong(format!("its output exceeds {} KiB", SAID_BYTES_MAX >> 10)));
         }
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -291,8 +287,8 @@ mod tests {
 
     fn program(directory: &Path, text: &str) -> String {
         let path = directory.join("a program");
-        // Written by a process of its own: what a thread of this one has open for writing, children
-        // of others have, too, until they are programs, and so long it cannot be run.
+        // Another process writes it: a child of this one inherits a file that any thread has open
+        // for writing, and keeps it until exec. Until then the file cannot be run.
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$2"; chmod 755 "$2""#;
         let mut shell = std::process::Command::new("sh");
         let status = shell.args(["-c", write, "sh", text]).arg(&path).status();
@@ -300,14 +296,14 @@ mod tests {
         path.to_str().unwrap().to_owned()
     }
 
-    /// As the library calls it.
+    /// Calls like the library.
     fn execute(command: &str) -> Result<CommandOutput> {
         let words: Vec<&str> = command.split_whitespace().collect();
         run(Programs.command_execute(words[0], &words[1..]))
     }
 
     #[test]
-    fn a_command_is_split_as_a_shell_does_and_no_shell_sees_it() {
+    fn a_command_is_split_like_in_a_shell_but_run_without_one() {
         let directory = tempfile::tempdir().unwrap();
         let path = program(directory.path(), r#"printf '%s|' "$@""#);
         let output = execute(&format!("'{path}' \"a b\" $(id) ;")).unwrap();
@@ -315,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_that_of_its_profile_as_it_is_written() {
+    fn the_command_of_a_profile_is_read_verbatim() {
         let text = "; a comment\n[default]\nregion = a\n credential_process = \"/a b/c\" --for \"x y\"\n\
                     [profile  work]\ncredential_process=/usr/bin/give\n[profile none]\n";
         let of = |section| value_in(text, section, "credential_process");
@@ -325,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_say_no_end_are_asked_for_again() {
+    fn keys_without_an_expiry_are_looked_up_again() {
         let key = Credential {
             access_key_id: "key".to_owned(),
             secret_access_key: "secret".to_owned(),
@@ -333,8 +329,8 @@ mod tests {
         };
         let now = Timestamp::now();
         let given = to_be_asked_for_again(key.clone());
-        assert!(given.is_valid(), "whoever signs takes it");
-        assert!(!given.is_valid_at(now + BEFORE_ITS_END + PAUSE * 2), "and not for long");
+        assert!(given.is_valid(), "a signer accepts it");
+        assert!(!given.is_valid_at(now + BEFORE_ITS_END + PAUSE * 2), "but not for long");
         let ends = Some(now + Duration::from_secs(3600));
         let kept = to_be_asked_for_again(Credential { expires_in: ends, ..key });
         assert_eq!(kept.expires_in, ends);
@@ -345,14 +341,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let endless = program(directory.path(), "yes; exit 0");
         let error = execute(&format!("'{endless}'")).unwrap_err().to_string();
-        assert!(error.contains("it says more than 64 KiB"), "{error}");
+        assert!(error.contains("its output exceeds 64 KiB"), "{error}");
         let chatty = "head -c 1000000 /dev/zero >&2; echo key";
         let chatty = program(directory.path(), chatty);
         assert_eq!(execute(&format!("'{chatty}'")).unwrap().stdout, b"key\n");
     }
 
     #[test]
-    fn complaints_of_a_program_are_reported() {
+    fn errors_of_a_program_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = program(directory.path(), "echo 'log in first' >&2; exit 3");
         let error = execute(&format!("'{path}'")).unwrap_err().to_string();

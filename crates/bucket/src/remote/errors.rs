@@ -1,8 +1,8 @@
-//! Translates the errors of the library into [`BucketError`], and says which answers are not final.
+//! Translates the library's errors into [`BucketError`], and decides which answers are not final.
 //!
-//! A request that may be repeated is sent again by [`super::transport`]. Work that has to be
-//! repeated as a whole is [`BucketError::Again`]; the layer that has the bytes repeats it. Where it
-//! is unknown whether a request took effect, the store is asked for the object before an error is
+//! [`super::transport`] retries requests that can be repeated alone. [`BucketError::Again`] means
+//! that the whole operation has to be repeated; the layer that has the bytes repeats it. If it is
+//! unknown whether a request took effect, the store is asked for the object before an error is
 //! returned.
 
 use super::limits::LATE;
@@ -11,7 +11,7 @@ use crate::error::in_words;
 use http::{Method, StatusCode};
 use opendal::ErrorKind;
 
-/// How codes begin with which Azure and Google say that an object is held.
+/// Prefixes of the codes by which Azure and Google say that an object is held.
 const HOLDS: [&str; 6] = [
     "Lease",
     "SnapshotsPresent",
@@ -21,11 +21,11 @@ const HOLDS: [&str; 6] = [
     "retentionPolicyNotMet",
 ];
 
-/// How S3 says that credentials have ended.
+/// The codes by which S3 says that credentials have expired.
 const ENDED: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
 
-/// Code and message of a store's answer, out of the library's text of it. Google's code is what it
-/// calls the reason.
+/// The code and message of a store's answer, from the library's text of it. For Google the code is
+/// the reason.
 fn said(error: &opendal::Error) -> String {
     let text = error.message();
     let field = |name: &str| {
@@ -50,22 +50,21 @@ fn said(error: &opendal::Error) -> String {
 /// The meaning of an answer that is not final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The same request is to be sent again.
+    /// Send the same request again.
     Repeat,
-    /// Its whole has gone, or another request crossed it: all of it has to be repeated.
+    /// The multipart upload is gone, or another request conflicted: repeat the whole operation.
     Anew,
-    /// As [`Word::Repeat`], and more slowly.
+    /// As [`Word::Repeat`], but more slowly: the store throttles.
     Patience,
-    /// It is unknown whether it was done. The library sends it again.
+    /// It is unknown whether the request was done. The library repeats it.
     Open,
-    /// It can be read some hours after a restore was requested.
+    /// The object can be read some hours after its restore was requested.
     Archived,
 }
 
-/// By the codes that stores give. A code that is not here says that nothing was done, and that it is
-/// not going to be.
+/// Codes of stores. Any other code means that nothing was done, and that a retry will not help.
 const CODES: [(&str, Word); 20] = [
-    // Amazon, and those that speak its protocol.
+    // Amazon, and stores that speak its protocol.
     ("ConditionalRequestConflict", Word::Repeat),
     ("InternalError", Word::Open),
     ("InvalidObjectState", Word::Archived),
@@ -89,20 +88,20 @@ const CODES: [(&str, Word); 20] = [
     ("rateLimitExceeded", Word::Patience),
     ("userRateLimitExceeded", Word::Patience),
 ];
-/// The code of [`Word::Anew`] where the answer has none.
+/// The code of [`Word::Anew`] if the answer has none.
 const GONE: &str = "NoSuchUpload";
 
-/// Which statuses the library takes for no last word by itself.
+/// Whether the library retries this status by itself.
 fn is_repeated_anyway(status: StatusCode) -> bool {
     matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504)
 }
 
-/// By the status, whatever the code: what stands before a store gives none.
+/// The meaning of a status from a gateway, which adds no code.
 fn of_status(status: u16) -> Option<Word> {
     match status {
-        // A request that did not come in time, or too early.
+        // The request came too late, or too early.
         408 | 425 => Some(Word::Repeat),
-        // The statuses of content networks for a store that they cannot reach.
+        // Content delivery networks use these if they cannot reach the store.
         520..=530 => Some(Word::Repeat),
         _ => None,
     }
@@ -112,7 +111,7 @@ fn of_code(code: &str) -> Option<Word> {
     CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
 }
 
-/// The text between the first tags of a name.
+/// The text of the first element with a name.
 pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, _) = rest.split_once(&format!("</{name}>"))?;
@@ -130,13 +129,13 @@ fn code_in(body: &str) -> Option<String> {
     text_of(body, "Code").or_else(reason)
 }
 
-/// Whether an answer asks for patience and refuses nothing.
+/// Whether an answer throttles and is not a refusal.
 pub(super) fn is_about_rate(body: &str) -> bool {
     code_in(body).and_then(|code| of_code(&code)) == Some(Word::Patience)
 }
 
-/// The error of a request that the library takes for answered for good, or for something else, and
-/// is not: it is to be sent again, or its upload has gone.
+/// The error of an answer that the library misreads as final or as something else: the request has
+/// to be sent again, or its upload is gone.
 pub(super) fn no_last_word(
     (method, query): (&Method, &str),
     status: StatusCode,
@@ -150,7 +149,7 @@ pub(super) fn no_last_word(
     let word = match &code {
         _ if of_status(status.as_u16()).is_some() => of_status(status.as_u16()),
         Some(code) => of_code(code),
-        // The answer to a HEAD has no room for a code. A read is in conflict with nothing for long.
+        // The answer to a HEAD has no body for a code. A conflict with a read is temporary.
         None if *method == Method::HEAD && status == StatusCode::CONFLICT => Some(Word::Repeat),
         None => None,
     };
@@ -163,15 +162,15 @@ pub(super) fn no_last_word(
     is_repeated.then(|| opendal::Error::new(ErrorKind::Unexpected, said).set_temporary())
 }
 
-/// Whether the store has said that it did nothing: it has a code for it, and none of those that
-/// leave it open. Google's codes begin with a small letter, and so do words of a connection's errors.
+/// Whether the store has refused the request: the answer has a code that is not in [`CODES`].
+/// Google's codes start with a small letter, and so do the messages of connection errors.
 fn is_no(code: &str, text: &str) -> bool {
     let is_code = code.chars().all(|letter| letter.is_ascii_alphanumeric()) && code.len() > 3;
     let is_google = text.starts_with("GcsErrorResponse");
     is_code && (is_google || code.starts_with(|first: char| first.is_ascii_uppercase()))
 }
 
-/// How long nothing had come, out of the text of such an error.
+/// For how long nothing had arrived, from the text of such an error.
 fn late_seconds(message: &str) -> u64 {
     message.rsplit(' ').nth(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
 }
@@ -197,7 +196,7 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
         ErrorKind::PermissionDenied => BucketError::Denied { key, message },
         ErrorKind::RangeNotSatisfied => BucketError::OutOfRange { key },
         ErrorKind::Unexpected if code == "InvalidRange" => BucketError::OutOfRange { key },
-        // Amazon says it with 400.
+        // Amazon uses status 400.
         ErrorKind::Unexpected if ENDED.contains(&code) => BucketError::Denied { key, message },
         ErrorKind::Unexpected if message.contains("signing credential") => {
             BucketError::Denied { key, message }
@@ -205,13 +204,13 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
         ErrorKind::RateLimited => BucketError::Busy { key, message },
         ErrorKind::Conflict => BucketError::Again { key, message },
         ErrorKind::Unexpected if code == "InvalidPart" => BucketError::UnevenParts { key, message },
-        // Amazon has room; others say so with 507.
+        // Amazon never runs full; other stores use 507.
         ErrorKind::Unexpected if code == "StorageFull" => BucketError::Full { key, message },
         ErrorKind::Unsupported => BucketError::Unsupported { what: "do this" },
         _ if error.message().starts_with(LATE) => {
             BucketError::TimedOut { key, seconds: late_seconds(&message) }
         }
-        // Without a text there is the kind, which is no code.
+        // An empty text is replaced by the kind, which is not a code.
         ErrorKind::Unexpected if is_no(code, error.message()) && !error.message().is_empty() => {
             BucketError::Refused { key, message }
         }
@@ -224,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ended_credentials_are_reported_as_ended() {
+    fn expired_credentials_are_reported_as_expired() {
         for code in ENDED {
             let text = format!("S3Error {{ code: \"{code}\", message: \"said\" }}");
             let error = opendal::Error::new(ErrorKind::Unexpected, text);
@@ -232,7 +231,7 @@ mod tests {
         }
     }
 
-    /// An error of Google's, as the library reports it.
+    /// An error of Google, in the library's text.
     fn google(status: u16, reason: &str) -> String {
         format!(
             "GcsErrorResponse {{ error: GcsError {{ code: {status}, message: \"said\", errors: \
@@ -245,8 +244,8 @@ mod tests {
         let azure = |code: &str| format!("AzblobError {{ code: \"{code}\", message: \"said\" }}");
         let is_held = |kind, code: &str, text: String| {
             let message = format!("{code}: said");
-            let told = translate("k", &opendal::Error::new(kind, text));
-            assert_eq!(told, BucketError::Held { key: "k".to_owned(), message });
+            let translated = translate("k", &opendal::Error::new(kind, text));
+            assert_eq!(translated, BucketError::Held { key: "k".to_owned(), message });
         };
         for code in ["LeaseIdMissing", "LeaseAlreadyPresent", "SnapshotsPresent"] {
             is_held(ErrorKind::Conflict, code, azure(code));
@@ -257,20 +256,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_google_keeps_its_reason_and_its_words() {
-        let told = |kind, reason| {
+    fn an_error_of_google_keeps_its_reason_and_message() {
+        let message = |kind, reason| {
             translate("k", &opendal::Error::new(kind, google(400, reason))).to_string()
         };
         let (open, denied) = (ErrorKind::Unexpected, ErrorKind::PermissionDenied);
-        assert_eq!(told(denied, "forbidden"), "the store refuses k: forbidden: said");
-        assert_eq!(told(open, "invalid"), "the store does not do this to k: invalid: said");
-        assert_eq!(told(open, "backendError"), "k: backendError: said");
+        assert_eq!(message(denied, "forbidden"), "the store refuses k: forbidden: said");
+        assert_eq!(message(open, "invalid"), "the store refuses the request for k: invalid: said");
+        assert_eq!(message(open, "backendError"), "k: backendError: said");
         let busy = "the store is too busy for k: rateLimitExceeded: said";
-        assert_eq!(told(denied, "rateLimitExceeded"), busy);
+        assert_eq!(message(denied, "rateLimitExceeded"), busy);
     }
 
     #[test]
-    fn errors_are_known_by_their_code_and_not_by_the_words_around_it() {
+    fn errors_are_recognized_by_their_code_and_not_by_their_message() {
         let said = |kind, code: &str, message: &str| {
             let text = format!("StoreError {{ code: {code:?}, message: {message:?} }}");
             let error = translate("k", &opendal::Error::new(kind, text));
@@ -296,13 +295,13 @@ mod tests {
         ];
         for (kind, code, expected) in table {
             assert_eq!(said(kind, code, "a word"), expected, "{code}");
-            // A key may be called anything.
+            // A message may contain a key with any name.
             assert_eq!(said(kind, code, "SlowDown, or NoSuchUpload"), expected, "{code}");
         }
     }
 
     #[test]
-    fn an_error_of_a_gateway_has_the_request_sent_again() {
+    fn a_request_is_repeated_after_an_error_of_a_gateway() {
         let is_repeated = |status, body: &str| {
             let status = StatusCode::from_u16(status).expect("a status");
             no_last_word((&Method::GET, ""), status, body)

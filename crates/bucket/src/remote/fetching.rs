@@ -1,16 +1,15 @@
-//! Reads in the background: one request with its retries and its hedge, and no thread that waits.
+//! Background reads: one request with its retries and its hedge, and no thread that waits.
 //!
 //! A read waits for its turn ([`super::throttle`]) and is hedged if its first byte is late
-//! ([`super::hedge`]). If its body breaks off, it resumes there, provided that an ETag names the
-//! object. Retries back off with full jitter: the pause is random below a bound that doubles. How
-//! fast bytes arrive is measured ([`super::window`]).
+//! ([`super::hedge`]). If its body breaks off, it resumes there, provided that an ETag pins the
+//! object. Retries back off with full jitter: the pause is random below a bound that doubles. The
+//! rate of the bytes is measured ([`super::window`]).
 //!
-//! # Time
-//! The first byte has to arrive within the timeout, which includes waiting and retries. So has each
-//! further piece.
+//! # Timeouts The first byte has to arrive within the timeout, which includes waiting and retries.
+//! So does each further piece.
 //!
 //! # Threads
-//! Threads of the executor call the sinks, one call of a sink at a time.
+//! Threads of the executor call the sinks, but only one at a time for each sink.
 
 use super::errors::translate;
 use super::hedge::Hedge;
@@ -28,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
-/// Shared by all reads in the background.
+/// Shared by all background reads.
 pub(super) struct Reading {
     kind: StoreKind,
     /// Sends each request once.
@@ -36,17 +35,17 @@ pub(super) struct Reading {
     gate: Arc<Gate>,
     hedging: Hedge,
     pub(super) window: Window,
-    /// Requests that were sent again.
+    /// How many requests were sent again.
     retried: AtomicU64,
 }
 
 /// A body with its first piece; `None` for an empty one.
 type Begun = (FuturesBytesStream, Option<Bytes>);
 
-/// Why a try ended.
+/// Why an attempt ended.
 #[derive(Debug)]
 enum Stopped {
-    /// The time allowed is over.
+    /// The timeout is over.
     Late,
     /// It was over before the request was sent.
     NoTurn,
@@ -59,7 +58,7 @@ impl From<opendal::Error> for Stopped {
     }
 }
 
-/// The errors of a body's stream, as errors of the library.
+/// Unwraps the library's error in the error of a body stream.
 pub(super) fn unwrapped(error: std::io::Error) -> opendal::Error {
     let kind = error.kind();
     match error.into_inner().map(|inner| inner.downcast::<opendal::Error>()) {
@@ -69,16 +68,16 @@ pub(super) fn unwrapped(error: std::io::Error) -> opendal::Error {
     }
 }
 
-/// A pause before a request is sent for the so-many-th time: anything up to a bound that doubles.
+/// The pause before retry number `tries`: random, up to a bound that doubles each time.
 pub(super) fn pause(tries: usize) -> Duration {
     let bound = RETRY_AFTER * 2_u32.saturating_pow(u32::try_from(tries).unwrap_or(u32::MAX));
-    // Without a source of chance the middle is as good as any.
+    // Without random numbers any value will do.
     let chance = getrandom::u32().unwrap_or(u32::MAX / 2);
     bound.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }
 
 impl Reading {
-    /// The operator sends nothing twice.
+    /// The operator must not retry.
     pub(super) fn new(kind: StoreKind, operator: Operator) -> Self {
         Self {
             kind,
@@ -101,7 +100,7 @@ impl Reading {
         self.hedging.tell(tell);
     }
 
-    /// The first byte of an answer has come to what was sent then.
+    /// Records the first byte of the answer to a request that was sent at `sent`.
     pub(super) fn first_byte(&self, sent: Instant) {
         let now = Instant::now();
         self.hedging.first_byte(now - sent);
@@ -117,7 +116,7 @@ impl Reading {
         Ok((stream, first))
     }
 
-    /// The same, and once more if that takes long.
+    /// The same, with a hedge if the first byte is late.
     async fn begin_twice(&self, fetch: &Fetch, from: u64) -> opendal::Result<Begun> {
         let patience = self.hedging.begin();
         let mut first = pin!(self.begin(fetch, from));
@@ -142,7 +141,7 @@ impl Reading {
         first.await
     }
 
-    /// One try: from where the last one ended to the end, or as far as it comes.
+    /// One attempt: reads from where the last one ended, as far as it gets.
     async fn attempt(
         &self,
         fetch: &Fetch,
@@ -181,13 +180,13 @@ impl Reading {
     }
 }
 
-/// Whether the store says that it is asked too much.
+/// Whether the store throttles.
 fn is_slow_down(error: &opendal::Error) -> bool {
     matches!(translate("", error), BucketError::Busy { .. })
 }
 
 impl Shared {
-    /// Begins a read in the background.
+    /// Begins a background read.
     pub(super) fn spawn_fetch(self: &Arc<Self>, fetch: Fetch, mut taker: Box<dyn FetchSink>) {
         let (shared, runtime) = (Arc::clone(self), self.runtime.as_ref());
         runtime.expect("until the drop").spawn(async move {
@@ -213,14 +212,14 @@ impl Shared {
             if given > before {
                 (tries, deadline) = (0, Instant::now() + allowed);
             }
-            // Without an ETag the rest could be another object's.
+            // Without an ETag the rest could belong to another object.
             let may_go_on = given == 0 || fetch.expected.is_some();
             let pause = pause(tries);
             let in_time = Instant::now() + pause < deadline;
             if !error.is_temporary() || !may_go_on || tries == RETRIES || !in_time {
                 return Err(self.translated(&fetch.key, &error));
             }
-            log::info!("the request is repeated: {}", error.message());
+            log::info!("repeating a request: {}", error.message());
             reading.retried.fetch_add(1, Relaxed);
             tokio::time::sleep(pause).await;
             tries += 1;

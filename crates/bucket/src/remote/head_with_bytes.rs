@@ -1,9 +1,9 @@
 //! The description of an object and its bytes, in one answer.
 //!
 //! The request is a GET of the whole object without a range: only such an answer includes the
-//! checksum of the object. If the object turns out to be long, its body is not read, the connection
-//! is dropped, and the caller asks for ranges. Two answers are never combined, because the object
-//! may have changed. A body that breaks off is fetched again from its beginning.
+//! checksum of the object. If the object turns out to be large, its body is not read, the
+//! connection is dropped, and the caller requests ranges. Two answers are never combined, because
+//! the object may have changed. A broken body is fetched again from its start.
 
 use super::fetching::pause;
 use super::{RETRIES, Shared, StoreKind};
@@ -21,7 +21,7 @@ impl Shared {
         key: &str,
         most_bytes: u64,
     ) -> Result<(Object, Option<Bytes>)> {
-        // On other stores it was not tried whether a GET describes an object as a HEAD does.
+        // For the other stores it is untested whether a GET describes an object like a HEAD.
         if self.kind != StoreKind::S3 {
             return Ok((self.head(key)?, None));
         }
@@ -31,7 +31,7 @@ impl Shared {
             loop {
                 match self.once(key, most_bytes).await {
                     Err(error) if error.is_temporary() && tries < RETRIES => {
-                        log::info!("the request is repeated: {}", error.message());
+                        log::info!("repeating a request: {}", error.message());
                         tokio::time::sleep(pause(tries)).await;
                         tries += 1;
                     }
@@ -62,7 +62,7 @@ impl Shared {
             }
         }
         if bytes.len() as u64 != size {
-            let message = format!("{} of {size} bytes came", bytes.len());
+            let message = format!("received {} of {size} bytes", bytes.len());
             return Err(opendal::Error::new(ErrorKind::Unexpected, message).set_temporary());
         }
         Ok((metadata, Some(bytes.freeze())))

@@ -1,9 +1,9 @@
 //! Hedged requests: a second request for a read whose first byte is late; the first answer wins.
 //!
-//! A read is late after the 95th percentile of first-byte times, and not before twice the median. A
-//! few requests in a hundred take ten times as long as the others because of the machine that
-//! serves them; a second one reaches another machine. At most 5% of requests are hedged. If more
-//! are late, the link is slow, and more requests would not help.
+//! A first byte is late after the 95th percentile of first-byte latencies, but never before twice
+//! the median. A few requests in a hundred take ten times as long as the others because of the
+//! machine that serves them; a second request reaches another machine. At most 5% of requests are
+//! hedged. If more are late, the link is slow, and more requests would not help.
 //!
 //! # Locks
 //! One, of the samples; a leaf.
@@ -12,25 +12,25 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How many first bytes are remembered.
+/// How many first-byte latencies are kept.
 const SAMPLES: usize = 128;
-/// How many have to be before anything is made of them.
+/// How many of them are needed before a hedge.
 const SAMPLES_MIN: usize = 32;
-/// After so many new ones the percentiles are computed again.
+/// The percentiles are computed again after this many new samples.
 const COUNT_EVERY: usize = 16;
-/// Nothing is asked twice sooner: it is not worth a request.
+/// The earliest hedge: saving less time is not worth a request.
 const PATIENCE_MIN: Duration = Duration::from_millis(5);
-/// One request in so many may be made twice.
+/// One request in this many may be hedged.
 const ONE_IN: u64 = 20;
 
-/// When to ask twice, and how often it was done.
+/// When to hedge, and how often that happened.
 pub(super) struct Hedge {
     samples: Mutex<Samples>,
-    /// When to ask twice, in microseconds; 0 while it is not known.
+    /// When to hedge, in microseconds; 0 while unknown.
     patience_us: AtomicU64,
     p95_us: AtomicU64,
     median_us: AtomicU64,
-    /// How many first bytes have come, and how long they took together, in microseconds.
+    /// How many first bytes have arrived, and the sum of their latencies in microseconds.
     first_bytes: AtomicU64,
     first_byte_us: AtomicU64,
     requests: AtomicU64,
@@ -60,7 +60,7 @@ impl Default for Hedge {
 }
 
 impl Hedge {
-    /// A request is made; after how long it may be made once more, if that is known.
+    /// Counts a request. Returns after how long to hedge it, if that is known.
     pub(super) fn begin(&self) -> Option<Duration> {
         self.requests.fetch_add(1, Relaxed);
         match self.patience_us.load(Relaxed) {
@@ -69,7 +69,7 @@ impl Hedge {
         }
     }
 
-    /// Whether one may be made twice now; it counts then.
+    /// Whether a hedge is allowed now; if so, it counts.
     pub(super) fn take(&self) -> bool {
         let most = self.requests.load(Relaxed) / ONE_IN;
         self.hedges
@@ -77,12 +77,12 @@ impl Hedge {
             .is_ok()
     }
 
-    /// The second one was faster.
+    /// Counts a hedge that was faster.
     pub(super) fn won(&self) {
         self.won.fetch_add(1, Relaxed);
     }
 
-    /// A first byte has come after so long.
+    /// Records the latency of a first byte.
     pub(super) fn first_byte(&self, after: Duration) {
         let us = u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
         self.first_bytes.fetch_add(1, Relaxed);
@@ -102,8 +102,7 @@ impl Hedge {
         let (median, p95) = (u64::from(sorted[known / 2]), u64::from(sorted[known * 95 / 100]));
         self.median_us.store(median, Relaxed);
         self.p95_us.store(p95, Relaxed);
-        // Of requests that all take about as long a few are always the latest: those are not worth
-        // another one.
+        // If all requests take about as long, some are always last: hedging those is useless.
         self.patience_us.store(p95.max(2 * median).max(1), Relaxed);
     }
 
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_longer_than_95_of_100_is_asked_twice_once_that_is_known() {
+    fn a_read_slower_than_the_95th_percentile_is_hedged_once_that_is_known() {
         let hedging = Hedge::default();
         for sample in 0..31 {
             assert_eq!(hedging.begin(), None);
@@ -134,7 +133,7 @@ mod tests {
         (0..256).for_each(|sample| hedging.first_byte(Duration::from_millis(20 + sample % 3)));
         assert_eq!(hedging.begin(), Some(Duration::from_millis(42)), "twice the median");
         (0..256).for_each(|_| hedging.first_byte(Duration::from_micros(300)));
-        assert_eq!(hedging.begin(), Some(PATIENCE_MIN), "what is old is forgotten");
+        assert_eq!(hedging.begin(), Some(PATIENCE_MIN), "old samples are forgotten");
         (0..256).for_each(|_| hedging.first_byte(Duration::MAX));
         assert!(hedging.begin().is_some());
     }

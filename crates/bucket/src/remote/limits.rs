@@ -1,8 +1,8 @@
-//! How long to wait for an answer, and how much of it to read.
+//! Limits of answers: how long to wait for them, and how much to read.
 //!
-//! Answers that are not objects are read whole, so they have bounds. Of an error, or of the answer
-//! to a write, only the beginning is read ([`SAID_BYTES_MAX`]). A longer listing, or longer
-//! credentials, are an error. The connection of an unread rest is dropped.
+//! Answers other than objects are read whole, so their length is bounded. Of an error, or of the
+//! answer to a write, only the start is read ([`SAID_BYTES_MAX`]). Longer listings or credentials
+//! are an error. The connection of an unread rest is dropped.
 
 use crate::http_clients::Clients;
 use bytes::{Bytes, BytesMut};
@@ -14,19 +14,19 @@ use opendal_http_transport_reqwest::ReqwestTransport;
 use std::future::Future;
 use std::time::Duration;
 
-/// What is read of an error, of an answer to a write, of credentials, and of what a program of
-/// credentials prints, in bytes.
+/// How much is read of an error, of the answer to a write, of credentials, and of the output of a
+/// credentials program, in bytes.
 pub(super) const SAID_BYTES_MAX: u64 = 64 << 10;
-/// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
+/// The longest page of a listing, in bytes: more than 1,000 keys of 1,024 bytes need.
 pub(super) const PAGE_BYTES_MAX: u64 = 32 << 20;
-/// How the error of a request begins that was given up.
+/// The prefix of the error of a request that timed out.
 pub(super) const LATE: &str = "no answer in time";
 
 pub(super) fn late(allowed: Duration) -> Error {
     Error::new(ErrorKind::Unexpected, format!("{LATE}: nothing for {} s", allowed.as_secs()))
 }
 
-/// Waits so long and no longer.
+/// Waits for a request until the timeout.
 pub(super) async fn in_time<T>(
     allowed: Duration,
     request: impl Future<Output = opendal::Result<T>>,
@@ -34,7 +34,8 @@ pub(super) async fn in_time<T>(
     tokio::time::timeout(allowed, request).await.unwrap_or_else(|_| Err(late(allowed)))
 }
 
-/// The beginning of what is no object: the rest is not read, and its connection is given up.
+/// Reads the start of an answer that is not an object. The rest stays unread, and the connection is
+/// dropped.
 pub(super) async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
     let mut said = BytesMut::new();
     while (said.len() as u64) < SAID_BYTES_MAX {
@@ -47,7 +48,7 @@ pub(super) async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
     Ok(said.freeze())
 }
 
-/// The same body, which fails when it becomes longer than that.
+/// The body, which fails once it exceeds a length.
 pub(super) fn limited(body: HttpBody, most: u64) -> HttpBody {
     body.map_inner(|stream| {
         let mut length = 0;
@@ -66,7 +67,7 @@ pub(super) fn whole_body(bytes: Bytes) -> HttpBody {
     HttpBody::new(stream::iter([Ok(Buffer::from(bytes))]), Some(length))
 }
 
-/// The way to services that give credentials. What is asked there is not billed, so not counted.
+/// The transport to services with credentials. Requests there are not billed, so not counted.
 #[derive(Clone)]
 pub(super) struct Tokens {
     clients: Clients,

@@ -1,11 +1,11 @@
-//! Listings, and markers of directories that have no slash.
+//! Listings, and directory markers without a slash.
 //!
 //! blobfuse, AzCopy and Data Lake mark a directory of Azure by an empty blob of its name, without a
 //! slash and with `hdi_isfolder` in its metadata. All layers above see the marker with a slash that
-//! other stores have: it is listed, found and deleted under that key, and no file has its name.
+//! other stores have: it is listed, looked up and deleted under that key, and no file has its name.
 //!
-//! A listing does not include metadata. So each empty blob is asked for, once for each ETag. Where
-//! nothing is below a prefix, the blob that may mark it is asked for.
+//! A listing does not include metadata. So each empty blob costs a request, once for each ETag. If
+//! nothing is below a prefix, the blob that may mark it is requested.
 //!
 //! # Locks
 //! One, of the known blobs; a leaf.
@@ -20,11 +20,11 @@ use opendal::options::{DeleteOptions, ListOptions};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The metadata of a directory's marker.
+/// The metadata name of a directory marker.
 const FOLDER: &str = "hdi_isfolder";
-/// Empty blobs that are asked for at once.
+/// How many empty blobs are requested at once.
 const HEADS_AT_ONCE: usize = 16;
-/// Empty blobs of which is known whether they are markers.
+/// For how many empty blobs it is remembered whether they are markers.
 const KNOWN_MAX: usize = 100_000;
 
 /// Which empty blobs mark directories, by ETag.
@@ -43,7 +43,7 @@ fn is_folder(object: &Object) -> bool {
 }
 
 impl Shared {
-    /// The blob that marks a directory without a slash, under the key with it.
+    /// The marker of a directory without a slash, under the key with a slash.
     fn folder(&self, directory: &str) -> Result<Option<Object>> {
         let Some(name) = directory.strip_suffix('/').filter(|_| self.kind == StoreKind::Azure)
         else {
@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// The object that a HEAD found, except a marker, which has its key with a slash.
+    /// The object of a HEAD. A marker exists only under its key with a slash.
     pub(super) fn but_folders(&self, key: &str, found: Result<Object>) -> Result<Object> {
         match found {
             Ok(object) if self.kind == StoreKind::Azure && is_folder(&object) => {
@@ -73,8 +73,8 @@ impl Shared {
         }
     }
 
-    /// Deletes the blob that marks a directory without a slash, and tells whether it was what was
-    /// expected: otherwise the one with a slash is to be deleted as well.
+    /// Deletes the marker of a directory without a slash. Whether it was the expected object: if
+    /// not, the marker with a slash has to be deleted as well.
     pub(super) fn delete_folder(&self, key: &str, expected: Option<&ETag>) -> Result<bool> {
         let Some(folder) = self.folder(key)? else { return Ok(false) };
         let name = key.strip_suffix('/').unwrap_or(key);
@@ -102,7 +102,7 @@ impl Shared {
         let asked = unknown.into_iter().map(|key| async move {
             match self.operator.stat(&key).await {
                 Ok(metadata) => Ok(Some(self.object(&key, &metadata))),
-                // It has gone since.
+                // It was removed in the meantime.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             }
@@ -116,7 +116,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The same entry, with the slash that the marker of a directory has.
+    /// The entry, with the slash of a directory marker if it is one.
     fn listed(&self, entry: Entry) -> Entry {
         match entry {
             Entry::Object(object) if self.is_known_folder(&object) => {
@@ -135,7 +135,7 @@ impl Shared {
             let (key, metadata) = (entry.path(), entry.metadata());
             entries.push(match key.ends_with('/') && metadata.etag().is_none() {
                 true => Entry::Prefix(key.to_owned()),
-                // A listing includes metadata on some stores, and not on others.
+                // Only some stores include metadata in a listing.
                 false => Entry::Object(Object { kept: None, ..self.object(key, metadata) }),
             });
         }
@@ -151,7 +151,7 @@ impl Shared {
     }
 }
 
-/// A listing that comes page by page.
+/// A listing by pages.
 pub(super) struct RemotePages {
     shared: Arc<Shared>,
     prefix: String,
@@ -159,7 +159,7 @@ pub(super) struct RemotePages {
     page: usize,
     /// `None` once it has ended.
     lister: Option<Lister>,
-    /// It fails for good once it has failed.
+    /// The error of a listing that failed; it fails again at each call.
     failed: Option<BucketError>,
     is_empty: bool,
 }
@@ -195,7 +195,7 @@ impl Pages for RemotePages {
         }
         let (shared, page) = (&self.shared, self.page);
         let Some(lister) = &mut self.lister else { return Ok(Vec::new()) };
-        // A page may be of deleted names alone.
+        // All names of a page may be deleted ones.
         let entries = async {
             loop {
                 let (entries, is_last) = shared.page(lister, page).await?;
@@ -207,7 +207,7 @@ impl Pages for RemotePages {
         let (entries, is_last) = match shared.wait(&self.prefix, entries) {
             Ok(entries) => entries,
             Err(error) => {
-                // The lister would say that this was the end.
+                // The lister would report the end next.
                 self.failed = Some(error.clone());
                 return Err(error);
             }
@@ -216,7 +216,7 @@ impl Pages for RemotePages {
         self.is_empty &= entries.is_empty();
         if is_last {
             self.lister = None;
-            // A directory that has something in it needs no marker in a delimited listing.
+            // A directory with entries needs no marker in a delimited listing.
             if (self.is_empty || !self.delimited)
                 && let Some(own) = shared.folder(&self.prefix)?
             {

@@ -1,18 +1,18 @@
-//! Real stores over HTTP: the only module that knows the library that speaks to them.
+//! Real stores over HTTP. No other module uses the client library (OpenDAL).
 //!
 //! # Invariants
 //! - A key reaches the store unchanged, or not at all. The library trims and joins paths, and an
 //!   address drops `.` and `..`. Keys that would change are refused before a request is sent
 //!   ([`KeyRules`]).
 //! - The caller's thread drives its request, on the clock and sockets of the executor, until the
-//!   timeout. Bytes are handed over on that thread.
+//!   timeout. The sink is called on that thread.
 //! - A layer of the library retries requests with growing pauses and jitter, within the same
-//!   timeout. The timeout of a write begins again with everything that moves ([`transport`]).
-//! - A write whose condition failed may have been our own, sent twice. Its mark tells.
+//!   timeout. The timeout of a write starts again whenever bytes move ([`transport`]).
+//! - A write whose condition failed may be our own, sent twice. Its mark shows that.
 //!
 //! # Threads
 //! One executor for each bucket, with two threads named `bucket`. They sleep in epoll_wait(2) until
-//! a connection has something to say. Idle connections are closed after a while.
+//! a connection has data. Idle connections are closed after a while.
 
 mod checksums;
 mod client_copy;
@@ -68,14 +68,14 @@ use tokio::runtime::Runtime;
 use transport::{Place, Transport, UploadNotes};
 use versions::Versions;
 
-/// How often a request is sent again.
+/// How often a request is repeated.
 const RETRIES: usize = 4;
-/// How long the first of these waits, at most twice as long; each later one twice as long again.
+/// The first pause is this long, up to twice as long; each later one doubles.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
-/// How long a write may take in which nothing was seen to hang: its requests have limits of their
-/// own, so this is for what is not a request.
+/// The overall timeout of a write. Its requests have their own timeouts, so this only bounds
+/// everything else.
 const WRITE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
-/// The largest range that a store copies at once, in bytes.
+/// The largest range that a store copies in one request, in bytes.
 const COPY_MAX_BYTES: u64 = 1 << 30;
 
 /// A bucket of a real store.
@@ -97,10 +97,10 @@ struct Shared {
     versions: Versions,
     proxy: Proxy,
     transport: HttpTransporter,
-    /// `None` where requests are not signed.
+    /// `None` if requests are not signed.
     signer: Option<Signer<Credential>>,
     renewed: Option<Arc<RenewedCredentials>>,
-    /// Taken by [`Drop`] only: it must not be dropped where something waits for it.
+    /// Only [`Drop`] takes it: a runtime must not be dropped on a thread that drives a request.
     runtime: Option<Runtime>,
 }
 
@@ -113,11 +113,11 @@ impl Drop for Shared {
 }
 
 impl RemoteBucket {
-    /// Prepares to speak to a bucket. Nothing is asked but, where no region is known, which region
-    /// the bucket is in.
+    /// Prepares the connection to a bucket. No request is sent, except for the bucket's region if
+    /// that is unknown.
     ///
     /// # Errors
-    /// Options that make no sense; an executor that cannot be started.
+    /// Invalid options; an executor that cannot be started.
     pub fn new(options: &RemoteOptions) -> Result<Self> {
         let failed = |message: String| BucketError::Failed { key: options.bucket.clone(), message };
         opendal::install_default();
@@ -153,10 +153,10 @@ impl RemoteBucket {
                 .with_min_delay(RETRY_AFTER)
                 .with_jitter()
                 .with_notify(|event: opendal::layers::RetryEvent<'_>| {
-                    log::info!("the request is repeated: {}", event.err.message());
+                    log::info!("repeating a request: {}", event.err.message());
                 }),
         );
-        // Other stores show none.
+        // Other stores report none.
         if options.kind == StoreKind::S3 {
             checksums.ask_with(renewed.clone());
         }
@@ -184,21 +184,23 @@ impl RemoteBucket {
         })
     }
 
-    /// Takes conditions for honoured, as [`probe`](crate::probe()) has found. Before that none is.
+    /// Sets the conditions that [`probe`](crate::probe()) has found to be honoured. Before that
+    /// none is.
     pub fn believe(&self, promises: Promises) {
         *self.shared.promises.lock() = promises;
     }
 
-    /// Has credentials looked for anew; `None` where that is not done here: only those of `s3://`
-    /// are, if its requests are signed.
+    /// The handle that looks up credentials again; `None` unless this is `s3://` with signed
+    /// requests.
     pub fn renewal(&self) -> Option<Renewal> {
         let (renewed, runtime) = (&self.shared.renewed, &self.shared.runtime);
         Some(Renewal::new(renewed.clone()?, runtime.as_ref()?.handle().clone()))
     }
 
-    /// Has uploads in parts noted in a journal, so that one that a crash cuts off is found.
+    /// Records multipart uploads in a journal, so that the next mount finds those that a crash
+    /// left.
     pub fn note_uploads(&self, journal: &Journal) {
-        // Other stores forget by themselves what is not completed within a week.
+        // Other stores discard uploads that are not completed within a week.
         if self.shared.kind == StoreKind::S3 {
             self.shared.notes.keep_in(journal);
         }
@@ -223,12 +225,12 @@ impl Shared {
         }
     }
 
-    /// Drives a request on the caller's thread, for as long as is allowed.
+    /// Drives a request on the caller's thread, until the timeout.
     fn wait<T>(&self, key: &str, request: impl Future<Output = opendal::Result<T>>) -> Result<T> {
         self.wait_for(self.timeout, key, request)
     }
 
-    /// The same for a write, which takes as long as something moves.
+    /// The same for a write, which may take as long as bytes move.
     fn write<T>(&self, key: &str, request: impl Future<Output = opendal::Result<T>>) -> Result<T> {
         self.wait_for(WRITE_MAX, key, request)
     }
@@ -258,7 +260,7 @@ impl Shared {
         }
     }
 
-    /// The key, if it means itself at the store.
+    /// The key, if it reaches the store unchanged.
     fn sendable<'a>(&self, key: &'a str) -> Result<&'a str> {
         self.kind.key_rules().sendable(key)
     }
@@ -268,8 +270,8 @@ impl Shared {
         self.but_folders(key, metadata.map(|metadata| self.object(key, &metadata)))
     }
 
-    /// The answer of a write. One that failed may be ours all the same, sent twice or with its
-    /// answer lost: the mark tells.
+    /// The result of a write. A failed one may have happened all the same, sent twice or with its
+    /// answer lost: the mark shows that.
     fn written(
         &self,
         key: &str,
@@ -286,8 +288,8 @@ impl Shared {
             }
             Err(error) => error,
         };
-        // An upload that was completed by a request whose answer was lost is not there when it is
-        // completed again.
+        // If the answer to a completion was lost, the upload no longer exists when it is completed
+        // again.
         let may_be_ours = error.is_in_doubt()
             || matches!(error, BucketError::ConditionFailed { .. } | BucketError::NotFound { .. });
         if may_be_ours
@@ -342,7 +344,7 @@ impl Bucket for RemoteBucket {
                 Err(error) => Err(error),
             })
         };
-        // The key was checked above: its error differs from the store's.
+        // Check the key first: its error differs from the store's.
         let open = async {
             match open.await {
                 Ok(opened) => opened.map(Ok),
@@ -393,12 +395,12 @@ impl Bucket for RemoteBucket {
         let (shared, size_bytes) = (&self.shared, body.len() as u64);
         shared.kind.key_rules().creatable(key)?;
         let answer = if key.ends_with('/') {
-            // The marker of a directory, of which one is as good as another.
+            // A directory marker; all markers are equal.
             let made = shared.wait(key, shared.operator.create_dir(key));
             made.map(|()| opendal::MetadataBuilder::dir().build())
         } else {
             let mut options = shared.kind.writing(condition, beside);
-            // One request, whatever its size.
+            // Send one request, whatever the size.
             options.concurrent = 0;
             shared.write(key, shared.operator.write_options(key, body, options))
         };
@@ -426,10 +428,11 @@ impl Bucket for RemoteBucket {
 
     fn copy(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let CopyRequest { source, target, condition, beside } = copy;
-        // Not the store's copy of a whole object: stores ignore a condition on its target, and the
-        // library sends none for its source. An upload of copied parts keeps to both.
+        // A multipart upload of copied parts respects both conditions. The store's copy of a whole
+        // object does not: stores ignore a condition on its target, and the library sends none for
+        // its source.
         if source.key.ends_with('/') {
-            // The marker of a directory, of which the library reports no ETag.
+            // A directory marker; the library reports no ETag for it.
             return self.put(target, Bytes::new(), condition, beside);
         }
         if source.size_bytes == 0 {
@@ -478,7 +481,7 @@ impl Drop for RemoteUpload {
         if let Some(mut writer) = self.writer.take()
             && let Some(runtime) = &self.shared.runtime
         {
-            // No caller waits for it: the store's lifecycle rules clean up if it fails.
+            // No caller waits for this. If it fails, the store's lifecycle rules clean up.
             runtime.spawn(async move { writer.abort().await });
         }
     }

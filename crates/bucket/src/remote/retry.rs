@@ -1,14 +1,14 @@
-//! Retries of work that takes several requests, or whose request may have been sent twice.
+//! Retries of operations that take several requests, or whose request may have been sent twice.
 //!
-//! A copy is a multipart upload. If the store wants it repeated, it is, as long as its source and
-//! its target are unchanged. A deletion that was sent twice finds nothing the second time: an
-//! object that is gone counts as deleted.
+//! A copy is a multipart upload. If the store asks for it, the copy is repeated, as long as its
+//! source and its target are unchanged. A deletion that is sent twice finds nothing the second
+//! time: a missing object counts as deleted.
 
 use super::fetching::pause;
 use super::{RETRIES, RemoteBucket, Shared};
 use crate::{Bucket as _, BucketError, Condition, CopyRequest, ETag, Object, Result};
 
-/// Whether nothing was done, and the store may do it the next time.
+/// Whether nothing was done, and a repetition may succeed.
 fn is_to_be_done_anew(error: &BucketError) -> bool {
     matches!(error, BucketError::Again { .. } | BucketError::ConditionFailed { .. })
 }
@@ -23,7 +23,7 @@ impl Shared {
         }
     }
 
-    /// Whether a copy may go well, by what is under both keys.
+    /// Whether a copy may succeed, given the objects under both keys.
     fn may_copy(&self, copy: CopyRequest<'_>) -> Result<bool> {
         let CopyRequest { source, target, condition, .. } = copy;
         let there = self.look(target)?;
@@ -39,7 +39,7 @@ impl Shared {
 }
 
 impl RemoteBucket {
-    /// Copies an object in parts, again as often as the store wants that.
+    /// Copies an object in parts, and repeats that if the store asks for it.
     pub(super) fn copy_with_retries(&self, copy: CopyRequest<'_>) -> Result<Object> {
         let mut tries = 0;
         loop {
@@ -50,7 +50,7 @@ impl RemoteBucket {
             if !self.shared.may_copy(copy)? {
                 return Err(error);
             }
-            log::info!("the copy is repeated: {error}");
+            log::info!("repeating a copy: {error}");
             std::thread::sleep(pause(tries));
             tries += 1;
         }
@@ -62,14 +62,14 @@ impl RemoteBucket {
         match upload.copy_part(source, 0..source.size_bytes) {
             Ok(()) => upload.complete(),
             Err(error) => {
-                // The error that made it useless is the one to return.
+                // The first error is returned.
                 let _ = upload.abort();
                 Err(error)
             }
         }
     }
 
-    /// Deletes an object that is not there afterwards, however often it was said.
+    /// Deletes an object, even if the request was sent twice.
     pub(super) fn delete_with_retries(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
         let shared = &self.shared;
         let options = shared.kind.deleting(expected);

@@ -1,12 +1,12 @@
-//! Multipart uploads that an earlier mount left behind: found by their notes, and aborted.
+//! Multipart uploads that an earlier mount left: their notes identify them, and they are aborted.
 //!
-//! An upload whose id was noted is certain. Where a mount ended between the request and its answer,
-//! only the address and the time are known. The store does not show the metadata of an upload, so
-//! there is no mark to look for. An upload at the address is ours if all of this holds:
-//! - It began in the seconds in which our request waited for its answer, by the store's clock.
-//! - It has no part: nobody can send a part without knowing the id.
+//! A note with an upload's id is certain. If a mount ended between the request and its answer, only
+//! the address and the time are known. The store does not report the metadata of an upload, so
+//! there is no mark to compare. An upload at the address is ours if all of this holds:
+//! - It was initiated while our request waited for its answer, by the store's clock.
+//! - It has no part: only a client with the id can send one.
 //! - There are no more such uploads than notes. Otherwise some belong to other clients, and all
-//!   stay; without parts they cost nothing.
+//!   stay; uploads without parts cost nothing.
 //!
 //! The library lists and aborts only uploads that it began. So these requests are made here, and
 //! signed with its signer.
@@ -25,21 +25,21 @@ use reqsign_core::{Context, OsEnv, Signer};
 use std::collections::HashMap;
 use std::str::FromStr as _;
 
-/// How many seconds a noted time may differ from the time that a store reports.
+/// By how many seconds the clocks of the note and of the store may differ.
 const CLOCKS_DIFFER: u64 = 10;
-/// Pages of 1,000 uploads at most that are looked at.
+/// How many pages of 1,000 uploads are read.
 const PAGES_MAX: usize = 100;
 
-/// Signs what the library has no words for.
+/// Signs requests that the library cannot make.
 pub(super) fn signer(region: &str, credentials: Credentials) -> Signer<Credential> {
     Signer::new(Context::new(), credentials, RequestSigner::new("s3", region))
 }
 
-/// The parts of an address: the bucket's, with a slash at its end, and the key.
+/// Splits an address into the bucket's, with a slash at its end, and the key.
 fn split<'a>(address: &'a str, bucket: &str) -> Option<(&'a str, String)> {
     let (scheme, rest) = address.split_once("://")?;
     let (host, path) = rest.split_once('/')?;
-    // Either the host names the bucket, or the path does.
+    // Either the host or the path names the bucket.
     let is_in_host = host.starts_with(&format!("{bucket}."));
     let in_path = path.strip_prefix(bucket).and_then(|rest| rest.strip_prefix('/'));
     let key = if is_in_host { path } else { in_path? };
@@ -48,7 +48,7 @@ fn split<'a>(address: &'a str, bucket: &str) -> Option<(&'a str, String)> {
 }
 
 impl Shared {
-    /// An answer that is an error, in the store's words.
+    /// The error for an answer, with the store's code.
     fn said(&self, key: &str, status: StatusCode, text: &str) -> BucketError {
         let message = text_of(text, "Code").unwrap_or_else(|| status.to_string());
         self.proxy.named_in(BucketError::Failed { key: key.to_owned(), message })
@@ -71,14 +71,14 @@ impl Shared {
         Ok((response.status(), response.into_body().to_bytes()))
     }
 
-    /// Aborts an upload, and returns whether it is gone.
+    /// Aborts an upload. Whether it is gone.
     fn abort_by_id(&self, address: &str, id: &str) -> Result<bool> {
         let target = format!("{address}?uploadId={}", percent_encode_path(id));
         let (status, _) = self.wait(address, self.ask(Method::DELETE, &target))?;
         Ok(status.is_success() || status == StatusCode::NOT_FOUND)
     }
 
-    /// All uploads under way whose keys begin so, as the store lists them.
+    /// All uploads in progress whose keys have this prefix, as elements of the listing.
     fn under_way(&self, base: &str, key: &str) -> Result<Vec<String>> {
         let failed = |message: String| BucketError::Failed { key: key.to_owned(), message };
         let first = format!("{base}?uploads&prefix={}", percent_encode_path(key));
@@ -101,10 +101,12 @@ impl Shared {
             let (key, id) = (marker("NextKeyMarker")?, marker("NextUploadIdMarker")?);
             listing = format!("{first}&key-marker={key}&upload-id-marker={id}");
         }
-        Err(failed(format!("over {PAGES_MAX} pages of uploads are under way; look there yourself")))
+        Err(failed(format!(
+            "over {PAGES_MAX} pages of uploads: check them with the store's own tools"
+        )))
     }
 
-    /// The ids of uploads at an address, without a part, that were begun when ours was.
+    /// The ids of uploads at an address that have no part and were initiated when ours was.
     fn nameless(&self, address: &str, began: u64) -> Result<Vec<String>> {
         let Some((base, key)) = split(address, &self.identity.bucket) else {
             return Ok(Vec::new());
@@ -125,7 +127,7 @@ impl Shared {
             let (status, body) = self.wait(address, self.ask(Method::GET, &parts))?;
             let text = String::from_utf8_lossy(&body);
             match status {
-                // It has ended since.
+                // It has ended in the meantime.
                 StatusCode::NOT_FOUND => {}
                 _ if !status.is_success() => return Err(self.said(&key, status, &text)),
                 _ if text.contains("<Part>") => {}
@@ -135,7 +137,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Aborts an upload; `noted` uploads without an id have its address.
+    /// Aborts an upload. `noted` uploads without an id have the same address.
     fn abort_stale(&self, upload: &UploadLog, noted: usize) -> Result<()> {
         let address = upload.address();
         let failed = |message: String| BucketError::Failed { key: String::new(), message };
@@ -146,13 +148,13 @@ impl Shared {
         if upload.id().is_none() && ids.len() > noted {
             let found = ids.len();
             return Err(failed(format!(
-                "{found} were begun when ours was, and which is ours cannot be told; throw away \
-                 what nobody needs with the store's own tools"
+                "{found} uploads began at the time of ours, and ours cannot be identified: \
+                 abort unneeded ones with the store's own tools"
             )));
         }
         for id in ids {
             if !self.abort_by_id(address, &id)? {
-                return Err(failed(format!("the store does not throw {id} away")));
+                return Err(failed(format!("the store does not abort {id}")));
             }
         }
         Ok(())
@@ -160,8 +162,8 @@ impl Shared {
 }
 
 impl RemoteBucket {
-    /// Throws away uploads in parts that an earlier mount has left behind, and tells how many there
-    /// were. Those of which the store does not say that they are gone are tried by the next mount.
+    /// Aborts multipart uploads that an earlier mount left. Returns how many are gone. The next
+    /// mount retries the others.
     pub fn abort_stale(&self, uploads: Vec<UploadLog>) -> usize {
         let mut noted: HashMap<String, usize> = HashMap::new();
         for upload in uploads.iter().filter(|upload| upload.id().is_none()) {
@@ -175,7 +177,7 @@ impl RemoteBucket {
                     Ok(()) => gone += 1,
                     Err(error) => log::warn!("{error}"),
                 },
-                Err(error) => log::warn!("an upload to {} stays: {error}", upload.address()),
+                Err(error) => log::warn!("cannot abort an upload to {}: {error}", upload.address()),
             }
         }
         gone
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_its_bucket_in_the_host_or_in_the_path() {
+    fn the_host_or_the_path_of_an_address_names_the_bucket() {
         let path = ("http://h:1/b/", "d/a b".to_owned());
         assert_eq!(split("http://h:1/b/d/a%20b", "b"), Some(path));
         let host = ("https://b.s3.example/", "d/a".to_owned());
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_is_read_as_it_is_written() {
+    fn elements_of_a_listing_are_unescaped() {
         let text = "<Upload><Key>a &amp; b</Key><UploadId>x</UploadId></Upload>";
         assert_eq!(text_of(text, "Key").as_deref(), Some("a & b"));
         assert_eq!(text_of(text, "UploadId").as_deref(), Some("x"));

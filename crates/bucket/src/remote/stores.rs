@@ -1,14 +1,14 @@
-//! The differences between the stores: their addresses, their credentials, and how they name an
-//! object and make a request depend on it.
+//! The differences between the stores: their addresses, their credentials, how they identify an
+//! object, and how a request depends on it.
 //!
-//! | | Amazon's S3 and its kin | Azure | Google |
+//! | | Amazon S3 and compatible stores | Azure | Google |
 //! |---|---|---|---|
 //! | an object is identified by | its ETag | its ETag | its generation |
 //! | ranges are copied | inside the store | through the client | through the client |
 //!
-//! Google's writes and deletions can depend on a generation, not on an ETag. Copies go through the
-//! client where the library has no copy that depends on its source and keeps the mark of a write;
-//! each fetch depends on the source then.
+//! Google's writes and deletions can depend on a generation, but not on an ETag. For Azure and
+//! Google the library has no copy that depends on its source and keeps the mark of a write. So
+//! those copies go through the client, and each fetch depends on the source.
 
 use super::credentials::{Credentials, ca_bundle};
 use super::stale_uploads;
@@ -30,7 +30,7 @@ use tokio::runtime::Runtime;
 /// The protocol of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Amazon S3 and what is compatible with it.
+    /// Amazon S3 and compatible stores.
     #[default]
     S3,
     /// Azure Blob Storage.
@@ -39,17 +39,17 @@ pub enum StoreKind {
     Google,
 }
 
-/// The way to a bucket, before it is layered.
+/// The connection to a bucket, without layers.
 pub(super) struct Way {
     pub(super) operator: Operator,
     pub(super) endpoint: String,
-    /// For requests that the library has no words for, and what is signed with; `None` where there
-    /// are none.
+    /// For requests that the library cannot make, with the credentials to sign them; `None` if
+    /// there are none.
     pub(super) signer: Option<(Signer<Credential>, Credentials)>,
 }
 
 impl StoreKind {
-    /// Prepares to speak to a bucket.
+    /// Prepares the connection to a bucket.
     pub(super) fn way(
         self,
         options: &RemoteOptions,
@@ -63,7 +63,8 @@ impl StoreKind {
         }
     }
 
-    /// Authorities that are trusted besides the system's: of S3, where the AWS command line has them.
+    /// Certificate authorities to trust in addition to the system's: for S3, those of the AWS
+    /// command line.
     pub(super) fn authorities(
         self,
         profile: Option<&str>,
@@ -80,7 +81,7 @@ impl StoreKind {
         }
     }
 
-    /// Which keys such a store keeps as they are.
+    /// The rules for keys that the store keeps unchanged.
     pub fn key_rules(self) -> &'static KeyRules {
         match self {
             Self::S3 => &KeyRules::S3,
@@ -89,11 +90,11 @@ impl StoreKind {
         }
     }
 
-    /// The tag that identifies an object among all that were under its key.
+    /// The tag that distinguishes an object from all others that had its key.
     pub(super) fn etag(self, metadata: &Metadata) -> Option<ETag> {
         match self {
             Self::S3 => metadata.etag().map(ETag::new),
-            // Its listings leave the quotes out.
+            // Azure's listings omit the quotes.
             Self::Azure => metadata.etag().map(|tag| match tag.contains('"') {
                 true => ETag::new(tag),
                 false => ETag::new(&format!("\"{tag}\"")),
@@ -102,21 +103,21 @@ impl StoreKind {
         }
     }
 
-    /// The generation that an ETag of ours stands for.
+    /// The generation in an ETag that was made of one.
     fn generation(tag: &ETag) -> String {
         tag.as_str().trim_matches('"').to_owned()
     }
 
-    /// The name that the mark of a write has beside an object.
+    /// The metadata name of a write's mark.
     pub(super) fn mark_name(self) -> &'static str {
         match self {
-            // Its names are those of variables.
+            // Azure's names have to be valid identifiers.
             Self::Azure => "ogivewrite",
             Self::S3 | Self::Google => "ogive-write",
         }
     }
 
-    /// Whether the store copies ranges into an upload by itself.
+    /// Whether the store can copy ranges into a multipart upload.
     pub(super) fn copies_inside(self) -> bool {
         self == Self::S3
     }
@@ -254,7 +255,7 @@ fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
         (None, None, None) => None,
     };
     let endpoint = endpoint.ok_or(
-        "nothing says which account it is of; set AZURE_STORAGE_ACCOUNT or \
+        "the storage account is unknown: set AZURE_STORAGE_ACCOUNT or \
          AZURE_STORAGE_CONNECTION_STRING, or give --endpoint-url",
     )?;
     builder = builder.container(&options.bucket).endpoint(&endpoint);
@@ -274,7 +275,7 @@ fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
     Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
-/// Where a connection string leads to.
+/// The endpoint of a connection string.
 fn connected_to(text: &str) -> Option<String> {
     let field = |name: &str| {
         let mut fields = text.split(';').filter_map(|field| field.split_once('='));
@@ -307,14 +308,14 @@ fn google(options: &RemoteOptions) -> std::result::Result<Way, String> {
     Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
-/// What differs may not be asked of the library in other words than it takes.
+/// Each store's conditions must be set in the options that the library supports for it.
 #[cfg(test)]
 mod tests {
     use super::*;
     use opendal::MetadataBuilder;
 
     #[test]
-    fn a_connection_string_says_where_the_store_is() {
+    fn a_connection_string_has_the_endpoint() {
         let local = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k==;\
                      BlobEndpoint=http://127.0.0.1:1/a/;";
         assert_eq!(connected_to(local).as_deref(), Some("http://127.0.0.1:1/a"));
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_use_the_terms_of_each_store() {
+    fn requests_use_the_conditions_of_each_store() {
         let tag = ETag::new("\"7\"");
         let matches = Condition::Matches(tag.clone());
         for kind in [StoreKind::S3, StoreKind::Azure] {
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_and_a_head_of_azure_name_an_object_alike() {
+    fn a_listing_and_a_head_of_azure_give_an_object_the_same_etag() {
         let named = |tag: &str| {
             let mut metadata = MetadataBuilder::file(0);
             metadata.etag(tag);

@@ -1,8 +1,8 @@
-//! How many reads run at once: an AIMD limit that backs off when the store throttles.
+//! The limit of concurrent reads: AIMD, which backs off when the store throttles.
 //!
-//! A store that gets too many requests says so (`SlowDown`, 503, 429). Then the limit is halved,
-//! once for all requests that were sent before. It grows by one for each round of reads that
-//! succeed. Prefetch waits behind demand reads and leaves them a quarter of the limit.
+//! A throttling store answers `SlowDown`, 503 or 429. Then the limit is halved, once for all
+//! requests that were sent before. It grows by one for each round of reads that succeed. Prefetch
+//! waits behind demand reads and leaves them a quarter of the limit.
 //!
 //! # Locks
 //! One, a leaf. No task is woken under it.
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Reads at once in the beginning, and at most.
+/// The initial and the largest limit.
 const LIMIT_FIRST: f64 = 64.0;
 const LIMIT_MAX: f64 = 256.0;
-/// Reads at once whatever the store says: one goes on asking.
+/// The smallest limit: one read always continues.
 const LIMIT_MIN: f64 = 1.0;
 
-/// Where reads wait for their turn.
+/// The gate at which reads wait for their turn.
 pub(super) struct Gate {
     state: Mutex<State>,
     slow_downs: AtomicU64,
@@ -35,7 +35,7 @@ struct State {
     halved: Option<Instant>,
 }
 
-/// A turn; given back when it is dropped.
+/// A turn, returned by its drop.
 pub(super) struct Pass(Option<Arc<Gate>>);
 
 impl Drop for Pass {
@@ -47,13 +47,13 @@ impl Drop for Pass {
 }
 
 impl State {
-    /// Whether there is room for one more.
+    /// Whether one more read may start.
     fn has_room(&self, is_demanded: bool) -> bool {
         let share = if is_demanded { 1.0 } else { 0.75 };
         (self.under_way as f64) < (self.limit * share).max(LIMIT_MIN)
     }
 
-    /// The next read, if there is room for it.
+    /// The next waiting read, if it may start.
     fn next(&mut self) -> Option<oneshot::Sender<Pass>> {
         let next = match (self.has_room(true), self.has_room(false)) {
             (true, true) => self.demanded.pop_front().or_else(|| self.ahead.pop_front()),
@@ -90,7 +90,7 @@ impl Gate {
             queue.push_back(give);
             take
         };
-        // A gate that is gone lets everybody through.
+        // Once the gate is gone, every read may start.
         turn.await.unwrap_or(Pass(None))
     }
 
@@ -99,19 +99,19 @@ impl Gate {
         self.wake();
     }
 
-    /// Gives turns to waiting reads, as many as there are.
+    /// Gives turns to waiting reads, as long as the limit allows.
     fn wake(self: &Arc<Self>) {
         loop {
             let Some(next) = self.state.lock().next() else { return };
             if let Err(mut pass) = next.send(Pass(Some(Arc::clone(self)))) {
-                // It does not wait any more; the turn is for the next one.
+                // It no longer waits; the turn goes to the next one.
                 pass.0 = None;
                 self.state.lock().under_way -= 1;
             }
         }
     }
 
-    /// A read went well.
+    /// Records a read that succeeded.
     pub(super) fn went_well(self: &Arc<Self>) {
         {
             let mut state = self.state.lock();
@@ -120,7 +120,7 @@ impl Gate {
         self.wake();
     }
 
-    /// The store said of a request that was sent then that it is asked too much.
+    /// Records that the store throttled a request that was sent at `sent`.
     pub(super) fn slow_down(&self, sent: Instant) {
         let mut state = self.state.lock();
         if state.halved.is_some_and(|halved| sent <= halved) {
@@ -132,7 +132,7 @@ impl Gate {
         self.slow_downs.fetch_add(1, Relaxed);
     }
 
-    /// Reads at once, and how often that was halved.
+    /// The limit, and how often it was halved.
     pub(super) fn standing(&self) -> (u64, u64) {
         (self.state.lock().limit as u64, self.slow_downs.load(Relaxed))
     }
@@ -153,7 +153,7 @@ mod tests {
         let sent = Instant::now();
         gate.slow_down(sent);
         gate.slow_down(sent);
-        assert_eq!(gate.standing(), (32, 1), "once for what was sent before");
+        assert_eq!(gate.standing(), (32, 1), "once for all requests sent before");
         gate.slow_down(Instant::now() + std::time::Duration::from_secs(1));
         assert_eq!(gate.standing(), (16, 2));
         for _ in 0..17 {
@@ -163,7 +163,7 @@ mod tests {
         for second in 2..20 {
             gate.slow_down(Instant::now() + std::time::Duration::from_secs(second * 60));
         }
-        assert_eq!(gate.standing().0, 1, "one goes on asking");
+        assert_eq!(gate.standing().0, 1, "one read continues");
         (0..100_000).for_each(|_| gate.went_well());
         assert_eq!(gate.standing().0, 256);
     }

@@ -1,15 +1,14 @@
-//! The transport of requests: counts them, limits their time, and notes multipart uploads.
+//! The transport of requests: it counts them, enforces timeouts, and records multipart uploads.
 //!
-//! # Time
-//! A request times out when nothing moves, not when it takes long: a large part over a slow link
-//! goes up as long as the link takes bytes. Copies of ranges and the completion of an upload move
-//! nothing that is visible here, so they have a limit of their own.
+//! # Timeouts A request times out when no bytes move, not when it takes long: a large part over a
+//! slow link continues while the link accepts bytes. Copies of ranges and the completion of an
+//! upload move no visible bytes, so they have their own timeout.
 //!
 //! # Notes
-//! A multipart upload is noted in the journal before it begins, with its id once that is known. The
-//! note is deleted when the store has ended the upload. So the next mount finds the uploads that a
-//! crash left. The time in a note is by the store's clock, as an answer told it, because the store
-//! reports the beginning of an upload by that clock.
+//! A multipart upload is recorded in the journal before it begins, with its id once that is known.
+//! The note is deleted when the store has ended the upload. So the next mount finds the uploads
+//! that a crash left. The time in a note follows the store's clock, taken from its answers, because
+//! the store reports the start of an upload by that clock.
 
 use super::checksums::Checksums;
 use super::credential_renewal::RenewedCredentials;
@@ -35,14 +34,14 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Bytes of a body that are handed to a connection at a time, and counted then as moving.
+/// How many bytes of a body a connection gets at a time; each such piece counts as progress.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes that a connection may have taken and not sent yet, and the slowest link for that.
+/// How many bytes a connection may buffer unsent, and the slowest link that they wait for.
 const BUFFERED_BYTES: u64 = 4 << 20;
 const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
-/// How long a store may copy a range, or put an upload together.
+/// How long a store may take to copy a range or to complete an upload.
 const STORE_WORKS: Duration = Duration::from_secs(600);
-/// Where uploads in parts are noted, and which are under way.
+/// The notes of multipart uploads in progress.
 #[derive(Default)]
 pub(super) struct UploadNotes {
     journal: OnceLock<Journal>,
@@ -52,7 +51,7 @@ pub(super) struct UploadNotes {
 }
 
 impl UploadNotes {
-    /// Notes uploads in this journal from now on.
+    /// Records uploads in this journal from now on.
     pub(super) fn keep_in(&self, journal: &Journal) {
         // The first one holds: a bucket belongs to one mount.
         let _ = self.journal.set(journal.clone());
@@ -61,11 +60,11 @@ impl UploadNotes {
     fn begin(&self, address: &str) -> Option<UploadLog> {
         let now = seconds(SystemTime::now()).saturating_add_signed(self.ahead.load(Relaxed));
         let noted = self.journal.get()?.note_upload(address, now);
-        // A journal without room is to be emptied by uploads, so this does not stop one.
-        noted.inspect_err(|error| log::warn!("an upload is not noted: {error}")).ok()
+        // Only uploads can empty a full journal, so this must not stop one.
+        noted.inspect_err(|error| log::warn!("cannot record an upload: {error}")).ok()
     }
 
-    /// Reads the store's clock off an answer.
+    /// Sets the offset of the store's clock from an answer.
     fn set_clock(&self, headers: &HeaderMap) {
         let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
         let Some(date) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return };
@@ -76,7 +75,7 @@ impl UploadNotes {
 
     fn named(&self, mut note: UploadLog, id: String) {
         if let Err(error) = note.named(&id) {
-            log::warn!("an upload is not noted: {error}");
+            log::warn!("cannot record an upload: {error}");
         }
         self.open.lock().insert(id, note);
     }
@@ -96,12 +95,12 @@ fn seconds(time: SystemTime) -> u64 {
 
 fn forget(note: UploadLog) {
     if let Err(error) = note.end() {
-        // The next mount finds that there is no such upload.
-        log::warn!("the note of an upload stays: {error}");
+        // The next mount finds out that the upload does not exist.
+        log::warn!("cannot delete the note of an upload: {error}");
     }
 }
 
-/// The way to a store.
+/// The transport to a store.
 pub(super) struct Transport {
     clients: Clients,
     tokens: Tokens,
@@ -109,7 +108,7 @@ pub(super) struct Transport {
     counters: Arc<Counters>,
     notes: Arc<UploadNotes>,
     checksums: Arc<Checksums>,
-    /// `None` where requests are not signed, or are signed by another scheme.
+    /// `None` if requests are unsigned, or signed by another scheme.
     renewed: Option<Arc<RenewedCredentials>>,
     timeout: Duration,
 }
@@ -117,7 +116,7 @@ pub(super) struct Transport {
 /// The role of a request in a multipart upload.
 enum Step {
     Begins,
-    /// It is completed or thrown away.
+    /// Completes or aborts the upload.
     Ends(String),
     Other,
 }
@@ -136,13 +135,13 @@ impl Step {
     }
 }
 
-/// Whether the store has work with it that shows nothing until it is done.
+/// Whether the store works on the request without any visible progress.
 fn is_work(request: &Request<Buffer>) -> bool {
     let is_end = *request.method() == Method::POST && matches!(Step::of(request), Step::Ends(_));
     is_end || request.headers().contains_key("x-amz-copy-source")
 }
 
-/// Where a store is, by its host and the bucket, which may stand before that.
+/// The host of a store, and the bucket, whose name may precede the host.
 pub(super) struct Place {
     pub(super) host: Option<String>,
     pub(super) bucket: String,
@@ -157,8 +156,8 @@ impl Place {
     }
 }
 
-/// Where credentials come from and not objects: the addresses of machines and containers, and the
-/// hosts of the token services. What is asked there is not billed.
+/// Whether a host is a service with credentials: the address of an instance or container, or a
+/// token service. Requests there are not billed.
 fn is_for_credentials(host: &str) -> bool {
     const SERVICES: [&str; 8] = [
         "169.254.",
@@ -197,7 +196,7 @@ impl Transport {
         ReqwestTransport::new(self.clients.of(request.uri().host()).clone())
     }
 
-    /// Sends bytes of an object, with their checksum where the store demands it.
+    /// Sends bytes of an object, with their checksum if the store requires it.
     async fn send_summed(
         &self,
         request: Request<Buffer>,
@@ -215,7 +214,7 @@ impl Transport {
         self.send(summed.unwrap_or(request)).await
     }
 
-    /// Sends a request, asking for a checksum where that can be done.
+    /// Sends a request, with the header for a checksum if possible.
     async fn send_asking(
         &self,
         request: Request<Buffer>,
@@ -240,7 +239,7 @@ impl Transport {
         Ok(response)
     }
 
-    /// Sends a request, and once more with other credentials where its own are refused.
+    /// Sends a request, and again with other credentials if the first ones are rejected.
     async fn send_with_good_credentials(
         &self,
         request: Request<Buffer>,
@@ -261,7 +260,7 @@ impl Transport {
         }
     }
 
-    /// Sends a body that may take long: given up when no more of it is taken.
+    /// Sends a large body. Times out when no more bytes are accepted.
     async fn send_in_pieces(
         &self,
         request: Request<Buffer>,
@@ -311,7 +310,7 @@ impl Transport {
         Ok(response)
     }
 
-    /// Looks at the answer to a step of an upload.
+    /// Records the outcome of a step of an upload.
     async fn noted(
         &self,
         step: Step,
@@ -321,13 +320,13 @@ impl Transport {
         let (parts, mut body) = response.into_parts();
         let bytes = in_time(STORE_WORKS.max(self.timeout), said(&mut body)).await?;
         let text = String::from_utf8_lossy(&bytes);
-        // A store that works for long says 200 first, and then what has become of it.
+        // A store that works for long sends status 200 first, and the result in the body.
         let is_done = parts.status.is_success() && !text.contains("<Error>");
         match (step, note) {
             (Step::Begins, Some(note)) => match text_of(&text, "UploadId") {
                 Some(id) if is_done => self.notes.named(note, id),
                 _ if parts.status.is_client_error() => forget(note),
-                // It may have begun: the next mount looks.
+                // It may have begun: the next mount checks.
                 _ => {}
             },
             (Step::Ends(id), _) if is_done || parts.status.as_u16() == 404 => self.notes.ended(&id),
@@ -345,7 +344,7 @@ impl HttpTransport for Transport {
         }
         let (method, address) = (request.method().as_str(), request.uri());
         let kind = Kind::of(method, address.path(), address.query());
-        // A request for uploads is a listing, too.
+        // A listing of uploads is a listing, too.
         let is_of_uploads = address.query().is_some_and(|query| query.starts_with("upload"));
         let is_object = kind == Kind::Get && !is_of_uploads;
         self.counters.sent(kind, request.body().len() as u64);
@@ -404,8 +403,8 @@ impl HttpTransport for Transport {
     }
 }
 
-/// Has the library hand on what Azure says of a blob and the library has no words for: as if its
-/// writer had noted it. No writer has, since names of his have no hyphen there.
+/// Passes Azure's headers about a blob, which the library drops, as user metadata. They cannot
+/// collide with a writer's names, which have no hyphens in Azure.
 fn tell_of_blob(headers: &mut HeaderMap) {
     for (name, noted, plain) in [
         (BLOB_TYPE, "x-ms-meta-x-ms-blob-type", "BlockBlob"),
@@ -417,7 +416,7 @@ fn tell_of_blob(headers: &mut HeaderMap) {
     }
 }
 
-/// An error of a connection, which may not come again.
+/// The error of a connection, which may be temporary.
 fn broken(error: reqwest::Error) -> Error {
     let may_pass = error.is_request() || error.is_body() || error.is_decode();
     Error::new(ErrorKind::Unexpected, "send http request")
@@ -425,7 +424,7 @@ fn broken(error: reqwest::Error) -> Error {
         .set_source(error.without_url())
 }
 
-/// A body that says how much of it was taken.
+/// A body that counts how many of its bytes were read.
 struct Pieces {
     left: Bytes,
     taken: Arc<AtomicU64>,
@@ -461,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_with_the_name_of_a_token_service_is_a_store() {
+    fn a_store_named_like_a_token_service_is_a_store() {
         let place = |host: &str, bucket: &str| Place {
             host: Some(host.to_owned()),
             bucket: bucket.to_owned(),

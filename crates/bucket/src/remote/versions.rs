@@ -1,10 +1,10 @@
 //! Buckets that keep versions. The versions of our own probe objects are deleted, and a directory
-//! that has only deleted objects is not shown.
+//! with only deleted objects is not shown.
 //!
-//! Amazon lists a prefix as long as an object is below it. Some other stores list it as long as a
-//! version or a delete marker is, and then `ls` shows directories that do not exist. The probe of a
-//! writable bucket finds out which. On a store that lists them, each prefix in a listing costs one
-//! more request, which asks for one key below it.
+//! Amazon lists a prefix only while an object is below it. Some other stores also list it for a
+//! version or a delete marker, so `ls` would show directories that do not exist. The probe of a
+//! writable bucket detects that. On such a store each prefix in a listing costs one more request,
+//! for one key below it.
 
 use super::{RemoteBucket, StoreKind};
 use crate::{Bucket as _, Entry, Listing, Result};
@@ -14,26 +14,26 @@ use opendal::{Metadata, Operator};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Prefixes of a listing that are asked for at once.
+/// How many prefixes of a listing are checked at once.
 const ASKED_AT_ONCE: usize = 16;
 
-/// What is known of the versions of a bucket.
+/// The versioning of a bucket, as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     are_kept: AtomicBool,
-    /// Prefixes are listed below which nothing but deleted objects is.
+    /// The store lists prefixes with only deleted objects.
     are_listed: AtomicBool,
 }
 
 impl Versions {
-    /// Looks at the answer to a write, which names the version where the bucket keeps them.
+    /// Detects versioning from the answer to a write, which then has a version.
     pub(super) fn look_at(&self, kind: StoreKind, written: &Metadata) {
         if kind == StoreKind::S3 && written.version().is_some() {
             self.are_kept.store(true, Relaxed);
         }
     }
 
-    /// The same entries of a listing, less the prefixes below which there is nothing.
+    /// Removes prefixes without objects from a page.
     pub(super) async fn but_deleted(
         &self,
         operator: &Operator,
@@ -79,7 +79,7 @@ impl RemoteBucket {
         Ok(())
     }
 
-    /// Whether a directory of that name is listed that was made and removed again.
+    /// Whether a directory is listed after it was created and removed.
     fn lists_deleted(&self, name: &str) -> Result<bool> {
         let (shared, directory) = (&self.shared, format!("{name}/"));
         shared.wait(name, shared.operator.create_dir(&directory))?;

@@ -1,10 +1,10 @@
-//! How far to prefetch for a sequential reader: as far as bytes arrive faster for it.
+//! How far to prefetch for a sequential reader: as far as that raises the rate.
 //!
-//! A link holds its rate times the time to a first byte. That does not say how much to request:
-//! while less is under way than the link holds, the rate is only what was requested. So the window
-//! is found by trial. It doubles, and doubles again while the rate rises. Otherwise it goes back,
-//! and is tried again some seconds later. It stays between twice and eight times what the link
-//! holds.
+//! A link holds its rate times the latency of a first byte. That alone does not determine the
+//! window: while fewer bytes are requested than the link holds, the rate only reflects the
+//! requests. So the window is found by trial. It doubles, and doubles again while the rate rises.
+//! Otherwise it shrinks again, and the next trial follows some seconds later. It stays between
+//! twice and eight times the amount that the link holds.
 //!
 //! A falling rate is followed slowly, because readers pause. When the store throttles, the window
 //! is halved at once.
@@ -17,57 +17,57 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Where a stream begins.
+/// The initial window of a stream.
 const FIRST_BYTES: u64 = 1 << 20;
-/// How far ahead a stream is read at most, in times what it has read. As long as that is less than
-/// what the link holds, the reader waits for a round trip each time.
+/// The window of a stream is at most this many times the bytes it has read. While that is less than
+/// the link holds, the reader waits for a round trip each time.
 const TIMES_READ: u64 = 8;
-/// How long one request is at most: several at once are faster than one that is longer, and a
-/// connection that breaks loses no more.
+/// The longest request: several requests at once are faster than a longer one, and a broken
+/// connection loses no more than this.
 const RUN_BYTES: u64 = 8 << 20;
-/// A long stream is read in whole requests, however short the way is: fewer of them cost less.
+/// The smallest window: a long stream is read in whole requests, because fewer requests cost less.
 const LEAST_BYTES: u64 = 2 * RUN_BYTES;
-/// Before anything is known of the link.
+/// The window before any measurement of the link.
 const BEGIN_BYTES: u64 = 2 * LEAST_BYTES;
 const MOST_BYTES: u64 = 128 << 20;
-/// How long what comes is added up, at least.
+/// The shortest interval of a measurement.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Without bytes for so long, no reader has asked for any.
+/// After this time without bytes, readers have requested none.
 const IDLE: Duration = Duration::from_millis(500);
-/// The shortest time to a first byte is believed for so long.
+/// How long the shortest latency is valid.
 const LATENCY_AGE_MAX: Duration = Duration::from_secs(30);
-/// A lower rate pulls what is believed down by this part of the difference.
+/// A lower rate lowers the estimate by this fraction of the difference.
 const FALL: f64 = 16.0;
 /// The rate has to rise by this factor for a wider window to be worth it.
 const RISE: f64 = 1.1;
-/// A window that was tried in vain is tried again after so long.
+/// How long after a failed trial the next one starts.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-/// The link, as it was measured.
+/// The measured link.
 pub(super) struct Window {
     link: Mutex<Link>,
     bytes: AtomicU64,
 }
 
-/// Where the trial of wider windows stands.
+/// The state of a trial with a wider window.
 #[derive(Clone, Copy)]
 enum Trial {
-    /// A wider one was set: what comes now was asked for before. With the rate before it.
+    /// The window was widened, but bytes requested before it still arrive. Holds the rate before.
     Settling(f64),
-    /// The bytes that arrive now were requested with it.
+    /// Bytes requested with the wider window arrive. Holds the rate before.
     Measured(f64),
-    /// It was tried in vain.
+    /// The rate did not rise.
     Over(Instant),
 }
 
 struct Link {
     /// Bytes a second.
     rate: f64,
-    /// The shortest time to a first byte, and when that was.
+    /// The shortest latency of a first byte, and when it was measured.
     latency: Option<(Duration, Instant)>,
-    /// The interval that is being measured.
+    /// The current interval of measurement.
     interval: Option<Interval>,
-    /// The window of the trials in bytes, and their state.
+    /// The window on trial in bytes, and the state of the trial.
     tried: u64,
     trial: Trial,
 }
@@ -81,7 +81,7 @@ struct Interval {
 
 impl Default for Link {
     fn default() -> Self {
-        // The first rate that is measured is higher than none.
+        // The first measured rate exceeds zero.
         let trial = Trial::Measured(0.0);
         Self { rate: 0.0, latency: None, interval: None, tried: BEGIN_BYTES, trial }
     }
@@ -97,16 +97,16 @@ impl Link {
     fn window(&self) -> u64 {
         let Some((latency, _)) = self.latency else { return self.tried };
         let held = self.rate * latency.as_secs_f64();
-        // Saturates, and is 0 for what is no number.
+        // The cast saturates, and turns NaN into 0.
         let [least, most] = [2.0, 8.0].map(|times| (times * held) as u64);
-        // What a link holds is not known before as much was asked for as it carries. A window that
-        // is too wide costs memory that is touched for the first time.
+        // Until a trial has ended, it is unknown how much the link holds. A window that is too wide
+        // only costs memory.
         let is_known = matches!(self.trial, Trial::Over(_));
         let most = if is_known { most } else { most.max(BEGIN_BYTES) };
         self.tried.min(most).max(least).clamp(LEAST_BYTES, MOST_BYTES)
     }
 
-    /// Goes on with the trial of wider windows, now that this rate was measured.
+    /// Continues the trial with a newly measured rate.
     fn go_on(&mut self, rate: f64, now: Instant) {
         let window = self.window();
         self.trial = match self.trial {
@@ -134,7 +134,7 @@ impl Link {
             return;
         };
         if now.saturating_duration_since(interval.last) > IDLE {
-            // The pause was ours, and this first piece stands for no time.
+            // The readers paused, and the first piece after a pause has no duration.
             *interval = begun;
             return;
         }
@@ -153,14 +153,14 @@ impl Link {
 }
 
 impl Window {
-    /// Bytes have come.
+    /// Records received bytes.
     pub(super) fn received(&self, bytes: u64, now: Instant) {
         let mut link = self.link.lock();
         link.received(bytes, now);
         self.bytes.store(link.window(), Relaxed);
     }
 
-    /// The first byte of an answer has come after so long.
+    /// Records the latency of a first byte.
     pub(super) fn first_byte(&self, after: Duration, now: Instant) {
         let mut link = self.link.lock();
         let is_shorter = link.latency.is_none_or(|(known, since)| {
@@ -172,7 +172,7 @@ impl Window {
         }
     }
 
-    /// The store wants patience.
+    /// Records that the store throttled.
     pub(super) fn slow_down(&self) {
         let mut link = self.link.lock();
         link.rate /= 2.0;
@@ -180,8 +180,8 @@ impl Window {
         self.bytes.store(link.window(), Relaxed);
     }
 
-    /// How far ahead to read. A stream proves itself by going on twice: a store is far, and what is
-    /// read in vain is paid for.
+    /// How far to prefetch. A stream has to continue twice first: a store is far away, and wasted
+    /// requests cost money.
     pub(super) fn read_ahead(&self) -> ReadAhead {
         ReadAhead {
             hits_min: 2,
@@ -192,7 +192,7 @@ impl Window {
         }
     }
 
-    /// The window and the rate, in bytes and bytes a second.
+    /// The window in bytes, and the rate in bytes a second.
     pub(super) fn standing(&self) -> (u64, u64) {
         (self.bytes.load(Relaxed), self.link.lock().rate as u64)
     }
@@ -204,7 +204,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A link that carries so much a second, read with the window as it is, for some seconds.
+    /// Simulates reads with the current window over a link of this capacity a second.
     fn read(window: &Window, carries: u64, latency: Duration, start: Instant, seconds: u32) {
         let rounds = seconds * 1000 / latency.as_millis() as u32;
         for round in 1..=rounds {
@@ -239,7 +239,7 @@ mod tests {
     fn an_unknown_link_does_not_slow_the_first_readers() {
         let (window, start) = (Window::default(), Instant::now());
         let latency = Duration::from_millis(20);
-        // The first runs are short, so little comes of a link that holds much.
+        // The first runs are short, so the link delivers less than it could.
         window.first_byte(latency, start);
         for round in 0..=3 {
             window.received(MIB, start + latency * round);
@@ -261,10 +261,10 @@ mod tests {
         assert!(window.standing().0 <= before / 2 + 1);
     }
 
-    /// Part of what was asked for is here already when more is asked for, and a request takes a
-    /// while after its first byte: what is under way never is the whole window.
+    /// Some of the requested bytes have arrived when more are requested, and a request continues
+    /// after its first byte. So the bytes in flight are never the whole window.
     #[test]
-    fn a_window_that_hides_what_the_link_carries_is_found_too_small() {
+    fn a_window_smaller_than_the_links_capacity_is_widened() {
         let (window, start) = (Window::default(), Instant::now());
         let (latency, carries) = (Duration::from_millis(20), 900.0 * MIB as f64);
         for round in 1..=200 {
@@ -278,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_brings_no_higher_rate_goes_back() {
+    fn a_window_without_a_higher_rate_shrinks_again() {
         let (window, start) = (Window::default(), Instant::now());
-        // A program takes what comes as it likes, on a link that could carry more.
+        // The program limits the rate, and the link could carry more.
         let latency = Duration::from_millis(20);
         let mut wide = 0;
         for round in 1..=3000 {

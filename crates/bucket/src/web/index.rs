@@ -1,9 +1,9 @@
 //! Names in the listings of web servers: the answer to a PROPFIND (RFC 4918), and the HTML page
-//! that a server makes of a directory.
+//! that a server generates for a directory.
 //!
-//! Both come from outside, so only names are taken from them. A link counts if it leads to the same
-//! server, one step below the directory, and if its last part can be the name of a file. Other
-//! links on a page (sorting, parents, advertisements) do not count.
+//! Both are untrusted, so only names are taken from them. A link counts if it leads to the same
+//! server, one step below the directory, and if its last part can be a file name. Other links on a
+//! page (sorting, parents, advertisements) do not count.
 
 use crate::KeyRules;
 use html5gum::{Token, Tokenizer};
@@ -14,26 +14,26 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 use url::Url;
 
-/// Names that are taken from one listing.
+/// How many names one listing may have.
 pub const NAMES_MAX: usize = 100_000;
 
-/// What a listing says of a name.
+/// The entry of a name in a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// Whether it is a directory.
     pub is_directory: bool,
-    /// Its size, if the listing says it.
+    /// Its size, if the listing has it.
     pub size_bytes: Option<u64>,
-    /// Its tag as the server wrote it.
+    /// Its tag in the server's notation.
     pub etag: Option<String>,
     /// When it was changed.
     pub modified: Option<SystemTime>,
 }
 
-/// Why a listing is of no use.
+/// Why a listing is useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadListing {
-    /// It is not what it is said to be.
+    /// It does not have the expected format.
     #[error("the server's listing cannot be read")]
     Unreadable,
     /// It has too many names.
@@ -44,7 +44,7 @@ pub enum BadListing {
 /// The names of a listing.
 pub type Names = BTreeMap<String, Named>;
 
-/// The name that a link has in a directory, and whether it is a directory.
+/// The name of a link in a directory, and whether it is a directory.
 fn name_of(directory: &Url, link: &str) -> Option<(String, bool)> {
     let target = directory.join(link.trim()).ok()?;
     if target.origin() != directory.origin() || target.query().is_some() {
@@ -55,7 +55,7 @@ fn name_of(directory: &Url, link: &str) -> Option<(String, bool)> {
         Some(part) => (part, true),
         None => (rest, false),
     };
-    // A slash or a dot that was encoded is none of ours either: the address would say other things.
+    // Reject an encoded slash or dot as well: the address would mean something else.
     let name = percent_decode_str(part).decode_utf8().ok()?;
     if name.contains('/') || KeyRules::WEB.name_in("", &name).is_none() {
         return None;
@@ -72,10 +72,10 @@ fn add(names: &mut Names, name: String, named: Named) -> Result<(), BadListing> 
     Ok(())
 }
 
-/// The names in the HTML of a directory, whose address ends in a slash.
+/// The names in the HTML page of a directory, whose address ends in a slash.
 ///
 /// # Errors
-/// [`BadListing::TooLong`]. Anything is HTML.
+/// [`BadListing::TooLong`]. Any text is valid HTML.
 pub fn of_html(directory: &Url, text: &str) -> Result<Names, BadListing> {
     let mut names = Names::new();
     for Ok(token) in Tokenizer::new(text) {
@@ -120,7 +120,7 @@ pub fn of_propfind(directory: &Url, text: &str) -> Result<Names, BadListing> {
             Event::Text(text) => {
                 take(&inside, &text, &mut link, &mut named);
             }
-            // A name with an ampersand, a tag with quotes: text comes in pieces around them.
+            // Entities, as in a name with an ampersand, split a text into pieces.
             Event::GeneralRef(entity) => {
                 let is = match entity.resolve_char_ref().map_err(|_| BadListing::Unreadable)? {
                     Some(letter) => letter.to_string(),
@@ -146,7 +146,7 @@ pub fn of_propfind(directory: &Url, text: &str) -> Result<Names, BadListing> {
     }
 }
 
-/// Takes the text, or a piece of it, of an element.
+/// Takes the text of an element, or a piece of it.
 fn take(element: &str, text: &str, link: &mut String, named: &mut Named) {
     match element {
         "href" => link.push_str(text),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_elsewhere_are_no_names() {
+    fn links_that_lead_elsewhere_are_not_names() {
         let found = links(&[
             "../",
             "..",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_without_end_is_refused() {
+    fn an_endless_listing_is_refused() {
         let page: String = (0..=NAMES_MAX).map(|number| format!("<a href={number}>")).collect();
         assert_eq!(of_html(&directory(), &page), Err(BadListing::TooLong));
     }

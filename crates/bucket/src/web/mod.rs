@@ -2,16 +2,16 @@
 //! by WebDAV or as HTML ([`index`]).
 //!
 //! # Invariants
-//! - All requests go below the address that was mounted, on its server. A server may redirect an
-//!   object, but not from https to http.
-//! - The validator of an object is its strong ETag. Without one it is made of the weak ETag, time
-//!   and size, if the object changed two seconds ago or earlier by the server's clock: times are in
-//!   whole seconds. No request can depend on such a validator, so it is compared with each answer.
-//!   An object with neither ETag nor time has no validator.
-//! - All answers have bounds: the length of a listing, the names in it, the time.
+//! - All requests go below the mounted address, on its server. A server may redirect an object, but
+//!   not from https to http.
+//! - The validator of an object is its strong ETag. Without one it consists of the weak ETag, time
+//!   and size, if the object changed at least two seconds ago by the server's clock, because times
+//!   are in whole seconds. No request can depend on such a validator, so it is compared with each
+//!   answer. An object with neither ETag nor time has no validator.
+//! - All answers are bounded: the length of a listing, the number of its names, the time.
 //!
 //! # Threads
-//! Two, named `bucket`, as for any other store.
+//! Two, named `bucket`, like for any other store.
 
 #[cfg_attr(not(feature = "remote"), allow(dead_code))]
 pub mod index;

@@ -24,40 +24,40 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use url::Url;
 
-/// The longest listing that is read, in bytes.
+/// The longest listing, in bytes.
 const LISTING_BYTES_MAX: usize = 32 << 20;
-/// Objects that are asked for at once, where a listing has only names.
+/// How many objects are requested at once, if a listing has only names.
 const HEADS_AT_ONCE: usize = 16;
-/// How often a request is sent again, and how long the first of these waits.
+/// How often a request is repeated, and the first pause.
 const RETRIES: u32 = 4;
 const RETRY_AFTER: Duration = Duration::from_millis(100);
-/// How often we are sent elsewhere for one object.
+/// How many redirects one request may follow.
 const REDIRECTS_MAX: usize = 5;
 /// The body of a PROPFIND.
 const PROPERTIES: &str = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/>\
      <getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
 
-/// What of a key is quoted in an address: all but the characters that RFC 3986 calls unreserved,
-/// and slashes.
+/// The characters of a key that are percent-encoded in an address: all except slashes and those
+/// that RFC 3986 calls unreserved.
 const QUOTED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A web server, below an address, to be read.
+/// A web server as a read-only bucket, below an address.
 #[derive(Debug)]
 pub struct WebBucket {
     /// The directory, with its slash.
     base: Url,
-    /// The only name in it that is meant.
+    /// The only name in it, if the address is that of a file.
     only: Option<String>,
     client: Client,
     proxy: Proxy,
     timeout: Duration,
     counters: Counters,
-    /// Whether the server knows WebDAV.
+    /// Whether the server supports WebDAV.
     lists: AtomicBool,
-    /// Whether it was said that the server gives no ranges.
+    /// Whether it was logged that the server ignores ranges.
     is_told: AtomicBool,
-    /// Taken by [`Drop`] only.
+    /// Only [`Drop`] takes it.
     runtime: Option<Runtime>,
 }
 
@@ -78,7 +78,7 @@ fn answer(key: &str, status: StatusCode) -> BucketError {
     let (key, message) = (key.to_owned(), status.to_string());
     match status.as_u16() {
         404 | 410 => BucketError::NotFound { key },
-        405 | 501 => BucketError::Unsupported { what: "do this: it does not know the method" },
+        405 | 501 => BucketError::Unsupported { what: "do this: it does not support the method" },
         401 | 403 | 407 => BucketError::Denied { key, message },
         304 | 412 => BucketError::ConditionFailed { key },
         416 => BucketError::OutOfRange { key },
@@ -88,13 +88,13 @@ fn answer(key: &str, status: StatusCode) -> BucketError {
     }
 }
 
-/// The error of a connection, without the address, which the key stands for.
+/// The error of a connection, without the address, which the key replaces.
 fn broken(key: &str, error: reqwest::Error) -> BucketError {
     let error = error.without_url();
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(inner) = cause {
-        // Some of them have no words of their own.
+        // Some causes have an empty message.
         let inner_text = inner.to_string();
         if !inner_text.is_empty() {
             message = format!("{message}: {inner_text}");
@@ -105,24 +105,23 @@ fn broken(key: &str, error: reqwest::Error) -> BucketError {
 }
 
 impl WebBucket {
-    /// Finds out what is at an address: a directory, if it ends in a slash or the server adds one,
-    /// or a file.
+    /// Opens an address: a directory, if it ends in a slash or the server adds one, or a file.
     ///
     /// # Errors
-    /// An address that makes no sense or holds a password, what the server says,
-    /// [`BucketError::Unsupported`] for a directory that it does not list.
+    /// An invalid address, or one with a password; the server's error; [`BucketError::Unsupported`]
+    /// for a directory that the server does not list.
     pub fn open(address: &str, timeout: Option<Duration>) -> Result<Self> {
         let failed = |message: String| BucketError::Failed { key: address.to_owned(), message };
         let mut base = Url::parse(address).map_err(|error| failed(error.to_string()))?;
         if !base.username().is_empty() || base.password().is_some() {
             base.set_username("").and(base.set_password(None)).unwrap_or_default();
-            let message = "a password does not belong into an address, where everybody sees it; \
-                           servers that want one are not spoken to"
+            let message = "an address must not contain a password, because other users can see \
+                           it; servers that require one are not supported"
                 .to_owned();
             return Err(BucketError::Failed { key: base.to_string(), message });
         }
         if base.query().is_some() || base.fragment().is_some() {
-            return Err(failed("leave out what follows ? or #".to_owned()));
+            return Err(failed("remove the part after ? or #".to_owned()));
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -133,9 +132,9 @@ impl WebBucket {
         let policy = redirect::Policy::custom(|attempt| {
             let was_safe = attempt.previous().iter().any(|url| url.scheme() == "https");
             if attempt.previous().len() > REDIRECTS_MAX {
-                attempt.error("sent elsewhere too often")
+                attempt.error("too many redirects")
             } else if was_safe && attempt.url().scheme() != "https" {
-                attempt.error("sent from https to http")
+                attempt.error("redirected from https to http")
             } else {
                 attempt.follow()
             }
@@ -175,8 +174,8 @@ impl WebBucket {
                 let name = percent_encoding::percent_decode_str(part).decode_utf8_lossy();
                 let is_name = KeyRules::WEB.name_in("", &name).is_some();
                 let name = is_name.then(|| name.into_owned());
-                self.only = Some(name.ok_or_else(|| refuse("name a file so"))?);
-                self.base = address.join(".").map_err(|_| refuse("name a file so"))?;
+                self.only = Some(name.ok_or_else(|| refuse("give a file this name"))?);
+                self.base = address.join(".").map_err(|_| refuse("give a file this name"))?;
                 return Ok(());
             }
             self.base = found.url().clone();
@@ -204,7 +203,7 @@ impl WebBucket {
         }
     }
 
-    /// Sends a request until it is answered by anything but the wish to be asked later.
+    /// Sends a request, and repeats it while the server is busy or the connection fails.
     async fn ask(
         &self,
         method: Method,
@@ -246,7 +245,7 @@ impl WebBucket {
         let address = self.address(key)?;
         let response = self.ask(Method::HEAD, &address, key, &[]).await?;
         if response.url().path().ends_with('/') && !address.path().ends_with('/') {
-            // It is a directory, which the server says by adding the slash.
+            // The server adds a slash to the address of a directory.
             return Err(BucketError::NotFound { key: key.to_owned() });
         }
         Ok(Validator::of(response.headers()))
@@ -255,7 +254,7 @@ impl WebBucket {
     fn object(key: &str, seen: &Validator) -> Result<Object> {
         let unknown = || BucketError::Refused {
             key: key.to_owned(),
-            message: "the server does not say how long it is".to_owned(),
+            message: "the server does not report its length".to_owned(),
         };
         Ok(Object {
             key: key.to_owned(),
@@ -283,7 +282,7 @@ impl WebBucket {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// The names in a directory, and the server's clock at that time.
+    /// The names in a directory, and the time by the server's clock.
     fn names(&self, key: &str) -> Result<(index::Names, Option<std::time::SystemTime>)> {
         let address = self.address(key)?;
         let bad = |error: index::BadListing| {
@@ -300,16 +299,16 @@ impl WebBucket {
                         let text = self.text(key, response).await?;
                         return Ok((index::of_propfind(&address, &text).map_err(bad)?, now));
                     }
-                    // It does not know the word, for any directory.
+                    // The server does not support the method, for any directory.
                     Ok(_) | Err(BucketError::Unsupported { .. }) => {
                         self.lists.store(false, Relaxed);
                     }
                     Err(error @ BucketError::NotFound { .. }) if !key.is_empty() => {
                         return Err(error);
                     }
-                    // No answer says nothing of the word.
+                    // No answer says nothing about the method.
                     Err(error) if error.is_in_doubt() => return Err(error),
-                    // It may refuse the method, or this directory: the page says which.
+                    // It may refuse the method, or this directory: the page shows which.
                     Err(_) => is_refused = true,
                 }
             }
@@ -317,28 +316,28 @@ impl WebBucket {
             let kind = response.headers().get(http::header::CONTENT_TYPE);
             let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
             if !kind.starts_with("text/html") && !kind.starts_with("application/xhtml") {
-                // Below the one that was mounted it is a file, whose name has got a slash.
+                // Below the mounted directory it is a file whose address got a slash.
                 return Err(match key {
                     "" => refuse("list this directory, neither by WebDAV nor as HTML"),
                     key => BucketError::NotFound { key: key.to_owned() },
                 });
             }
-            // A directory may be answered from another address: links are of that one.
+            // The server may redirect a directory: links are relative to the final address.
             let (now, address) = (clock(&response), response.url().clone());
             if address.origin() != self.base.origin() {
-                return Err(refuse("list this directory without sending us elsewhere"));
+                return Err(refuse("list this directory without a redirect to another server"));
             }
             let text = self.text(key, response).await?;
             let names = index::of_html(&address, &text).map_err(bad)?;
             if is_refused && key.is_empty() {
-                // The mounted directory is a page and nothing else, so all below it are.
+                // The mounted directory only has a page, so all below it are read as pages.
                 self.lists.store(false, Relaxed);
             }
             Ok((names, now))
         })
     }
 
-    /// The entries of a directory in the order of their keys.
+    /// The entries of a directory, in the order of their keys.
     fn entries(&self, prefix: &str) -> Result<Vec<Entry>> {
         if let Some(only) = &self.only {
             let found = if prefix.is_empty() { vec![self.head(only)?] } else { Vec::new() };
@@ -362,7 +361,7 @@ impl WebBucket {
             }
         }
         found.extend(self.look_at(unknown)?.into_iter().map(Entry::Object));
-        // It is there, whether or not there is anything in it.
+        // The directory exists, even if it is empty.
         let nothing = Named { size_bytes: Some(0), ..Named::default() };
         let marker = Validator::listed(&nothing, None);
         if !prefix.is_empty() {
@@ -372,8 +371,8 @@ impl WebBucket {
         Ok(found)
     }
 
-    /// Asks for each of many objects. One that is not there, or that the server does not give, is
-    /// left out: its page may have links that lead nowhere.
+    /// Requests each of many objects. Missing objects, and those that the server refuses, are left
+    /// out: a page may have dead links.
     fn look_at(&self, keys: Vec<String>) -> Result<Vec<Object>> {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let look = |key: String| async move {
@@ -400,10 +399,10 @@ impl WebBucket {
     }
 }
 
-/// The address of a key below that of a directory.
+/// The address of a key below the address of a directory.
 fn below(base: &Url, key: &str) -> Url {
     let mut address = base.clone();
-    // Quoted here: what the address quotes by itself it takes tabs and newlines out of first.
+    // Encode the key here: the URL library would drop tabs and newlines.
     address.set_path(&format!("{}{}", base.path(), utf8_percent_encode(key, QUOTED)));
     address
 }
@@ -462,13 +461,13 @@ impl Bucket for WebBucket {
     }
 
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {
-        // All that is asked of a listing without a delimiter is whether there is anything.
+        // Callers use a listing without a delimiter only to find out whether it is empty.
         Ok(Box::new(self.entries(listing.prefix)?))
     }
 }
 
 impl WebBucket {
-    /// Reads on from `at`, which moves with what was handed over, until the end or an error.
+    /// Reads from `at`, which advances with each delivered piece, until the end or an error.
     fn piecewise(
         &self,
         key: &str,
@@ -480,7 +479,10 @@ impl WebBucket {
     ) -> Result<()> {
         let range = format!("bytes={}-{}", *at, end - 1);
         let value = |text: &str| {
-            let bad = |_| BucketError::BadKey { key: key.to_owned(), why: "its tag is no header" };
+            let bad = |_| BucketError::BadKey {
+                key: key.to_owned(),
+                why: "its tag is not a valid header",
+            };
             HeaderValue::from_str(text).map_err(bad)
         };
         let mut fields = vec![(RANGE, value(&range)?)];
@@ -492,17 +494,17 @@ impl WebBucket {
         if expected.is_some_and(|expected| !seen.is(expected)) {
             return Err(BucketError::ConditionFailed { key: key.to_owned() });
         }
-        // Bytes before the range, from a server that ignores ranges.
+        // The bytes before the range, if the server ignores ranges.
         let mut skipped = match response.status() {
             StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(*at) => 0,
             StatusCode::PARTIAL_CONTENT => {
-                let message = "the server gives another range than was asked for".to_owned();
+                let message = "the server returned another range than was requested".to_owned();
                 return Err(BucketError::Refused { key: key.to_owned(), message });
             }
             _ => *at,
         };
         if skipped > 0 && !self.is_told.swap(true, Relaxed) {
-            log::warn!("the server gives no ranges: each read fetches all that is before it");
+            log::warn!("the server ignores ranges: each read fetches all bytes before it");
         }
         if seen.size_bytes.is_some_and(|size| *at >= size) {
             return Err(BucketError::OutOfRange { key: key.to_owned() });
@@ -526,7 +528,7 @@ impl WebBucket {
     }
 }
 
-/// Where the range begins that a server has given.
+/// The start of the range in an answer.
 fn starts_at(response: &Response) -> Option<u64> {
     let range = response.headers().get(http::header::CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()
@@ -537,7 +539,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_of_a_key_is_its_own() {
+    fn the_address_of_a_key_decodes_to_the_key() {
         let base = Url::parse("http://host:1/a%20b/").unwrap();
         for key in
             ["x", "d/", "d/x y", "a\tb", "a\nb", "a\\b", "%2e", "a?b#c", "ü", "a;b:c@d&e=f+g"]

@@ -1,17 +1,17 @@
-//! Validators: what an answer says of an object (size, time, ETag), to tell it from another one.
+//! Validators: size, time and ETag of an object in an answer, to distinguish it from other objects.
 
 use crate::ETag;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LAST_MODIFIED};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How old a change has to be, so that a time in whole seconds differs from that of the next one.
+/// The minimal age of a change: a later change then has another time in whole seconds.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// An object as an answer of a server describes it.
+/// The description of an object in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Validator {
-    /// Its whole size, if the answer says it.
+    /// Its whole size, if the answer has it.
     pub(super) size_bytes: Option<u64>,
     pub(super) modified: Option<SystemTime>,
     etag: Option<String>,
@@ -27,7 +27,7 @@ impl Validator {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let time = |name| text(name).and_then(|text| httpdate::parse_http_date(text).ok());
-        // For a range the length is that of the range.
+        // In the answer for a range the length is that of the range.
         let size_bytes = match text(CONTENT_RANGE) {
             Some(range) => range.rsplit_once('/').and_then(|(_, whole)| whole.parse().ok()),
             None => text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
@@ -36,7 +36,7 @@ impl Validator {
         Self { size_bytes, modified: time(LAST_MODIFIED), etag, now: time(DATE) }
     }
 
-    /// The same from a listing, which was made at that time of the server's clock.
+    /// The same from a listing, made at this time by the server's clock.
     pub(super) fn listed(named: &super::index::Named, now: Option<SystemTime>) -> Self {
         let (size_bytes, modified) = (named.size_bytes, named.modified);
         Self { size_bytes, modified, etag: named.etag.clone(), now }
@@ -46,12 +46,12 @@ impl Validator {
         self.modified.map_or(0, |time| seconds(time) as i64)
     }
 
-    /// The tag by which a request can be made to depend on the object.
+    /// The ETag on which a request can depend.
     fn strong(&self) -> Option<&str> {
         self.etag.as_deref().filter(|tag| tag.len() > 2 && tag.starts_with('"'))
     }
 
-    /// The validator: the strong ETag, or one that is made here in the form of one.
+    /// The validator: the strong ETag, or one in the same form made of the other properties.
     pub(super) fn tag(&self) -> Option<ETag> {
         if let Some(strong) = self.strong() {
             return Some(ETag::new(strong));
@@ -67,17 +67,17 @@ impl Validator {
         ETag::new(&format!("\"ogive:{}:{size}:{weak}\"", seconds(modified)))
     }
 
-    /// Whether this is an answer with the object that had such a tag.
+    /// Whether this answer is about the object with such a validator.
     pub(super) fn is(&self, expected: &ETag) -> bool {
         match self.strong() {
             Some(strong) => strong == expected.as_str(),
-            // The clock does not matter any more: the object was settled then.
+            // The clock no longer matters: the change was old enough when the validator was made.
             None => self.modified.is_some_and(|modified| self.mark(modified) == *expected),
         }
     }
 }
 
-/// Whether a tag is the server's own, by which requests can be made to depend.
+/// Whether a validator is the server's own ETag, on which requests can depend.
 pub(super) fn is_the_servers(tag: &ETag) -> bool {
     !tag.as_str().starts_with("\"ogive:")
 }
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn without_tag_and_time_or_without_a_clock_nothing_tells_it() {
+    fn without_tag_and_time_or_without_a_clock_there_is_no_validator() {
         assert_eq!(seen(&[(CONTENT_LENGTH, "7"), (DATE, LATER)]).tag(), None);
         assert_eq!(seen(&[(LAST_MODIFIED, THEN)]).tag(), None);
         assert_eq!(seen(&[(ETAG, "x"), (DATE, LATER)]).tag(), None);
     }
 
     #[test]
-    fn a_range_names_the_whole_size() {
+    fn the_answer_for_a_range_has_the_whole_size() {
         let range = [(CONTENT_RANGE, "bytes 0-9/70"), (CONTENT_LENGTH, "10")];
         assert_eq!(seen(&range).size_bytes, Some(70));
         assert_eq!(seen(&[(CONTENT_RANGE, "bytes 0-9/*")]).size_bytes, None);
