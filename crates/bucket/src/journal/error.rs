@@ -26,8 +26,8 @@ pub enum JournalError {
     Full(PathBuf),
     /// The files being written have too many pieces. Earlier writes are kept.
     #[error(
-        "the written files have more pieces than the staging journal {0} may keep in memory: earlier \
-         writes are kept; close or sync files so that they are uploaded"
+        "the written files have more pieces than the staging journal {0} may keep in memory: \
+         earlier writes are kept; close or sync files so that they are uploaded"
     )]
     Crowded(PathBuf),
     /// A sync failed, so the state of the disk is unknown.
