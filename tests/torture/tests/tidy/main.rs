@@ -10,6 +10,7 @@
 mod arrows;
 mod bounds;
 mod debt;
+mod links;
 mod modules;
 mod prose;
 mod rules;
@@ -251,6 +252,14 @@ fn pages_are_wrapped() {
         }
     }
     none(&faults);
+}
+
+#[test]
+fn links_between_pages_resolve() {
+    let mut pages = texts();
+    pages.retain(|file, _| file.extension().is_some_and(|extension| extension == "md"));
+    assert!(pages.len() > 20, "only {} pages were found", pages.len());
+    none(&links::faults(&pages, &files()));
 }
 
 #[test]
