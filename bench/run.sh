@@ -10,12 +10,13 @@ BENCH_RESULTS=${BENCH_RESULTS:-$BENCH/results}
 TARGET=${CARGO_TARGET_DIR:-$BENCH_ROOT/target}/bench
 HARNESS=$TARGET/release/bench-harness
 PASSTHROUGH_BIN=$TARGET/release/bench-passthrough
-export BENCH_ROOT BENCH_WORK BENCH_RESULTS PASSTHROUGH_BIN
+export BENCH_WORK BENCH_RESULTS PASSTHROUGH_BIN
 
 case ${1:-} in
 -h | --help)
     echo "usage: bench/run.sh [quick|full] [arc|sequential|metadata|idle|caching|workloads ...]"
     echo "       bench/run.sh clean    remove file sets and what an interrupted run left behind"
+    echo "BENCH_CHANGED=1 measures a tree that differs from its commit, and marks the results."
     exit 0
     ;;
 esac
@@ -55,6 +56,9 @@ if [ "${1:-}" = clean ]; then
     rm -rf "$BENCH_WORK"
     exit 0
 fi
+
+BENCH_COMMIT=$("$BENCH/commit.sh")
+export BENCH_COMMIT
 
 if [ -z "${OGIVE_BIN:-}" ]; then
     OGIVE_BIN=${CARGO_TARGET_DIR:-$BENCH_ROOT/target}/release/ogive

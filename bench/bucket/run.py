@@ -263,6 +263,7 @@ def fill(port, sizes):
 
 
 def run(args):
+    commit = subprocess.check_output([BENCH / "commit.sh"], text=True).strip()
     work = tempfile.mkdtemp(prefix="ogive-bench-bucket.", dir="/var/tmp")
     mount, servers = f"{work}/mnt", []
     sizes = {"big": 512 << 20, "names": 10_000, "few": 1_000, "small": 200, "reads": 1_600, "counted": 50}
@@ -343,6 +344,7 @@ def run(args):
 
     header = {
         "date": time.strftime("%Y-%m-%d"),
+        "commit": commit,
         "cpus": os.cpu_count(),
         "kernel": os.uname().release,
         "rounds": args.rounds,
@@ -425,8 +427,8 @@ def page():
     loads = [row["load"] for row in rows if "load" in row]
     text = ["# A bucket behind ogive, beside others", "",
             "<!-- Written by bench/bucket/run.py from bucket.jsonl. Do not edit. -->", "",
-            f"{header['date']}, {header['cpus']} processors, Linux {header['kernel']}, MinIO on the same "
-            f"machine. The load was {min(loads):.1f} to {max(loads):.1f}, that of the store and of the programs "
+            f"{header['date']}, commit {header.get('commit', 'unknown')}, {header['cpus']} processors, "
+            f"Linux {header['kernel']}, MinIO on the same machine. The load was {min(loads):.1f} to {max(loads):.1f}, that of the store and of the programs "
             "among it, so rates are",
             "lower bounds; what to trust are ratios, taken within a round, CPU, and what was counted.",
             f"A value is a median of {header['rounds']} rounds, with the least and the greatest.", "",

@@ -28,6 +28,7 @@ case "$mode" in
 esac
 shift || true
 parts=" ${*:-times memory counts} "
+commit=$(../commit.sh)
 mkdir -p "$results"
 
 rocksdb='no RocksDB: HyperClockCache is left out'
@@ -49,8 +50,6 @@ read -ra prefix <<<"${BENCH_PREFIX:-}"
 # values of all: whoever has huge pages is not what is compared.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-commit=$(git rev-parse --short HEAD)
-git diff --quiet HEAD -- . ../../crates/arc || commit+='+'
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
 out="$results/results.jsonl"
 named="$#"

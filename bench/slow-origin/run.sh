@@ -15,6 +15,7 @@ root="$(cd "$here/../.." && pwd)"
 target="${CARGO_TARGET_DIR:-$root/target}"
 ogive="${OGIVE_BIN:-$target/release/ogive}"
 passthrough="$target/bench/release/bench-passthrough"
+commit="$("$root/bench/commit.sh")"
 (cd "$root/bench/passthrough" &&
     CARGO_TARGET_DIR="$target/bench" cargo build --release --locked --quiet)
 [ -x "$ogive" ] || { echo "slow-origin: no $ogive: cargo build --release -p ogive" >&2; exit 1; }
@@ -137,6 +138,7 @@ measure() {
 ways=(nothing bindfs ogive 'ogive metadata-ttl=1h' 'ogive immutable')
 [ -z "${PASSTHROUGH_HP:-}" ] || ways=(nothing bindfs passthrough_hp "${ways[@]:2}")
 [ "$#" -gt 0 ] || set -- 0.001
+printf 'Commit %s.\n' "$commit"
 for delay; do
     printf '\nEach request of the source takes %s s.\n\n' "$delay"
     echo '| program | before the source | requests, first | s | requests, again | s |'

@@ -60,23 +60,12 @@ fn versions(session: &Session) -> Value {
     );
     json!({
         "ogive": ogive,
-        "commit": commit(),
+        "commit": session.commit,
         "fio": line_of("fio", &["--version"]),
         "bindfs": line_of("bindfs", &["--version"]),
         "gocryptfs": line_of("gocryptfs", &["-version"]),
         "rclone": line_of("rclone", &["version"]),
     })
-}
-
-/// The commit of the tree, with a plus sign if there is more than was committed.
-fn commit() -> String {
-    let root = std::env::var("BENCH_ROOT").unwrap_or_else(|_| ".".into());
-    let short = line_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]);
-    let changed = line_of(
-        "git",
-        &["-C", &root, "status", "--porcelain", "--", "crates", "bench", ":!bench/results"],
-    );
-    if changed == UNKNOWN { short } else { format!("{short}+") }
 }
 
 const UNKNOWN: &str = "unknown";

@@ -1,5 +1,6 @@
 //! One run of the benchmark: where things are, how big they are, and what is there to run.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,13 +112,15 @@ pub struct Session {
     pub passthrough: PathBuf,
     /// As typed.
     pub command: String,
+    /// The commit of the tree, as `commit.sh` prints it.
+    pub commit: String,
     /// Held for as long as the run lasts, so that no two runs disturb each other.
     _lock: File,
 }
 
 impl Session {
-    /// Takes the work folder for this run. `BENCH_WORK`, `BENCH_RESULTS`, `OGIVE_BIN` and
-    /// `PASSTHROUGH_BIN` come from `run.sh`.
+    /// Takes the work folder for this run. `run.sh` sets `BENCH_WORK`, `BENCH_RESULTS`,
+    /// `BENCH_COMMIT`, `OGIVE_BIN` and `PASSTHROUGH_BIN`.
     pub fn begin(mode: Mode, groups: &[String]) -> Result<Self> {
         let work = folder("BENCH_WORK")?;
         let mut results = folder("BENCH_RESULTS")?;
@@ -138,6 +141,7 @@ impl Session {
             ogive,
             passthrough,
             command,
+            commit: variable("BENCH_COMMIT")?.to_string_lossy().into_owned(),
             _lock: lock,
         })
     }
@@ -170,11 +174,14 @@ pub fn lock(work: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// The folder an environment variable names.
-pub fn folder(variable: &str) -> Result<PathBuf> {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .ok_or_else(|| format!("{variable} is not set: start the benchmark by bench/run.sh"))
+/// The folder that an environment variable names.
+pub fn folder(name: &str) -> Result<PathBuf> {
+    variable(name).map(PathBuf::from)
+}
+
+fn variable(name: &str) -> Result<OsString> {
+    std::env::var_os(name)
+        .ok_or_else(|| format!("{name} is not set: start the benchmark by bench/run.sh"))
 }
 
 fn binary(variable: &str) -> Result<PathBuf> {
