@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import command_line
 from loads import LOADS
 
 OGIVE = os.environ["OGIVE"]
@@ -261,21 +262,11 @@ def run(load, ways, seconds, keep):
 
 def main():
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("loads", nargs="*")
-    parser.add_argument("--list", action="store_true")
     parser.add_argument("--steady", action="store_true")
     parser.add_argument("--way", default="live", choices=("live", "user", "capture", "all"))
     parser.add_argument("--for", dest="seconds", type=int, default=5)
     parser.add_argument("--keep")
-    args = parser.parse_args()
-    if args.list:
-        print("\n".join(load.name for load in LOADS))
-        return 0
-    unknown = set(args.loads) - {load.name for load in LOADS}
-    if unknown:
-        print(f"no load is called {', '.join(sorted(unknown))}; --list names them", file=sys.stderr)
-        return 2
-    chosen = [one for one in LOADS if one.name in args.loads or not args.loads]
+    args, chosen = command_line.chosen(parser, "load", LOADS)
     chosen = [one for one in chosen if one.steady or not args.steady]
     ways = ("live", "user", "capture") if args.way == "all" else (args.way,)
     asked = wrong = 0

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import command_line
 from situations import SITUATIONS
 
 POOL = "tank"
@@ -231,20 +232,10 @@ def run(one):
 
 def main():
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("situations", nargs="*")
-    parser.add_argument("--list", action="store_true")
-    args = parser.parse_args()
-    if args.list:
-        print("\n".join(one.name for one in SITUATIONS))
-        return 0
-    unknown = set(args.situations) - {one.name for one in SITUATIONS}
-    if unknown:
-        print(f"no situation is called {', '.join(sorted(unknown))}; --list names them")
-        return 2
-    chosen = [one for one in SITUATIONS if one.name in args.situations or not args.situations]
+    _, situations = command_line.chosen(parser, "situation", SITUATIONS)
     begin()
-    wrong = sum(run(one) for one in chosen)
-    print(f"{len(chosen)} situations, {wrong} wrong")
+    wrong = sum(run(one) for one in situations)
+    print(f"{len(situations)} situations, {wrong} wrong")
     return 1 if wrong else 0
 
 

@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../../program.bash
 source ../program.bash
 cd openzfs
-if [ "${1:-}" = --list ]; then exec python3 -B guest.py --list; fi
+if [ "${1:-}" = --list ]; then PYTHONPATH=.. exec python3 -B guest.py --list; fi
 image=${IMAGE:-$PWD/../../../target/openzfs}
 for program in qemu-system-x86_64 python3; do
     command -v "$program" >/dev/null || skip "no $program on this machine"
@@ -32,7 +32,7 @@ fi
 work=$(mktemp -d /var/tmp/ogive-openzfs.XXXXXX)
 trap 'kill "${guest:-}" "${tail:-}" 2>/dev/null || true; rm -rf "$work"' EXIT
 mkdir -p "$work/host/out"
-cp guest.py situations.py "$work/host/"
+cp guest.py situations.py ../command_line.py "$work/host/"
 cp "$OGIVE" "$work/host/ogive"
 printf 'cp /host/ogive /usr/local/bin/ogive\ncd /host\nexec python3 -B guest.py %s\n' "${*@Q}" \
     >"$work/host/job"
