@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer at most: eight hundred paths of 4 KiB, each byte escaped to seven.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// Mounts whose answer is due.
+/// Mounts with a pending answer.
 #[derive(Debug, Default)]
 struct Due(Mutex<Vec<PathBuf>>);
 
@@ -35,7 +35,7 @@ pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
             Some(Subject::Host) => {
                 Response::error(400, "the host has no cache of its own; name a mount")
             }
-            None => Response::error(404, "there is no such source any more; reload the page"),
+            None => Response::error(404, "this source no longer exists; reload the page"),
         }
     })
 }
@@ -70,7 +70,7 @@ impl Due {
 }
 
 fn busy() -> Response {
-    Response::error(409, "somebody else is looking into this cache; trying again")
+    Response::error(409, "another page is reading the files in this cache; trying again")
 }
 
 fn read(file: &Path) -> std::io::Result<String> {
@@ -87,17 +87,19 @@ fn failed(mount: &Path, error: &std::io::Error) -> Response {
         NotFound => Response::error(
             404,
             &format!(
-                "{mount} does not tell what is in its cache: it was unmounted, or its daemon is of \
-                 an earlier version; mount it again to see this"
+                "{mount} does not list the files in its cache: it was unmounted, or its daemon is \
+                 of an earlier version; mount it again to see them"
             ),
         ),
         PermissionDenied => Response::error(
             403,
             &format!(
-                "{mount} tells this to the user who mounted it alone; run ogive watch as that one"
+                "only the user who mounted {mount} may see this; run ogive watch as that user"
             ),
         ),
-        _ => Response::error(500, &format!("cannot read what is in the cache of {mount}: {error}")),
+        _ => {
+            Response::error(500, &format!("cannot read the files in the cache of {mount}: {error}"))
+        }
     }
 }
 
@@ -126,8 +128,8 @@ mod tests {
         assert_eq!(missing.status(), 404);
         assert!(text(&missing).contains("earlier version"), "{}", text(&missing));
         std::fs::write(&file, r#"{"files":[]}"#).unwrap();
-        let told = due.answer(place.path(), GENEROUS);
-        assert_eq!((told.status(), text(&told).as_str()), (200, r#"{"files":[]}"#));
+        let answer = due.answer(place.path(), GENEROUS);
+        assert_eq!((answer.status(), text(&answer).as_str()), (200, r#"{"files":[]}"#));
         std::fs::write(&file, b"\xff").unwrap();
         assert_eq!(due.answer(place.path(), GENEROUS).status(), 500);
         assert!(due.0.lock().is_empty());

@@ -1,11 +1,12 @@
-//! The miss-ratio curve of a mount's reads, `/api/curve`: what more memory would gain.
+//! The miss-ratio curve of a mount's reads, `/api/curve`: the hit ratio at other cache sizes.
 //!
-//! While somebody asks, a thread reads the mount's control file `reads` every second or two. It has
-//! the last reads of a sample of its records (`miss_ratio_curve/sampled_log.rs`), and gives what is new to
-//! `ogive_sim`'s curve (SHARDS, bounded). The file is open for a look alone, so the mount can be
-//! unmounted beside it, and whoever records a trace is not disturbed. For `LEASE` after the last
-//! question it goes on, then it ends: while nobody looks, neither the mount nor this process does
-//! anything for it.
+//! During a lease, a thread reads the mount's control file `reads` every second or two. The file has
+//! the last reads of a sample of the records (`miss_ratio_curve/sampled_log.rs`). The thread gives
+//! new entries to `ogive_sim`'s curve (SHARDS, bounded). It opens the file only for each look, so
+//! the mount can be unmounted meanwhile, and a recording of a trace is not disturbed.
+//!
+//! Each request renews the lease (`LEASE`). When it ends, the thread ends, and then neither the
+//! mount nor this process works for the curve.
 //!
 //! The last hour is two curves. Each begins half an hour after the other and ends after an hour;
 //! the longer one is the answer. Earlier reads are unknown, so the first read of a record is a miss
@@ -30,20 +31,21 @@ use crate::http::{Access, Response, Routes};
 use crate::sample::Subject;
 use crate::sampler::Sampler;
 
-/// It goes on so long after a question, of which a page has one every 15 seconds.
+/// The thread goes on so long after a request. A page sends one every 15 seconds.
 const LEASE: Duration = Duration::from_secs(40);
-/// Between two looks: a mount samples half of what it keeps meanwhile at most.
+/// Between two looks: meanwhile a mount fills at most half of its log.
 const PAUSE: Duration = Duration::from_secs(1);
-/// After a look with fewer new entries than this, the next one may come later: even if all
-/// possible samples came at once, the mount would keep them.
+/// After a look with fewer new entries than this, the next one may come later: the log has room for
+/// all samples that can come meanwhile.
 const FEW: usize = 4 << 10;
 const PAUSE_AFTER_FEW: Duration = Duration::from_secs(2);
-/// After a look that found so many, which is how a sampling begins that has not found its rate yet.
+/// After a look with so many entries, the next one comes at once: a new sampling has not found its
+/// rate yet.
 const MANY: usize = 16 << 10;
 const PAUSE_AFTER_MANY: Duration = Duration::from_millis(50);
 /// A curve covers this time.
 const HOUR: Duration = Duration::from_secs(3600);
-/// Records of which a curve keeps the places: an error of a point or two.
+/// Records that a curve tracks: enough for an error of a percentage point or two.
 const KEYS_MAX: usize = 16 << 10;
 /// With fewer reads there is no curve.
 const READS_MIN: u64 = 1000;
@@ -51,11 +53,11 @@ const READS_MIN: u64 = 1000;
 /// doubling.
 const DOUBLINGS: i32 = 4;
 const STEPS_A_DOUBLING: i32 = 4;
-/// Mounts whose reads are remembered at most.
+/// Mounts with a reader at most.
 const READERS_MAX: usize = 16;
 
-/// Adds the route. It says how much is read of what size, and names nothing; but it has the mount
-/// sample its reads, which its user alone may.
+/// Adds the route. The answer contains no names. But the mount samples its reads for it, which only
+/// its user may request.
 pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
     let readers = Mutex::new(Vec::<Arc<Reader>>::new());
     routes.get("/api/curve", Access::Act, move |request| {
@@ -66,7 +68,7 @@ pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
                 return Response::error(400, "the host has no cache of its own; name a mount");
             }
             None => {
-                return Response::error(404, "there is no such source any more; reload the page");
+                return Response::error(404, "this source no longer exists; reload the page");
             }
         };
         let allowed = sampler.last(&format!("{source}.target_max")).unwrap_or(0.0);
@@ -74,19 +76,19 @@ pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
         #[expect(clippy::cast_sign_loss, reason = "a cast saturates")]
         let allowed_bytes = allowed as u64;
         let reader = reader(&mut readers.lock(), path);
-        // Before the next try: what it says now may be of the one before.
-        let told = reader.told(allowed_bytes, Instant::now());
-        if let Err(error) = reader.ask(Instant::now(), LEASE) {
+        // Before the lease is renewed, because a new thread clears the last error.
+        let answer = reader.answer(allowed_bytes, Instant::now());
+        if let Err(error) = reader.renew(Instant::now(), LEASE) {
             return Response::error(500, &format!("cannot start a thread: {error}"));
         }
-        match told {
-            Ok(told) => Response::json(told.to_string()),
+        match answer {
+            Ok(answer) => Response::json(answer.to_string()),
             Err((status, why)) => Response::error(status, &why),
         }
     })
 }
 
-/// The reader of a mount, made if there is none.
+/// The reader of a mount, created if there is none.
 fn reader(readers: &mut Vec<Arc<Reader>>, path: PathBuf) -> Arc<Reader> {
     let found = readers.iter().position(|reader| reader.path == path);
     let own = match found {
@@ -112,25 +114,25 @@ struct Reader {
 struct State {
     until: Option<Instant>,
     is_running: bool,
-    /// Why there is nothing to read.
+    /// Why the mount's reads cannot be read.
     failed: Option<(u16, String)>,
-    /// The longer one first.
+    /// The older one first.
     curves: Vec<Half>,
 }
 
-/// A curve, and what it is of.
+/// A curve, and the time that it covers.
 #[derive(Debug)]
 struct Half {
     began: Instant,
     /// Time in which reads were sampled.
-    listened: Duration,
+    sampled: Duration,
     dropped: u64,
     curve: Curve,
 }
 
 impl Reader {
-    /// A request arrived: samples are read for the length of the lease.
-    fn ask(self: &Arc<Self>, now: Instant, lease: Duration) -> std::io::Result<()> {
+    /// Renews the lease, and starts the thread if it does not run.
+    fn renew(self: &Arc<Self>, now: Instant, lease: Duration) -> std::io::Result<()> {
         let mut state = self.state.lock();
         state.until = Some(now + lease);
         if state.is_running {
@@ -148,7 +150,7 @@ impl Reader {
     fn run(&self) {
         let failed = self.take().err();
         let mut state = self.state.lock();
-        state.failed = failed.map(|error| self.words(&error));
+        state.failed = failed.map(|error| self.describe(&error));
         state.is_running = false;
     }
 
@@ -174,33 +176,33 @@ impl Reader {
         }
     }
 
-    fn words(&self, error: &std::io::Error) -> (u16, String) {
+    fn describe(&self, error: &std::io::Error) -> (u16, String) {
         let mount = self.path.display();
         match error.kind() {
             ErrorKind::PermissionDenied => (
                 403,
                 format!(
-                    "{mount} tells its reads to the user who mounted it alone; run ogive watch as \
-                     that one"
+                    "only the user who mounted {mount} may read its sampled reads; run ogive watch \
+                     as that user"
                 ),
             ),
             ErrorKind::NotFound | ErrorKind::NotConnected => (
                 404,
                 format!(
-                    "{mount} does not tell its reads: it was unmounted, or its daemon is of an \
-                     earlier version; mount it again to see this"
+                    "{mount} has no sampled reads: it was unmounted, or its daemon is of an earlier \
+                     version; mount it again to see the curve"
                 ),
             ),
             ErrorKind::Unsupported => (
                 404,
-                format!("{mount} does not tell its reads: with --passthrough the kernel has them"),
+                format!("{mount} does not see its reads: with --passthrough the kernel makes them"),
             ),
-            _ => (500, format!("cannot read what {mount} tells of its reads: {error}")),
+            _ => (500, format!("cannot read the sampled reads of {mount}: {error}")),
         }
     }
 
-    /// The curve, or how far it is.
-    fn told(&self, allowed_bytes: u64, now: Instant) -> Result<Value, (u16, String)> {
+    /// The curve, or the progress towards one.
+    fn answer(&self, allowed_bytes: u64, now: Instant) -> Result<Value, (u16, String)> {
         let mut state = self.state.lock();
         if let Some(failed) = &state.failed {
             return Err(failed.clone());
@@ -211,12 +213,12 @@ impl Reader {
         };
         let is_enough = half.curve.requests() >= READS_MIN && allowed_bytes > 0;
         let mut sizes = if is_enough { sizes(allowed_bytes) } else { Vec::new() };
-        // With room for everything, only what is read for the first time misses.
+        // In a cache without a limit, only first reads miss.
         sizes.push(u64::MAX);
         let mut points = half.curve.points(&sizes);
         let ever = points.pop().map_or(0.0, |point| point.hit_ratio);
         Ok(json!({
-            "seconds": half.listened.as_secs(),
+            "seconds": half.sampled.as_secs(),
             "reads": half.curve.requests(),
             "reads_min": READS_MIN,
             "dropped": half.dropped,
@@ -236,7 +238,7 @@ impl State {
         }
         for half in &mut self.curves {
             half.curve.add_chosen(&new.chosen, new.reads);
-            half.listened += new.time;
+            half.sampled += new.time;
             half.dropped += new.dropped;
         }
     }
@@ -254,11 +256,11 @@ impl State {
 impl Half {
     fn new(now: Instant) -> Self {
         let curve = Curve::sampled(KEYS_MAX);
-        Self { began: now, listened: Duration::ZERO, dropped: 0, curve }
+        Self { began: now, sampled: Duration::ZERO, dropped: 0, curve }
     }
 }
 
-/// Sizes around the present one, which is among them.
+/// Sizes around the present one, including it.
 fn sizes(allowed_bytes: u64) -> Vec<u64> {
     let most = DOUBLINGS * STEPS_A_DOUBLING;
     #[expect(clippy::cast_precision_loss, reason = "sizes for people")]
@@ -291,7 +293,7 @@ mod tests {
         place
     }
 
-    /// As good as random, and whole: nothing is sampled away.
+    /// Pseudo-random entries, all of them: none is left out by sampling.
     fn entry(record: u64) -> Entry {
         Entry { hash: record.wrapping_mul(0x9e37_79b9_7f4a_7c15), bytes: 100, shift: 0 }
     }
@@ -310,48 +312,52 @@ mod tests {
         let place = sampled(5000, (0..5000_u64).map(|read| entry(read % 100)));
         let reader = reader(place.path());
         let now = Instant::now();
-        reader.ask(now, Duration::ZERO).unwrap();
+        reader.renew(now, Duration::ZERO).unwrap();
         ended(&reader);
-        let told = reader.told(5200, now).unwrap();
-        assert_eq!((&told["reads"], &told["dropped"]), (&json!(5000), &json!(0)));
-        assert_eq!(told["first_share"].as_f64().map(|share| (share * 100.0).round()), Some(2.0));
+        let answer = reader.answer(5200, now).unwrap();
+        assert_eq!((&answer["reads"], &answer["dropped"]), (&json!(5000), &json!(0)));
+        assert_eq!(answer["first_share"].as_f64().map(|share| (share * 100.0).round()), Some(2.0));
         let at = |size: u64| {
-            let points = told["points"].as_array().unwrap();
+            let points = answer["points"].as_array().unwrap();
             let point = points.iter().find(|point| point["size_bytes"] == size).unwrap();
             point["hit_ratio"].as_f64().unwrap()
         };
         assert!(at(5200) < 0.01, "{}", at(5200));
         assert!((at(10_400) - 0.98).abs() < 0.01, "{}", at(10_400));
-        assert_eq!(told["points"].as_array().unwrap().len(), 33);
+        assert_eq!(answer["points"].as_array().unwrap().len(), 33);
     }
 
     #[test]
     fn with_few_reads_there_is_no_curve_but_how_many_there_are() {
         let place = sampled(10, (0..10).map(entry));
         let reader = reader(place.path());
-        let told = reader.told(5000, Instant::now()).unwrap();
-        assert_eq!((&told["reads"], &told["points"]), (&json!(0), &json!([])));
-        reader.ask(Instant::now(), Duration::ZERO).unwrap();
+        let answer = reader.answer(5000, Instant::now()).unwrap();
+        assert_eq!((&answer["reads"], &answer["points"]), (&json!(0), &json!([])));
+        reader.renew(Instant::now(), Duration::ZERO).unwrap();
         ended(&reader);
-        let told = reader.told(5000, Instant::now()).unwrap();
-        assert_eq!((&told["reads"], &told["points"]), (&json!(10), &json!([])));
+        let answer = reader.answer(5000, Instant::now()).unwrap();
+        assert_eq!((&answer["reads"], &answer["points"]), (&json!(10), &json!([])));
     }
 
     #[test]
     fn it_says_why_there_is_nothing_and_begins_again_when_there_is() {
         let place = tempfile::tempdir().unwrap();
         let reader = reader(place.path());
-        reader.ask(Instant::now(), LEASE).unwrap();
+        reader.renew(Instant::now(), LEASE).unwrap();
         ended(&reader);
-        let (status, why) = reader.told(5000, Instant::now()).unwrap_err();
+        let (status, why) = reader.answer(5000, Instant::now()).unwrap_err();
         assert_eq!(status, 404, "{why}");
         let passed = std::io::Error::from_raw_os_error(rustix::io::Errno::NOTSUP.raw_os_error());
-        assert!(reader.words(&passed).1.contains("--passthrough"), "{:?}", reader.words(&passed));
+        assert!(
+            reader.describe(&passed).1.contains("--passthrough"),
+            "{:?}",
+            reader.describe(&passed)
+        );
         let other = sampled(10, (0..10).map(entry));
         std::fs::rename(other.path().join(".ogive"), place.path().join(".ogive")).unwrap();
-        reader.ask(Instant::now(), Duration::ZERO).unwrap();
+        reader.renew(Instant::now(), Duration::ZERO).unwrap();
         ended(&reader);
-        assert_eq!(reader.told(5000, Instant::now()).unwrap()["reads"], 10);
+        assert_eq!(reader.answer(5000, Instant::now()).unwrap()["reads"], 10);
     }
 
     #[test]
@@ -365,8 +371,8 @@ mod tests {
             let now = start + Duration::from_secs(60 * minute);
             state.add(&new, now);
             assert!(state.curves.len() <= 2);
-            most = most.max(state.curves[0].listened);
-            assert!(minute < 30 || state.curves[0].listened >= HOUR / 2, "{minute}");
+            most = most.max(state.curves[0].sampled);
+            assert!(minute < 30 || state.curves[0].sampled >= HOUR / 2, "{minute}");
         }
         assert!(most <= HOUR, "{most:?}");
         // After a long time without requests, the old curve is not returned as the present one.

@@ -21,7 +21,7 @@ pub const SERIES_MAX: usize = 2048;
 struct Row {
     /// Since the Unix epoch.
     time_ms: u64,
-    /// By number of series; what was not measured is not a number.
+    /// By number of series; NaN where nothing was measured.
     values: Box<[f32]>,
 }
 
@@ -31,7 +31,7 @@ pub struct History {
     names: Vec<String>,
     index: HashMap<String, usize>,
     rows: VecDeque<Row>,
-    /// Steps that ever were; the last one has this number.
+    /// Steps since the start; the last one has this number.
     sequence: u64,
 }
 
@@ -55,7 +55,7 @@ impl History {
                 *place = *value as f32;
             }
         }
-        // A clock that was set back: what it said before has not been yet, and times only rise.
+        // A clock that was set back: rows with a later time go, because times only rise.
         while self.rows.back().is_some_and(|row| row.time_ms >= time_ms) {
             self.rows.pop_back();
         }
@@ -119,7 +119,7 @@ impl History {
     /// Writes the steps after number `since` as a JSON array of arrays: the time, then the values.
     pub fn write_rows(&self, since: u64, out: &mut String) {
         let kept = self.rows.len() as u64;
-        // A client that names a future step was with an earlier server.
+        // A client that names a future step has its number from an earlier server.
         let since = if since > self.sequence { 0 } else { since };
         let wanted = (self.sequence - since).min(kept);
         let skipped = usize::try_from(kept - wanted).unwrap_or(usize::MAX);
@@ -155,7 +155,7 @@ impl Means {
     }
 }
 
-/// Writes a number with four digits that count, or null.
+/// Writes a number with four significant digits, or null.
 fn write_short(value: f32, out: &mut String) {
     if !value.is_finite() {
         out.push_str("null");

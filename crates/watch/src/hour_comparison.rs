@@ -15,7 +15,7 @@ pub const OVER: Duration = Duration::from_secs(60);
 /// With fewer steps a mean says little; steps of ten seconds are six in a minute.
 const STEPS_MIN: usize = 5;
 
-/// A minute then and the last one.
+/// The minute an hour ago, and the last one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
     /// An hour ago.
@@ -24,16 +24,16 @@ pub struct Earlier {
     pub now: Means,
 }
 
-/// Why there is nothing to compare with.
+/// Why no comparison is possible.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NoEarlier {
-    /// Too little is known of now.
+    /// The last minute has too few steps.
     NotNow(String),
-    /// Of now, but not of an hour ago.
+    /// The minute an hour ago has too few steps.
     NotThen {
         /// The last minute.
         now: Means,
-        /// Why, in words.
+        /// The reason, as text.
         why: String,
     },
 }
@@ -50,7 +50,7 @@ fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The two minutes, out of memory.
+/// The two minutes, from memory.
 pub(crate) fn earlier(history: &History, now_ms: u64) -> Result<Earlier, NoEarlier> {
     let Some(oldest_ms) = history.oldest_ms() else {
         return Err(NoEarlier::NotNow(
@@ -60,11 +60,11 @@ pub(crate) fn earlier(history: &History, now_ms: u64) -> Result<Earlier, NoEarli
     let now = history.means(now_ms.saturating_sub(ms(OVER)), now_ms.saturating_add(1));
     if now.steps < STEPS_MIN {
         return Err(NoEarlier::NotNow(format!(
-            "the last minute has {} steps, and {STEPS_MIN} are wanted: try again in a few seconds",
+            "the last minute has {} steps of {STEPS_MIN} needed: try again in a few seconds",
             now.steps
         )));
     }
-    // The steps kept reach back an hour and hardly more, so the minute is the one after it.
+    // Memory holds hardly more than an hour, so the minute begins an hour ago.
     let from_ms = now_ms.saturating_sub(ms(AGO));
     let then = history.means(from_ms, from_ms + ms(OVER));
     if then.steps >= STEPS_MIN {
@@ -86,7 +86,7 @@ pub(crate) fn earlier(history: &History, now_ms: u64) -> Result<Earlier, NoEarli
 
 /// The last minute and the one an hour ago, from the history file.
 pub(crate) fn from_week(week: &Week, now: Means, now_ms: u64) -> Option<Earlier> {
-    // Minutes of the file are those of the clock: the one in which that moment was.
+    // Minutes in the file begin with those of the clock; this takes the one of that moment.
     let moment_ms = now_ms.saturating_sub(ms(AGO));
     let then = week.means(moment_ms, moment_ms + 1).ok()?;
     (then.steps > 0).then_some(Earlier { then, now })
@@ -139,7 +139,7 @@ mod tests {
         assert!(words.contains("an hour ago nothing was measured"), "{words}");
     }
 
-    /// Where memory has no hour yet, a file may have it: that of a process that has ended since.
+    /// If memory has no hour yet, a file of an earlier process may have it.
     #[test]
     fn without_an_hour_in_memory_the_minute_is_the_one_that_the_file_has() {
         let place = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(from_week(&week, found.now, NOW_MS + 600_000), None);
     }
 
-    /// A clock that was set back: steps that it says are still to come are not of the last minute.
+    /// After a clock was set back, steps with a later time do not belong to the last minute.
     #[test]
     fn a_clock_that_was_set_back_is_reported_until_a_minute_is_over() {
         let ahead = (0..3600).rev().map(|second| second * 1000);

@@ -1,4 +1,4 @@
-//! Jobs that take seconds and that somebody starts by hand: a diagnosis, a capture, a profile.
+//! Jobs that take seconds and that users start: a diagnosis, a capture, a profile.
 //!
 //! Each is a POST with the token, and the response comes when the job is done. One job of each kind
 //! runs at a time: jobs measure the host, and two at once would measure each other. The program
@@ -26,7 +26,7 @@ pub trait Looker: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Why it cannot, in words for people.
+    /// The reason, as text for people.
     fn diagnose(&self, subject: &Subject, duration: Duration) -> Result<Value, String>;
 
     /// Compares the last minute with the one an hour ago, as `ogive doctor --compare` does, for a
@@ -37,7 +37,7 @@ pub trait Looker: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Why it cannot, in words for people.
+    /// The reason, as text for people.
     fn capture(&self, subject: &Subject, duration: Duration) -> Result<Vec<u8>, String>;
 }
 
@@ -55,7 +55,7 @@ pub fn routes(routes: Routes, sampler: &Sampler, looker: Arc<dyn Looker>) -> Rou
     let (sources, look) = (sampler.clone(), Arc::clone(&looker));
     let routes = routes.post("/api/compare", move |request| {
         answered(asked(&sources, request, 1).and_then(|(subject, _)| {
-            // That there is no hour yet is an answer, not a failure.
+            // "No hour yet" is an answer, not a failure.
             let earlier = sources.earlier().map_err(|why| Response::error(409, &why))?;
             let source = request.query("source").unwrap_or("host");
             Ok(Response::json(look.compare(source, &subject, &earlier).to_string()))
@@ -80,8 +80,8 @@ fn profile_routes(routes: Routes, sources: Sampler) -> Routes {
         answered(one_at_a_time(&sampling).and_then(|_busy| {
             let (subject, duration) = asked(&sources, request, 10)?;
             let threads = request.query("threads").filter(|name| !name.is_empty());
-            let told = own.take(&subject, threads, duration).map_err(failed)?;
-            Ok(Response::json(told.to_string()))
+            let profile = own.take(&subject, threads, duration).map_err(failed)?;
+            Ok(Response::json(profile.to_string()))
         }))
     });
     let own = Arc::clone(&profiles);
@@ -107,7 +107,7 @@ fn failed(error: String) -> Response {
 
 fn one_at_a_time(busy: &Mutex<()>) -> Result<parking_lot::MutexGuard<'_, ()>, Response> {
     busy.try_lock().ok_or_else(|| {
-        Response::error(409, "somebody is looking already; try again in a few seconds")
+        Response::error(409, "another job of this kind is running; try again in a few seconds")
     })
 }
 
@@ -123,6 +123,6 @@ fn asked(
     let source = request.query("source").unwrap_or("host");
     let subject = sources
         .subject(source)
-        .ok_or_else(|| Response::error(404, "there is no such source any more; reload the page"))?;
+        .ok_or_else(|| Response::error(404, "this source no longer exists; reload the page"))?;
     Ok((subject, duration))
 }

@@ -1,14 +1,13 @@
-//! The live view: a page that shows what a host and its caches do.
+//! The live view: a page with the figures of a host and its caches.
 //!
-//! [`http`] is the server with its gate: who may ask, for what, and how much of it at a time. It
-//! serves any routes, so counters and profiles for other programs are routes like the others.
-//! [`sample`] measures, and [`sampler`] does so once a second while somebody looks. [`history`]
-//! keeps the last hour, and [`week`] the last week in a file, if one is named. [`hour_comparison`]
-//! compares.
+//! [`http`] is the server with its gate, which decides on each request. It serves any routes, so
+//! counters and profiles for other programs are routes like the others. [`sample`] measures, and
+//! [`sampler`] does so once a second while a page is open. [`history`] keeps the last hour, and
+//! [`week`] keeps the last week in a file, if one is named. [`hour_comparison`] compares two minutes.
 //!
-//! The routes: [`page`] is the page itself, [`cached_files`] the files in a cache,
-//! [`curve`] what more memory would buy, [`scrape`] `/metrics`, and [`jobs`] what takes
-//! seconds: diagnoses, captures, profiles.
+//! The routes: [`page`] is the page itself, [`cached_files`] the files in a cache, [`curve`] the
+//! miss-ratio curve, [`scrape`] `/metrics`. [`jobs`] are diagnoses, captures and profiles, which
+//! take seconds.
 //!
 //! Invariants: a response is compiled in or made for its request, and no path of a request is ever
 //! a path of a file system. A request that the gate refuses reaches nothing else. A server without

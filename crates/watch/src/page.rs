@@ -29,7 +29,7 @@ pub fn assets() -> &'static [Asset] {
     &ASSETS
 }
 
-/// Adds the page and what it asks for.
+/// Adds the page and its steps.
 pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
     let routes = ASSETS.iter().fold(routes, Routes::asset);
     let number = |request: &Request, name| {
@@ -39,7 +39,7 @@ pub fn routes(routes: Routes, sampler: Sampler) -> Routes {
     let routes = routes.get("/api/week", Access::Look, move |request| {
         let [from, to, points] = ["from", "to", "points"].map(|name| number(request, name));
         match week.week(from, to, points) {
-            Ok(told) => Response::json(told.to_string()),
+            Ok(answer) => Response::json(answer.to_string()),
             Err(why) => Response::error(404, &why),
         }
     });
@@ -66,7 +66,7 @@ mod tests {
                 "{}",
                 asset.path
             );
-            // Text from the host is put in as text; there is no other way in.
+            // Text from the host enters the page only as text.
             for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
                 assert!(!text.contains(way), "{}: {way}", asset.path);
             }

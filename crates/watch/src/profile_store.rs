@@ -57,7 +57,7 @@ impl Profiles {
         let profile = profile.map_err(|error| error.to_string())?;
         if profile.busy().count() == 0 {
             return Err(format!(
-                "no sample was taken: {title} was on no CPU; sample for longer, or the host"
+                "no sample was taken: {title} did not run; sample for longer, or sample the host"
             ));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -68,13 +68,13 @@ impl Profiles {
             time_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             profile,
         });
-        let told = kept.describe();
+        let description = kept.describe();
         let mut all = self.kept.lock();
         if all.len() == KEPT_MAX {
             all.pop_front();
         }
         all.push_back(kept);
-        Ok(told)
+        Ok(description)
     }
 
     /// The profiles, the oldest first.
@@ -146,15 +146,15 @@ impl Kept {
 }
 
 fn gone() -> Response {
-    Response::error(404, "this profile is not kept any more; take another")
+    Response::error(404, "this profile is no longer kept; take another")
 }
 
-/// Whose stacks are meant, and how that is called.
+/// The target of a profile, and its title.
 fn target(subject: &Subject, threads: Option<&str>) -> Result<(Target, String), String> {
     if let Some(name) = threads {
         let expression = RegexBuilder::new(name).size_limit(EXPRESSION_BYTES_MAX).build();
         let expression =
-            expression.map_err(|error| format!("the name of threads cannot be read: {error}"))?;
+            expression.map_err(|error| format!("cannot parse the names of threads: {error}"))?;
         return Ok((Target::Threads(expression), format!("threads {name}")));
     }
     match subject {
@@ -164,7 +164,7 @@ fn target(subject: &Subject, threads: Option<&str>) -> Result<(Target, String), 
             Ok((Target::Processes(vec![*process]), title))
         }
         Subject::Mount(path, None) => {
-            Err(format!("the process of {} is not known: it does not answer", path.display()))
+            Err(format!("the process of {} is unknown: it does not answer", path.display()))
         }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_is_not_there_is_said() {
+    fn a_missing_profile_is_reported() {
         let profiles = with(HOSTILE);
         for response in [
             profiles.page(None, None),

@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 
 use crate::history::History;
 use crate::hour_comparison::{self, Earlier, NoEarlier};
-use crate::sample::{Sources, Step, Subject, Wanted};
+use crate::sample::{Sources, Step, Subject, Watched};
 use crate::week::{Minute, Week};
 
 /// Between two steps.
 pub const STEP: Duration = Duration::from_secs(1);
-/// Measuring goes on so long after a question.
+/// Measuring goes on so long after a request.
 const LINGER: Duration = Duration::from_secs(5);
 /// The time between two steps without requests, with a history file.
 pub const STEP_UNSEEN: Duration = Duration::from_secs(10);
@@ -48,10 +48,10 @@ struct State {
     history: History,
     sources: Value,
     subjects: Vec<(String, Subject)>,
-    wanted_until: Option<Instant>,
-    /// Whether the thread waits without an end.
+    leased_until: Option<Instant>,
+    /// Whether the thread waits without a timeout.
     is_paused: bool,
-    /// Why the week is not kept any more.
+    /// Why the week is no longer kept.
     week_failed: Option<String>,
 }
 
@@ -61,8 +61,8 @@ impl Sampler {
     /// # Errors
     ///
     /// The thread cannot be started.
-    pub fn start(wanted: Wanted, week: Option<Week>) -> std::io::Result<Self> {
-        let mut sources = Sources::new(wanted);
+    pub fn start(watched: Watched, week: Option<Week>) -> std::io::Result<Self> {
+        let mut sources = Sources::new(watched);
         if let Some(week) = &week {
             sources.remember_mounts(week.mounts());
         }
@@ -71,7 +71,7 @@ impl Sampler {
                 history: History::default(),
                 sources: Value::Array(Vec::new()),
                 subjects: vec![("host".to_owned(), Subject::Host)],
-                wanted_until: None,
+                leased_until: None,
                 is_paused: false,
                 week_failed: None,
             }),
@@ -120,8 +120,8 @@ impl Sampler {
             "only the last hour is kept, in memory; \"ogive watch --history\" keeps a week"
                 .to_owned()
         })?;
-        let told = week.told(from_ms, to_ms, points);
-        told.map_err(|error| format!("cannot read {}: {error}", week.path().display()))
+        let answer = week.points(from_ms, to_ms, points);
+        answer.map_err(|error| format!("cannot read {}: {error}", week.path().display()))
     }
 
     /// The steps after number `since`, as JSON, and the wish for the next ones:
@@ -130,7 +130,7 @@ impl Sampler {
     /// a row may have after its time; where a reader says that it knows as many, they are left out.
     pub fn steps(&self, since: u64, known: usize) -> String {
         let mut state = self.shared.state.lock();
-        state.wanted_until = Some(Instant::now() + LINGER);
+        state.leased_until = Some(Instant::now() + LINGER);
         self.shared.asked.notify_one();
         let names = match state.history.names() {
             names if names.len() == known => Value::Null,
@@ -178,7 +178,7 @@ impl Shared {
                     keeps = self.keep(&mut minute, &step, sources);
                 }
             }
-            // A late step, or one after a stop of the process, is not made up for. The next step
+            // Steps missed by a delay or a stop of the process are skipped. Otherwise the next step
             // would have almost no length, and its rates would mean nothing.
             due = (due + STEP).max(Instant::now() + STEP / 2);
         }
@@ -189,10 +189,10 @@ impl Shared {
     fn wait(&self, due: Instant, keeps: bool) -> bool {
         let mut state = self.state.lock();
         loop {
-            match next(Instant::now(), due, state.wanted_until, keeps, state.is_paused) {
+            match next(Instant::now(), due, state.leased_until, keeps, state.is_paused) {
                 Next::Step => return std::mem::take(&mut state.is_paused),
                 Next::WaitUntil(at) => _ = self.asked.wait_until(&mut state, at),
-                Next::WaitUntilAsked => {
+                Next::WaitForRequest => {
                     state.is_paused = true;
                     self.asked.wait(&mut state);
                 }
@@ -207,7 +207,7 @@ impl Shared {
         let Err(error) = week.put(&over, sources.mount_paths()) else { return true };
         let path = week.path().display();
         let why = format!("cannot write to {path}: {error}");
-        log::warn!("{why}; the last week is not kept any more: make room, then start again");
+        log::warn!("{why}; the last week is no longer kept: make room, then start again");
         self.state.lock().week_failed = Some(why);
         false
     }
@@ -228,27 +228,27 @@ impl Shared {
 enum Next {
     Step,
     WaitUntil(Instant),
-    /// Without an end: nothing wakes it up but a question.
-    WaitUntilAsked,
+    /// Without a timeout: only a request wakes it up.
+    WaitForRequest,
 }
 
-/// The present action of a thread whose next step is due then. Requests want steps until
-/// `wanted_until`, or a history file is kept; after a pause the first step comes at once.
+/// The action of a thread whose next step is due at `due`. Requests have steps made until
+/// `leased_until`, or a history file is kept; after a pause the first step comes at once.
 fn next(
     now: Instant,
     due: Instant,
-    wanted_until: Option<Instant>,
+    leased_until: Option<Instant>,
     keeps: bool,
     is_paused: bool,
 ) -> Next {
     let unseen = due + (STEP_UNSEEN - STEP);
-    match wanted_until {
+    match leased_until {
         Some(until) if until > now && (now >= due || is_paused) => Next::Step,
         // A request does not make a step come earlier.
         Some(until) if until > now => Next::WaitUntil(due),
         _ if keeps && now >= unseen => Next::Step,
         _ if keeps => Next::WaitUntil(unseen),
-        _ => Next::WaitUntilAsked,
+        _ => Next::WaitForRequest,
     }
 }
 
@@ -278,40 +278,40 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_made_when_it_is_due_and_wanted_and_nothing_wakes_the_thread_otherwise() {
+    fn a_step_needs_a_due_time_and_a_lease_and_nothing_else_wakes_the_thread() {
         let now = Instant::now();
         let due = now + STEP;
-        let wanted = Some(due + LINGER);
-        assert_eq!(next(now, due, wanted, false, false), Next::WaitUntil(due));
-        assert_eq!(next(due, due, wanted, false, false), Next::Step);
-        assert_eq!(next(now, due, wanted, false, true), Next::Step, "at once after a pause");
+        let leased = Some(due + LINGER);
+        assert_eq!(next(now, due, leased, false, false), Next::WaitUntil(due));
+        assert_eq!(next(due, due, leased, false, false), Next::Step);
+        assert_eq!(next(now, due, leased, false, true), Next::Step, "at once after a pause");
         // No request has come yet, or none for a long time.
         for at in [now, due, due + LINGER, due + 1000 * LINGER] {
-            assert_eq!(next(at, due, None, false, false), Next::WaitUntilAsked);
+            assert_eq!(next(at, due, None, false, false), Next::WaitForRequest);
             let asked = at.checked_sub(STEP);
-            assert_eq!(next(at, due, asked, false, true), Next::WaitUntilAsked);
+            assert_eq!(next(at, due, asked, false, true), Next::WaitForRequest);
         }
         // With a history file: rarely without requests, at the usual pace with them.
         let unseen = due + STEP_UNSEEN - STEP;
         assert_eq!(next(due, due, None, true, false), Next::WaitUntil(unseen));
         assert_eq!(next(unseen, due, None, true, false), Next::Step);
-        assert_eq!(next(due, due, wanted, true, false), Next::Step);
+        assert_eq!(next(due, due, leased, true, false), Next::Step);
     }
 
     #[test]
-    fn it_measures_while_it_is_asked_and_does_not_wake_up_otherwise() {
-        let sampler = Sampler::start(Wanted::These(Vec::new()), None).unwrap();
+    fn it_measures_while_requests_come_and_does_not_wake_up_otherwise() {
+        let sampler = Sampler::start(Watched::These(Vec::new()), None).unwrap();
         let is_paused = || sampler.shared.state.lock().is_paused;
-        eventually("a pause before anybody asks", is_paused);
+        eventually("a pause before the first request", is_paused);
         eventually("two steps", || rows(&sampler, 0)["sequence"].as_u64().unwrap() >= 2);
-        let told = rows(&sampler, 1);
-        let names = told["series"].as_array().unwrap();
+        let answer = rows(&sampler, 1);
+        let names = answer["series"].as_array().unwrap();
         assert!(names.contains(&Value::from("host.cpu_usr")), "{names:?}");
-        assert_eq!(told["sources"][0]["kind"], "host");
-        assert!(told["rows"].as_array().unwrap().len() as u64 >= 1);
+        assert_eq!(answer["sources"][0]["kind"], "host");
+        assert!(answer["rows"].as_array().unwrap().len() as u64 >= 1);
         // Without requests the thread stops for good.
-        sampler.shared.state.lock().wanted_until = None;
+        sampler.shared.state.lock().leased_until = None;
         sampler.shared.asked.notify_one();
-        eventually("a pause after the last question", is_paused);
+        eventually("a pause after the last request", is_paused);
     }
 }

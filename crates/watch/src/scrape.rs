@@ -1,7 +1,7 @@
 //! `/metrics`: the counters of all mounts and of the host's OpenZFS for Prometheus.
 //!
 //! The answer is made for each request. A mount may hang, and a reader of its files hangs with it.
-//! So each mount has a reader thread, which gets a new question only after it has answered the
+//! So each mount has a reader thread, which gets a new request only after it has answered the
 //! last. A scrape waits at most `PATIENCE` for all of them together. A mount without an answer then
 //! has no counters, and its `ogive_mount_answers` is 0.
 //!
@@ -20,23 +20,23 @@ use parking_lot::Mutex;
 
 use crate::http::{Access, Request, Response, Routes};
 use crate::openzfs;
-use crate::sample::Wanted;
+use crate::sample::Watched;
 
 /// A scrape waits so long for answers.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Adds the route. Clients that may read the page's counters may read these.
-pub fn routes(routes: Routes, wanted: Wanted) -> Routes {
+pub fn routes(routes: Routes, watched: Watched) -> Routes {
     let readers = Mutex::new(Readers::of_host(Path::new("/")));
     routes.get("/metrics", Access::Look, move |request| {
-        let Some(mounts) = wanted.there() else {
+        let Some(mounts) = watched.mounted() else {
             return Response::error(500, "cannot read the list of mounts, /proc/self/mountinfo");
         };
         readers.lock().answer(&mounts, request)
     })
 }
 
-/// Those who read.
+/// The readers.
 #[derive(Debug, Default)]
 struct Readers {
     readers: Vec<Reader<Figures>>,
@@ -49,8 +49,8 @@ impl Readers {
     fn of_host(root: &Path) -> Self {
         let own = root.to_owned();
         let reader = Reader::start(root.to_owned(), move || openzfs::read(&own));
-        let told = |error| log::warn!("cannot start a thread to read OpenZFS's kstats: {error}");
-        Self { readers: Vec::new(), openzfs: reader.map_err(told).ok() }
+        let warn = |error| log::warn!("cannot start a thread to read OpenZFS's kstats: {error}");
+        Self { readers: Vec::new(), openzfs: reader.map_err(warn).ok() }
     }
 
     fn answer(&mut self, mounts: &[PathBuf], request: &Request) -> Response {
@@ -60,7 +60,7 @@ impl Readers {
     }
 
     fn scrape(&mut self, mounts: &[PathBuf], format: Format, patience: Duration) -> Vec<u8> {
-        // A thread that still waits for a mount that has gone ends when it is answered.
+        // A thread that still waits for an unmounted mount ends with its answer.
         self.readers.retain(|reader| mounts.contains(&reader.path));
         for path in mounts {
             if self.readers.iter().all(|reader| reader.path != *path) {
@@ -76,12 +76,12 @@ impl Readers {
         let found: Vec<(String, Option<Figures>)> =
             self.readers.iter_mut().map(|reader| (reader.name(), reader.answer(until))).collect();
         let openzfs = self.openzfs.as_mut().and_then(|reader| reader.answer(until));
-        told(format, found, openzfs.as_ref())
+        exposition(format, found, openzfs.as_ref())
     }
 }
 
 /// The answer.
-fn told(
+fn exposition(
     format: Format,
     found: Vec<(String, Option<Figures>)>,
     openzfs: Option<&OpenZfs>,
@@ -91,7 +91,7 @@ fn told(
     #[expect(clippy::cast_precision_loss, reason = "a number of mounts")]
     exposition.family("ogive_watch_mounts", Kind::Gauge, help).sample(&[], found.len() as f64);
     if !found.is_empty() {
-        let help = "1 if the mount told its counters within 0.4 seconds, or else 0";
+        let help = "1 if the mount answered within 0.4 seconds, otherwise 0";
         let samples = exposition.family("ogive_mount_answers", Kind::Gauge, help);
         for (mount, figures) in &found {
             samples.sample(&[("mount", mount)], i32::from(figures.is_some()));
@@ -197,12 +197,12 @@ mod tests {
         String::from_utf8(readers.scrape(mounts, Format::Text, patience)).unwrap()
     }
 
-    fn assert_tells(text: &str, line: &str) {
+    fn assert_has(text: &str, line: &str) {
         assert!(text.lines().any(|own| own == line), "no {line}: {text}");
     }
 
     #[test]
-    fn mount_points_that_are_no_text_are_series_of_their_own() {
+    fn mount_points_that_are_not_utf8_have_separate_series() {
         use std::os::unix::ffi::OsStrExt as _;
         let place = control(5);
         let mounts = [&b"caf\xe8"[..], b"caf\xe9", b"caf\\xe9"]
@@ -210,8 +210,8 @@ mod tests {
         for mount in &mounts {
             std::os::unix::fs::symlink(place.path(), mount).unwrap();
         }
-        let told = scraped(&mut Readers::default(), &mounts, GENEROUS);
-        let own = told.lines().filter(|line| line.starts_with("ogive_read_bytes_total{"));
+        let text = scraped(&mut Readers::default(), &mounts, GENEROUS);
+        let own = text.lines().filter(|line| line.starts_with("ogive_read_bytes_total{"));
         let own: std::collections::BTreeSet<&str> = own.collect();
         assert_eq!(own.len(), 3, "{own:?}");
     }
@@ -221,22 +221,22 @@ mod tests {
         let (good, bad) = (control(5), control(9));
         // A FIFO without a writer acts as a hanging daemon: its open waits.
         let fifo = bad.path().join(".ogive/arcstats");
-        let text = std::fs::read(&fifo).unwrap();
+        let counters = std::fs::read(&fifo).unwrap();
         std::fs::remove_file(&fifo).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
         let (good, bad) = (good.path().to_owned(), bad.path().to_owned());
         let mut readers = Readers::default();
         let both = [good.clone(), bad.clone()];
-        let told = scraped(&mut readers, &both, PATIENCE);
-        assert_tells(&told, "ogive_watch_mounts 2");
-        assert_tells(&told, &format!("ogive_mount_answers{{mount=\"{}\"}} 0", bad.display()));
+        let text = scraped(&mut readers, &both, PATIENCE);
+        assert_has(&text, "ogive_watch_mounts 2");
+        assert_has(&text, &format!("ogive_mount_answers{{mount=\"{}\"}} 0", bad.display()));
 
-        let told = scraped(&mut readers, std::slice::from_ref(&good), GENEROUS);
-        assert_tells(&told, &format!("ogive_mount_answers{{mount=\"{}\"}} 1", good.display()));
-        assert_tells(&told, &format!("ogive_read_bytes_total{{mount=\"{}\"}} 7", good.display()));
-        assert!(!told.contains(&bad.display().to_string()), "it is no longer asked for: {told}");
+        let text = scraped(&mut readers, std::slice::from_ref(&good), GENEROUS);
+        assert_has(&text, &format!("ogive_mount_answers{{mount=\"{}\"}} 1", good.display()));
+        assert_has(&text, &format!("ogive_read_bytes_total{{mount=\"{}\"}} 7", good.display()));
+        assert!(!text.contains(&bad.display().to_string()), "it is no longer asked for: {text}");
         // The hanging reader gets its answer, and ends.
-        std::fs::write(&fifo, text).unwrap();
+        std::fs::write(&fifo, counters).unwrap();
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let mut reader = Reader::of_mount(place.path().to_owned()).unwrap();
         reader.ask();
         assert!(reader.is_asked);
-        // It has answered once a new question is possible; nothing waited for it.
+        // It has answered once a new request is possible; nothing waited for it.
         let until = Instant::now() + GENEROUS;
         let fresh = control(6);
         let of = |place: &tempfile::TempDir| place.path().join(".ogive/arcstats");
@@ -255,8 +255,8 @@ mod tests {
         }
         std::fs::rename(of(&fresh), of(&place)).unwrap();
         reader.ask();
-        let told = reader.answer(until).unwrap();
-        assert_eq!(told.arcstats.get("demand_data_hits").unwrap().as_integer(), Some(6));
+        let text = reader.answer(until).unwrap();
+        assert_eq!(text.arcstats.get("demand_data_hits").unwrap().as_integer(), Some(6));
     }
 
     #[test]
@@ -266,15 +266,15 @@ mod tests {
         std::fs::create_dir_all(&zfs).unwrap();
         let text = "9 1 0x01 1 272 1000 2000\nname type data\nsize 4 4096\n";
         std::fs::write(zfs.join("arcstats"), text).unwrap();
-        let told = scraped(&mut Readers::of_host(root.path()), &[], GENEROUS);
-        assert_tells(&told, "openzfs_cache_size_bytes 4096");
-        assert_tells(&told, "ogive_watch_mounts 0");
+        let text = scraped(&mut Readers::of_host(root.path()), &[], GENEROUS);
+        assert_has(&text, "openzfs_cache_size_bytes 4096");
+        assert_has(&text, "ogive_watch_mounts 0");
     }
 
     #[test]
     fn without_a_mount_there_is_an_answer() {
-        let told = scraped(&mut Readers::default(), &[], GENEROUS);
-        assert_tells(&told, "ogive_watch_mounts 0");
-        assert_eq!(told.lines().filter(|line| !line.starts_with('#')).count(), 1, "{told}");
+        let text = scraped(&mut Readers::default(), &[], GENEROUS);
+        assert_has(&text, "ogive_watch_mounts 0");
+        assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 1, "{text}");
     }
 }

@@ -1,8 +1,8 @@
-//! The files in a cache, while the screen shows them: a separate thread asks the mount.
+//! The files in a cache, while the screen shows them: a separate thread reads them from the mount.
 //!
-//! A mount may hang and block its readers; the screen goes on. The thread asks once, and again
-//! after the answer, every five seconds at most: the mount walks its cache for each answer, and
-//! counts reads by file only while somebody asks.
+//! A mount may hang and block its readers; the screen goes on. One read is in flight at a time, and
+//! at most one begins every five seconds. The mount walks its cache for each of them, and counts
+//! reads by file only while a program reads that file.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender, SyncSender};
@@ -16,50 +16,50 @@ use super::events::Event;
 use super::view::View;
 use crate::stat::cached_files;
 
-/// Between two questions.
+/// Between the beginnings of two reads.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Who asks, and when it did.
-pub(super) struct Asker {
-    ask: SyncSender<PathBuf>,
-    asked: Option<(PathBuf, Instant)>,
-    is_due: bool,
+/// The thread that reads, and its last request.
+pub(super) struct ObjectsReader {
+    requests: SyncSender<PathBuf>,
+    last: Option<(PathBuf, Instant)>,
+    is_pending: bool,
 }
 
-impl Asker {
+impl ObjectsReader {
     /// Starts the thread, which waits.
     pub(super) fn start(events: Sender<Event>) -> Result<Self> {
-        let (ask, asked) = mpsc::sync_channel::<PathBuf>(1);
+        let (requests, received) = mpsc::sync_channel::<PathBuf>(1);
         thread::Builder::new()
             .name("top_objects".into())
             .spawn(move || {
-                while let Ok(mount) = asked.recv() {
+                while let Ok(mount) = received.recv() {
                     let answer = read_objects(&mount);
                     if events.send(Event::Objects { mount, answer }).is_err() {
                         break;
                     }
                 }
             })
-            .context("cannot start the thread that asks what is in a cache")?;
-        Ok(Self { ask, asked: None, is_due: false })
+            .context("cannot start the thread that reads the files in a cache")?;
+        Ok(Self { requests, last: None, is_pending: false })
     }
 
-    /// Asks if that is shown, and if it is time.
-    pub(super) fn ask(&mut self, view: &View, now: Instant) {
-        let Some(mount) = view.objects_wanted() else { return };
+    /// Begins a read if the screen shows files and the last read is old enough.
+    pub(super) fn request(&mut self, view: &View, now: Instant) {
+        let Some(mount) = view.mount_of_objects() else { return };
         let is_early = self
-            .asked
+            .last
             .as_ref()
             .is_some_and(|(path, at)| path == mount && now.saturating_duration_since(*at) < AGAIN);
-        if !self.is_due && !is_early {
-            self.is_due = self.ask.try_send(mount.to_owned()).is_ok();
-            self.asked = Some((mount.to_owned(), now));
+        if !self.is_pending && !is_early {
+            self.is_pending = self.requests.try_send(mount.to_owned()).is_ok();
+            self.last = Some((mount.to_owned(), now));
         }
     }
 
     /// An answer has come.
     pub(super) fn answered(&mut self) {
-        self.is_due = false;
+        self.is_pending = false;
     }
 }
 
@@ -86,31 +86,31 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_is_asked_while_it_is_shown_and_not_before_it_has_answered() {
+    fn a_mount_is_read_while_its_files_are_shown_and_once_at_a_time() {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join(".ogive")).unwrap();
         let (events, answers) = mpsc::channel();
-        let mut asker = Asker::start(events).unwrap();
+        let mut reader = ObjectsReader::start(events).unwrap();
         let mut view = view(place.path());
         let now = Instant::now();
-        asker.ask(&view, now);
-        assert!(asker.asked.is_none(), "nobody looks");
+        reader.request(&view, now);
+        assert!(reader.last.is_none(), "no files are shown");
         view.show_next();
-        asker.ask(&view, now);
+        reader.request(&view, now);
         let Event::Objects { mount, answer: Err(why) } = answers.recv_timeout(PATIENCE).unwrap()
         else {
             panic!()
         };
         assert_eq!(mount, place.path());
         assert!(why.contains("objects"), "{why}");
-        // It has not been taken yet: nobody asks twice, however late it is.
-        asker.ask(&view, now + 100 * AGAIN);
-        assert_eq!(asker.asked.as_ref().unwrap().1, now);
-        asker.answered();
-        asker.ask(&view, now + AGAIN / 2);
-        assert_eq!(asker.asked.as_ref().unwrap().1, now, "too early");
+        // The answer is still pending: no second read begins, however late it is.
+        reader.request(&view, now + 100 * AGAIN);
+        assert_eq!(reader.last.as_ref().unwrap().1, now);
+        reader.answered();
+        reader.request(&view, now + AGAIN / 2);
+        assert_eq!(reader.last.as_ref().unwrap().1, now, "too early");
         std::fs::write(place.path().join(".ogive/objects"), r#"{"files":[]}"#).unwrap();
-        asker.ask(&view, now + AGAIN);
+        reader.request(&view, now + AGAIN);
         let Event::Objects { answer, .. } = answers.recv_timeout(PATIENCE).unwrap() else {
             panic!()
         };

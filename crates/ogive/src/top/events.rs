@@ -1,7 +1,7 @@
-//! What happens: keys, signals, measurements, each told by a thread of its own into one channel.
+//! Events of the screen: keys, signals and measurements, each sent by its own thread to one channel.
 //!
-//! Nobody polls: between two steps the process sleeps. A thread that ends, even by a panic, is
-//! told as the end of the view, so that the screen never stands still without a word.
+//! No thread polls: the process sleeps between two steps. If a thread ends, even by a panic, its
+//! last event ends the view. So the screen never freezes without a message.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use ogive_watch::sample::{Sources, Wanted};
+use ogive_watch::sample::{Sources, Watched};
 use ratatui::crossterm::event::{self, Event as Input, KeyEvent, KeyEventKind};
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::view::Order;
 
-/// What happened.
+/// An event.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// What there is, before there are figures.
+    /// The host and its mounts, before there are figures.
     Described(Value),
     Measured {
         /// Since the Unix epoch.
@@ -28,7 +28,7 @@ pub(super) enum Event {
         values: Vec<(String, f64)>,
         sources: Value,
     },
-    /// What is in a mount's cache by file, or why that is not known.
+    /// The files in a mount's cache, or why they are unknown.
     Objects {
         mount: PathBuf,
         answer: Result<Value, String>,
@@ -37,32 +37,32 @@ pub(super) enum Event {
     Resized,
     /// By a signal.
     Stopped,
-    /// Why it cannot go on.
+    /// Why the view cannot go on.
     Failed(String),
 }
 
-/// Tells that its thread has ended, however it did.
+/// Reports the end of its thread, by a panic too.
 struct EndNotice {
     events: Sender<Event>,
-    what: &'static str,
+    task: &'static str,
 }
 
 impl Drop for EndNotice {
     fn drop(&mut self) {
-        // Whoever does not listen any more has ended already.
-        let _ = self.events.send(Event::Failed(format!("the thread that {} has ended", self.what)));
+        // Without a receiver, the view has ended already.
+        let _ = self.events.send(Event::Failed(format!("the thread that {} has ended", self.task)));
     }
 }
 
-/// Where keys and signals are told, and measurements of what is wanted.
+/// The channel of events.
 #[derive(Debug)]
 pub(super) struct Events {
     sender: Sender<Event>,
     receiver: Receiver<Event>,
 }
 
-/// Starts to wait for signals and to measure.
-pub(super) fn start(wanted: Wanted, interval: Duration) -> Result<(Sender<Order>, Events)> {
+/// Starts the threads that wait for signals and that measure.
+pub(super) fn start(mounts: Watched, interval: Duration) -> Result<(Sender<Order>, Events)> {
     let (sender, receiver) = mpsc::channel();
     let (order, orders) = mpsc::channel();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
@@ -76,8 +76,8 @@ pub(super) fn start(wanted: Wanted, interval: Duration) -> Result<(Sender<Order>
     thread::Builder::new()
         .name("top_sample".into())
         .spawn(move || {
-            let _farewell = EndNotice { events: own.clone(), what: "measures" };
-            measure(wanted, interval, &orders, &own);
+            let _notice = EndNotice { events: own.clone(), task: "measures" };
+            measure(mounts, interval, &orders, &own);
         })
         .context("cannot start the thread that measures")?;
     Ok((order, Events { sender, receiver }))
@@ -86,21 +86,21 @@ pub(super) fn start(wanted: Wanted, interval: Duration) -> Result<(Sender<Order>
 impl Events {
     /// The next event.
     pub(super) fn next(&self) -> Result<Event> {
-        self.receiver.recv().context("nothing happens any more")
+        self.receiver.recv().context("all threads that send events have ended")
     }
 
-    /// Where another thread tells what happens.
+    /// For another thread that sends events.
     pub(super) fn sender(&self) -> Sender<Event> {
         self.sender.clone()
     }
 
-    /// Starts to read keys; to be called once the terminal tells them one by one.
+    /// Starts the thread that reads keys. The terminal must be in raw mode by then.
     pub(super) fn read_keys(&self) -> Result<()> {
         let own = self.sender.clone();
         thread::Builder::new()
             .name("top_keys".into())
             .spawn(move || {
-                let _farewell = EndNotice { events: own.clone(), what: "reads keys" };
+                let _notice = EndNotice { events: own.clone(), task: "reads keys" };
                 if let Err(error) = keys(&own) {
                     let why = format!("cannot read from the terminal: {error}");
                     let _ = own.send(Event::Failed(why));
@@ -124,15 +124,15 @@ fn keys(events: &Sender<Event>) -> io::Result<()> {
     }
 }
 
-/// Measures until nobody gives orders any more.
+/// Measures until the sender of the orders is gone.
 fn measure(
-    wanted: Wanted,
+    mounts: Watched,
     mut interval: Duration,
     orders: &Receiver<Order>,
     events: &Sender<Event>,
 ) {
-    let mut sources = Sources::new(wanted);
-    // What is seen first is only compared with.
+    let mut sources = Sources::new(mounts);
+    // The first step has no rates: it is only the base of the second.
     sources.step();
     if events.send(Event::Described(sources.describe())).is_err() {
         return;
@@ -154,7 +154,7 @@ fn measure(
             Ok(Order::Pause(paused)) => {
                 is_paused = paused;
                 if !is_paused {
-                    // A rate since the pause began would be an average of it all.
+                    // Otherwise the first rate would be an average over the whole pause.
                     sources.forget();
                     sources.step();
                     due = Instant::now() + interval;
@@ -169,7 +169,7 @@ fn measure(
         if events.send(event).is_err() {
             return;
         }
-        // A step that took too long is not made up for.
+        // Steps that a slow one has delayed are skipped.
         due = (due + interval).max(Instant::now() + interval / 2);
     }
 }

@@ -4,21 +4,21 @@ use ratatui::text::Span;
 
 use crate::profile::tables::printable;
 
-/// What stands where nothing was measured.
+/// Stands in for a figure that was not measured.
 pub(super) const NOTHING: &str = "-";
 /// Heights of a sparkline, the lowest first.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A name from outside, without what a terminal would obey and without what turns the direction of
-/// writing.
+/// A name from outside, without control characters, invisible characters, and characters that turn
+/// the direction of writing.
 pub(super) fn harmless(name: &str) -> String {
     let hides = |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
     let turns = |c| matches!(c, '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}' | '\u{ad}');
     printable(name).chars().map(|c| if hides(c) || turns(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// A text of so many columns at most; what is cut off at the front is told by an ellipsis, since
-/// paths differ at their end.
+/// A text of at most so many columns. It is cut at the front, with an ellipsis, because paths differ
+/// at their end.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
@@ -49,7 +49,7 @@ pub(super) fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| NOTHING.to_owned(), |value| format!("{value:.1}%"))
 }
 
-/// A number of things, with three digits that count.
+/// A number with three significant digits.
 pub(crate) fn count(value: Option<f64>) -> String {
     scaled(value, 1000.0, &["", "k", "M", "G", "T", "P", "E"])
 }
@@ -67,7 +67,7 @@ pub(super) fn byte_rate(value: Option<f64>) -> String {
     }
 }
 
-/// Milliseconds, in the unit that suits.
+/// Milliseconds, as seconds, milliseconds or microseconds.
 pub(super) fn milliseconds(value: Option<f64>) -> String {
     match value {
         None => NOTHING.to_owned(),
@@ -89,7 +89,7 @@ pub(super) fn seconds(seconds: u64) -> String {
 fn scaled(value: Option<f64>, step: f64, units: &[&str]) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return NOTHING.to_owned() };
     let (mut value, mut unit) = (value, 0);
-    // What would be rounded up to a step is one.
+    // A value that rounds up to the next unit takes that unit.
     while value.abs() >= step - 0.5 && unit + 1 < units.len() {
         value /= step;
         unit += 1;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_units_and_three_digits_that_count() {
+    fn numbers_have_units_and_three_significant_digits() {
         for (value, text) in [
             (0.0, "0 B"),
             (0.25, "0.2 B"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_obey_nothing_and_keep_their_end() {
+    fn names_lose_control_characters_and_keep_their_end() {
         assert_eq!(harmless("a\u{1b}[2Jb\u{202e}c\n"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
         assert_eq!(cut("/mnt/fast", 9), "/mnt/fast");
         assert_eq!(cut("/mnt/fast", 5), "…fast");

@@ -1,10 +1,11 @@
 //! `ogive top`: the overview of the live view, in the terminal.
 //!
-//! Four threads tell one what happens ([`events`]): keys, signals, measurements, which are those of
-//! `ogive watch`, and what is in a cache by file ([`cached_files`]), while that is shown. [`view`] is
-//! what they make of it and [`draw`] a frame of that; neither knows a terminal. Nothing here waits
-//! for a mount: whoever reads its files is a thread of its own, and a step goes on without an
-//! answer (`ogive_watch::sample`).
+//! Four threads send events to the main thread ([`events`]): keys, signals, the measurements of
+//! `ogive watch`, and the files in a cache while they are shown ([`cached_files`]). The main thread
+//! keeps the state of the screen ([`view`]) and draws it ([`draw`]); neither knows a terminal.
+//!
+//! The screen never waits for a mount: other threads read its files, and a step goes on without
+//! their answer (`ogive_watch::sample`).
 
 mod cached_files;
 mod draw;
@@ -22,32 +23,32 @@ use clap::{Args, ValueHint};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use self::cached_files::Asker;
+use self::cached_files::ObjectsReader;
 use self::events::{Event, Events};
 use self::view::{Order, View};
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::value::Span;
 
-/// Steps are not shorter and not longer than this.
+/// The shortest and the longest step.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// Show live in the terminal what this host and its caches do
+/// Show this host and its caches live in the terminal
 ///
-/// Shows CPU by kind, by number and by what threads do, memory and pressure; of a mount of ogive,
-/// or of OpenZFS, lookups and hit ratios, MRU, MFU, window and ghosts against their targets, the
-/// second level, what is evicted and pruned, the latency of the source, and the daemon's CPU by
-/// stage; and lines over the last sixty steps. What is in the cache by file and directory is a key
-/// away ("o"). "ogive watch" shows an hour of the same in a browser.
+/// Of the host, it shows CPU by kind, by number and by role of threads, memory and pressure. Of a
+/// mount of ogive, or of OpenZFS, it shows lookups and hit ratios; MRU, MFU, window and ghosts with
+/// their targets; the second level; evictions and prunes; the latency of the source; and the
+/// daemon's CPU by stage. Lines show the last sixty steps. The key "o" lists the files and
+/// directories in the cache. "ogive watch" shows the last hour in a browser.
 ///
-/// Nothing is measured before it starts, after it ends, or while it is paused. A mount that does
-/// not answer is told and holds up nothing. It needs a terminal of 48 columns and 12 rows, and
-/// refuses with exit code 1 where there is none: "ogive stat" prints lines for programs and logs.
+/// It measures only while it runs and is not paused. A mount that does not answer is marked, and
+/// holds up nothing. It needs a terminal of at least 48 columns and 12 rows. Without a terminal it
+/// ends with exit code 1; for programs and logs, "ogive stat" prints lines.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct TopArgs {
-    /// Mounts to show; without any, all of this host, those that come later too
+    /// Mounts to show; without any, all of this host, including later ones
     #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
     pub(crate) mount_points: Vec<PathBuf>,
 
@@ -56,7 +57,7 @@ pub(crate) struct TopArgs {
     pub(crate) interval: Duration,
 }
 
-/// What follows the options.
+/// The help's sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
@@ -70,27 +71,27 @@ pub(crate) fn sections() -> Vec<Section> {
                 ("q, Ctrl-C", "Quit."),
                 ("p, Space", "Pause, and go on."),
                 ("Tab, Right, Down", "The next mount."),
-                ("Shift-Tab, Left, Up", "The mount before."),
-                ("o", "Files in the cache, its directories, and back to the figures."),
+                ("Shift-Tab, Left, Up", "The previous mount."),
+                ("o", "Files in the cache, then directories, then the figures again."),
                 ("s", "Order files by bytes, reads, misses, or bytes from the source."),
-                ("+, -", "Longer and shorter steps; the lines over time begin anew."),
-                ("Ctrl-L", "Draw the screen anew."),
-                ("?", "What the words on the screen mean."),
+                ("+, -", "Longer and shorter steps; the lines over time start again."),
+                ("Ctrl-L", "Redraw the screen."),
+                ("?", "Explain the words on the screen."),
             ],
         ),
         help::exit_codes(),
         help::terms(
             "Environment",
-            &[("NO_COLOR", "When set and not empty, nothing is shown in colour.")],
+            &[("NO_COLOR", "If set and not empty, the screen has no colours.")],
         ),
         help::terms(
             "Files",
             &[
-                ("/proc/stat, /proc/meminfo, /proc/pressure", "Where the host's figures are read."),
-                ("MNT/.ogive/arcstats, ogivestats", "Where a mount's figures are read."),
+                ("/proc/stat, /proc/meminfo, /proc/pressure", "The host's figures."),
+                ("MNT/.ogive/arcstats, ogivestats", "A mount's figures."),
                 (
                     "MNT/.ogive/objects",
-                    "Where files are read, every five seconds while they are shown.",
+                    "The files in a cache; read every five seconds while they are shown.",
                 ),
             ],
         ),
@@ -101,16 +102,16 @@ pub(crate) fn sections() -> Vec<Section> {
 pub(crate) fn run(args: &TopArgs) -> Result<()> {
     let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() || is_dumb {
-        return Err(Refusal::new(exit::FAILURE, "cannot show a live view: this is no terminal")
+        return Err(Refusal::new(exit::FAILURE, "cannot show a live view: this is not a terminal")
             .hint("\"ogive stat MNT 1\" prints a line every second")
             .into());
     }
-    let wanted = crate::watch::wanted(&args.mount_points)?;
+    let mounts = crate::watch::watched(&args.mount_points)?;
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let view = View::new(args.interval, has_colour);
-    // Before the screen changes, so that what goes wrong is said on the ordinary one.
-    let (orders, events) = events::start(wanted, args.interval)?;
-    // From here on a panic restores the terminal, too, in whatever thread.
+    // Before the screen changes, so that errors appear on the ordinary screen.
+    let (orders, events) = events::start(mounts, args.interval)?;
+    // From here on, a panic of any thread restores the terminal, too.
     let terminal = ratatui::try_init();
     let ended = terminal
         .context("cannot change the mode of the terminal")
@@ -127,9 +128,9 @@ fn show(
     events: &Events,
 ) -> Result<()> {
     events.read_keys()?;
-    let mut asker = Asker::start(events.sender())?;
+    let mut objects = ObjectsReader::start(events.sender())?;
     loop {
-        asker.ask(&view, Instant::now());
+        objects.request(&view, Instant::now());
         terminal.draw(|frame| draw::draw(&view, frame)).context("cannot draw")?;
         let order = match events.next()? {
             Event::Described(sources) => {
@@ -151,7 +152,7 @@ fn show(
                 Act::Quit => return Ok(()),
             },
             Event::Objects { mount, answer } => {
-                asker.answered();
+                objects.answered();
                 view.take_objects(mount, answer);
                 None
             }
@@ -165,7 +166,7 @@ fn show(
     }
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Act {
     Nothing,
@@ -230,12 +231,12 @@ mod tests {
             let (kind, order) = view.shown_objects();
             shown.push((view.shows_objects(), kind, order.member()));
         }
-        let wanted = [
+        let expected = [
             (true, "files", "reads"),
             (true, "directories", "misses"),
             (false, "files", "origin_bytes"),
         ];
-        assert_eq!(shown, wanted);
+        assert_eq!(shown, expected);
     }
 
     #[test]

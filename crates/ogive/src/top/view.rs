@@ -1,10 +1,10 @@
-//! What the screen shows, and how measurements and keys change it.
+//! The state of the screen, and how measurements and keys change it.
 //!
-//! A view knows nothing of terminals: [`super::draw`] makes a frame of it. Names in it are harmless
-//! already ([`format::harmless`]).
+//! A view knows nothing of terminals: [`super::draw`] makes a frame of it. All names in it have
+//! passed [`format::harmless`].
 //!
-//! Invariant: a place that was there stays until there are too many, so that a mount that goes away
-//! is said and not just missing.
+//! Invariant: a place stays when its mount goes away, so that the screen can report that. Only when
+//! there are too many places are those without a mount forgotten.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,19 +15,19 @@ use serde_json::Value;
 use super::format;
 use crate::stat::cached_files::Order as By;
 
-/// Places that are remembered at most, those that have gone among them.
+/// Places at most, including those whose mounts are gone.
 const PLACES_MAX: usize = 32;
 /// Intervals that the keys choose from, in seconds.
 const INTERVALS: [u64; 6] = [1, 2, 5, 10, 30, 60];
 
-/// What a place is.
+/// The kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Mount,
     Zfs,
 }
 
-/// How a place fares.
+/// The state of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
     Answers,
@@ -42,21 +42,21 @@ pub(super) struct Place {
     pub(super) id: String,
     pub(super) kind: Kind,
     pub(super) name: String,
-    /// Where it is; of a mount alone.
+    /// The mount point; only of a mount.
     pub(super) path: PathBuf,
     pub(super) state: State,
 }
 
-/// What a key asks for that the view cannot do itself.
+/// A key's order to the thread that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// Measure in steps of this.
     Interval(Duration),
-    /// Measure, or do not.
+    /// Stop measuring, or go on.
     Pause(bool),
 }
 
-/// What is shown of a place.
+/// The part of a place that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Figures,
@@ -69,7 +69,7 @@ enum Shown {
 pub(super) struct View {
     shown: Shown,
     order: By,
-    /// What a mount told last, and which.
+    /// The last answer about files in a cache, and its mount.
     objects: Option<(PathBuf, Result<Value, String>)>,
     pub(super) host: String,
     pub(super) history: History,
@@ -98,7 +98,7 @@ impl View {
         }
     }
 
-    /// Takes what there is, as `ogive_watch::sample::Sources::describe` tells it.
+    /// Takes the list of `ogive_watch::sample::Sources::describe`.
     pub(super) fn describe(&mut self, sources: &Value) {
         let mut described = Vec::new();
         for source in sources.as_array().into_iter().flatten() {
@@ -165,7 +165,7 @@ impl View {
         self.chosen = (self.chosen + count - 1) % count;
     }
 
-    /// Shows the files of the cache instead of the figures, the directories, the figures again.
+    /// Switches from figures to files in the cache, to directories, and back.
     pub(super) fn show_next(&mut self) {
         self.shown = match self.shown {
             Shown::Figures => Shown::Files,
@@ -174,7 +174,7 @@ impl View {
         };
     }
 
-    /// Chooses what files and directories are ordered by.
+    /// Chooses the next order of files and directories.
     pub(super) fn order_next(&mut self) {
         self.order = match self.order {
             By::Bytes => By::Reads,
@@ -189,24 +189,24 @@ impl View {
         self.shown != Shown::Figures
     }
 
-    /// Which of them, as the mount calls them, and their order.
+    /// Files or directories, by their name in the mount's answer, and their order.
     pub(super) fn shown_objects(&self) -> (&'static str, By) {
         (if self.shown == Shown::Directories { "directories" } else { "files" }, self.order)
     }
 
-    /// The mount that has to be asked for them, if they are shown.
-    pub(super) fn objects_wanted(&self) -> Option<&Path> {
+    /// The mount whose files are shown.
+    pub(super) fn mount_of_objects(&self) -> Option<&Path> {
         let (_, place) = self.chosen()?;
         let is_there = place.kind == Kind::Mount && place.state == State::Answers;
         (is_there && self.shows_objects() && !self.is_paused).then_some(&*place.path)
     }
 
-    /// Takes what a mount told.
+    /// Takes a mount's answer.
     pub(super) fn take_objects(&mut self, mount: PathBuf, answer: Result<Value, String>) {
         self.objects = Some((mount, answer));
     }
 
-    /// What a mount told last.
+    /// The last answer of a mount.
     pub(super) fn objects_of(&self, place: &Place) -> Option<Result<&Value, &str>> {
         let (mount, answer) = self.objects.as_ref()?;
         (*mount == place.path).then(|| answer.as_ref().map_err(String::as_str))
@@ -218,8 +218,8 @@ impl View {
         Order::Pause(self.is_paused)
     }
 
-    /// Chooses the next longer or the next shorter interval. The lines begin anew: steps of
-    /// different lengths side by side would mislead.
+    /// Chooses the next longer or the next shorter interval. The lines start again, because steps
+    /// of different lengths in one line would mislead.
     pub(super) fn change_interval(&mut self, longer: bool) -> Option<Order> {
         let now = self.interval.as_secs();
         let chosen = if longer {
@@ -243,8 +243,8 @@ impl View {
         values.into_iter().map(|value| value.map(f64::from)).collect()
     }
 
-    /// The last values of all series whose names begin so, the greatest first, without that
-    /// beginning and with harmless names.
+    /// The last values of all series with this prefix, the greatest first. Names come harmless and
+    /// without the prefix.
     pub(super) fn ranked(&self, source: &str, prefix: &str) -> Vec<(String, f64)> {
         let begin = format!("{source}.{prefix}");
         let names = self.history.names().iter().filter(|name| name.starts_with(&begin));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_that_went_away_is_remembered_and_comes_back_in_its_place() {
+    fn a_mount_that_went_away_is_kept_and_comes_back_in_its_place() {
         let mut view = View::new(Duration::from_secs(1), false);
         view.describe(&sources(&[("m1", "answers"), ("m2", "does not answer")]));
         assert_eq!(view.places[1].state, State::Troubled("does not answer".to_owned()));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_that_come_and_go_do_not_add_up() {
+    fn the_number_of_places_is_bounded() {
         let mut view = View::new(Duration::from_secs(1), false);
         for number in 0..1000 {
             view.describe(&sources(&[(&format!("m{number}"), "answers")]));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_go_round_the_mounts_and_through_the_intervals() {
+    fn keys_cycle_through_the_mounts_and_the_intervals() {
         let mut view = View::new(Duration::from_secs(3), false);
         view.next();
         view.previous();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use ogive_doctor::rule::RuleSet;
 use ogive_watch::http::{Gate, Limits, Routes, Server, Token};
-use ogive_watch::sample::Wanted;
+use ogive_watch::sample::Watched;
 use ogive_watch::sampler::Sampler;
 use ogive_watch::{cached_files, curve, jobs, page, scrape};
 
@@ -35,16 +35,16 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 /// Runs the subcommand. It ends with the process.
 pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     let gate = gate(args)?;
-    let wanted = wanted(&args.mount_points)?;
+    let mounts = watched(&args.mount_points)?;
     let token = gate.1;
     let week = args.history.as_ref().map(|file| history::open(file.as_deref())).transpose()?;
     // Before there is a thread: rights are a thread's, and new ones have their parent's.
     privileges::drop_unneeded().context("cannot drop unneeded privileges")?;
     let sampler =
-        Sampler::start(wanted.clone(), week).context("cannot start the thread that measures")?;
+        Sampler::start(mounts.clone(), week).context("cannot start the thread that measures")?;
     let rules = RuleSet::bundled().context("cannot use the built-in rules")?;
     let routes = page::routes(Routes::new(), sampler.clone());
-    let routes = scrape::routes(routes, wanted);
+    let routes = scrape::routes(routes, mounts);
     let routes = cached_files::routes(routes, sampler.clone());
     let routes = curve::routes(routes, sampler.clone());
     let routes = jobs::routes(routes, &sampler, Arc::new(Host::new(rules)));
@@ -118,9 +118,9 @@ fn chosen_token(path: &Path) -> Result<Token> {
 /// The mounts that were named, by the paths that the kernel lists.
 ///
 /// The mounts themselves are not accessed, because one may hang.
-pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
+pub(crate) fn watched(named: &[PathBuf]) -> Result<Watched> {
     if named.is_empty() {
-        return Ok(Wanted::All);
+        return Ok(Watched::All);
     }
     let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
     let mut found = Vec::new();
@@ -135,7 +135,7 @@ pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
         })?;
         found.push(mount.mount_point.clone());
     }
-    Ok(Wanted::These(found))
+    Ok(Watched::These(found))
 }
 
 /// The address of the page. The part after "#" stays in the browser.

@@ -20,15 +20,15 @@ const ENTRIES_MAX: u64 = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct New {
     pub(super) chosen: Vec<Chosen>,
-    /// Reads that they were chosen from.
+    /// Reads that they are a sample of.
     pub(super) reads: u64,
-    /// Reads that are missing, about: what was sampled of them was not kept long enough.
+    /// An estimate of the reads whose entries the mount dropped before this look.
     pub(super) dropped: u64,
-    /// In how much time they came.
+    /// The time that they took.
     pub(super) time: Duration,
 }
 
-/// The file of a mount, and how far it is known.
+/// The file of a mount, and the number of the next new entry.
 #[derive(Debug)]
 pub(super) struct SampledReads {
     path: PathBuf,
@@ -47,7 +47,7 @@ impl SampledReads {
         Self { path, seen: None, bytes: Vec::new() }
     }
 
-    /// Looks what is new. Of a sampling that was not seen before everything is.
+    /// Takes the new entries. In a new sampling, all entries are new.
     pub(super) fn look(&mut self, now: Instant, new: &mut New) -> std::io::Result<()> {
         *new = New { chosen: std::mem::take(&mut new.chosen), ..New::default() };
         new.chosen.clear();
@@ -69,7 +69,7 @@ impl SampledReads {
         let from = known.max(header.first).max(header.next.saturating_sub(ENTRIES_MAX));
         self.read(&file, &header, from)?;
         for bytes in self.bytes.as_chunks::<ENTRY_BYTES>().0 {
-            // A damaged entry costs itself.
+            // Only the damaged entry is lost.
             let Ok(Entry { hash, bytes, shift }) = Entry::decode(bytes) else { continue };
             new.chosen.push(Chosen { hash, bytes: bytes.into(), shift: shift.into() });
         }
@@ -206,7 +206,7 @@ pub(super) mod tests {
         };
         assert_eq!(look(b"").unwrap_err().kind(), ErrorKind::UnexpectedEof);
         assert_eq!(look(&[0xff; 4096]).unwrap_err().kind(), ErrorKind::InvalidData);
-        // It says that it has more than it has, and more than anybody has.
+        // A header that claims more entries than the file has, and more than any file can have.
         let far = Header { sampling: 1, first: 0, next: u64::MAX, reads: u64::MAX };
         assert_eq!(look(&far.encode()).unwrap(), 0);
         let many = Header { next: 1 << 16, ..far };

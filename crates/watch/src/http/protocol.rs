@@ -74,7 +74,7 @@ impl Site {
 
     /// All that a connection would answer to bytes that come in these parts.
     pub fn answers(&self, parts: &[&[u8]]) -> Vec<u8> {
-        let (mut buffer, mut told) = (Vec::new(), Vec::new());
+        let (mut buffer, mut answers) = (Vec::new(), Vec::new());
         for part in parts {
             buffer.extend_from_slice(part);
             loop {
@@ -82,19 +82,19 @@ impl Site {
                     Ok(None) => break,
                     Ok(Some(request)) => {
                         let (answer, keep) = self.answered(&request);
-                        told.extend(answer);
+                        answers.extend(answer);
                         if !keep {
-                            return told;
+                            return answers;
                         }
                     }
                     Err(malformed) => {
-                        told.extend(Self::refusal(malformed));
-                        return told;
+                        answers.extend(Self::refusal(malformed));
+                        return answers;
                     }
                 }
             }
         }
-        told
+        answers
     }
 }
 

@@ -54,12 +54,12 @@ pub(super) struct Counters {
     at: Instant,
     created_ns: i64,
     values: HashMap<String, i128>,
-    /// Reads of the source by how long they took.
+    /// The latency distribution of reads of the source.
     reads_within: Within,
 }
 
 impl Counters {
-    /// Those of some kstats.
+    /// The counters of some kstats.
     pub(super) fn new<'k>(at: Instant, kstats: impl IntoIterator<Item = &'k Kstat>) -> Self {
         let mut values = HashMap::new();
         let mut reads_within = Within::new();
@@ -85,7 +85,7 @@ impl Counters {
         self.values.get(name).map(|value| *value as f64)
     }
 
-    /// What was counted since; `None` if a counter is not there or has gone back.
+    /// The growth of a sum of counters; `None` if all are missing or the sum went back.
     fn since(&self, before: &Self, names: &[&str]) -> Option<f64> {
         let sum = |counters: &Self| {
             let there: Vec<_> = names.iter().filter_map(|name| counters.get(name)).collect();
@@ -95,17 +95,17 @@ impl Counters {
         (counted >= 0.0).then_some(counted)
     }
 
-    /// Puts the series of the time between two looks.
-    pub(super) fn tell(&self, before: &Self, source: &str, step: &mut Step) {
+    /// Puts the levels, and the rates between two looks.
+    pub(super) fn put_series(&self, before: &Self, source: &str, step: &mut Step) {
         for (series, name) in levels() {
             if let Some(value) = self.get(name) {
                 step.put(source, series, value);
             }
         }
-        self.tell_targets(source, step);
+        self.put_targets(source, step);
         let seconds = self.at.saturating_duration_since(before.at).as_secs_f64();
         if self.created_ns != before.created_ns || seconds <= 0.0 {
-            // Another mount at the same place, or OpenZFS loaded anew.
+            // A new mount at the same place, or OpenZFS was loaded again.
             return;
         }
         for (series, names) in RATES.iter() {
@@ -132,7 +132,7 @@ impl Counters {
             ("prefetch_hit_percent", &prefetch[..], &prefetch_missed[..]),
             ("l2_hit_percent", &["l2_hits"][..], &["l2_misses"][..]),
         ] {
-            // Without a request there is no ratio, which is not the same as none of them hitting.
+            // Without requests there is no ratio, which differs from a ratio of zero.
             if let (Some(hits), Some(misses)) =
                 (self.since(before, hits), self.since(before, misses))
                 && hits + misses > 0.0
@@ -150,7 +150,7 @@ impl Counters {
                 step.put(source, series, time / count / 1e6);
             }
         }
-        self.tell_reads(before, source, step);
+        self.put_reads(before, source, step);
         for (series, time_ns) in [("evict_seconds", "evict_ns"), ("lock_seconds", "lock_wait_ns")] {
             if let Some(time) = self.since(before, &[time_ns]) {
                 step.put(source, series, time / 1e9 / seconds);
@@ -158,8 +158,8 @@ impl Counters {
         }
     }
 
-    /// How long reads of the source took. Without a read there is nothing to tell.
-    fn tell_reads(&self, before: &Self, source: &str, step: &mut Step) {
+    /// Percentiles of the latency of reads of the source, if there were reads.
+    fn put_reads(&self, before: &Self, source: &str, step: &mut Step) {
         let Some(within) = percentiles::since(&self.reads_within, &before.reads_within) else {
             return;
         };
@@ -171,9 +171,9 @@ impl Counters {
         }
     }
 
-    /// Where MRU is meant to end. `pd` and `pm` are MRU's share of data and of metadata and `meta`
-    /// metadata's of all, in parts of 2^32 (OpenZFS since 2.2); before that `p` was MRU's in bytes.
-    fn tell_targets(&self, source: &str, step: &mut Step) {
+    /// The target of MRU. Since OpenZFS 2.2, `pd` and `pm` are MRU's shares of data and of metadata,
+    /// and `meta` is the share of metadata, all in parts of 2^32. Before, `p` was the target in bytes.
+    fn put_targets(&self, source: &str, step: &mut Step) {
         const WHOLE: f64 = 4_294_967_296.0;
         if let (Some(size), Some(meta), Some(data_mru), Some(meta_mru)) =
             (self.get("c"), self.get("meta"), self.get("pd"), self.get("pm"))
@@ -203,9 +203,9 @@ mod tests {
         Counters::new(at, [&kstat])
     }
 
-    fn told(before: &Counters, after: &Counters) -> HashMap<String, f64> {
+    fn series(before: &Counters, after: &Counters) -> HashMap<String, f64> {
         let mut step = Step::default();
-        after.tell(before, "m", &mut step);
+        after.put_series(before, "m", &mut step);
         step.values.into_iter().collect()
     }
 
@@ -235,13 +235,13 @@ mod tests {
                 ("size", 5),
             ],
         );
-        let told = told(&before, &after);
-        assert_eq!(told["m.demand_data_hits"], 150.0);
-        assert_eq!(told["m.demand_data_misses"], 50.0);
-        assert_eq!(told["m.demand_hit_percent"], 75.0);
-        assert_eq!(told["m.load_ms"], 2.0);
-        assert_eq!(told["m.size"], 5.0);
-        assert!(!told.contains_key("m.l2_hits"), "what is not counted is not told");
+        let found = series(&before, &after);
+        assert_eq!(found["m.demand_data_hits"], 150.0);
+        assert_eq!(found["m.demand_data_misses"], 50.0);
+        assert_eq!(found["m.demand_hit_percent"], 75.0);
+        assert_eq!(found["m.load_ms"], 2.0);
+        assert_eq!(found["m.size"], 5.0);
+        assert!(!found.contains_key("m.l2_hits"), "a counter that the mount lacks has no series");
     }
 
     #[test]
@@ -260,9 +260,9 @@ mod tests {
         let values = [("demand_data_hits", 3), ("demand_data_misses", 1)];
         let before = counters(start, 1, &values);
         let after = counters(start + Duration::from_secs(1), 1, &values);
-        let told = told(&before, &after);
-        assert_eq!(told["m.demand_data_hits"], 0.0);
-        assert!(!told.contains_key("m.demand_hit_percent"));
+        let found = series(&before, &after);
+        assert_eq!(found["m.demand_data_hits"], 0.0);
+        assert!(!found.contains_key("m.demand_hit_percent"));
     }
 
     #[test]
@@ -277,11 +277,11 @@ mod tests {
             ];
             counters(at, 1, &within)
         };
-        let told = told(&at(start, 5, 10), &at(later, 105, 110));
-        assert_eq!(told["m.origin_read_p50_ms"], 0.05);
-        assert_eq!(told["m.origin_read_p99_ms"], 0.099);
-        assert!(!told.contains_key("m.origin_reads_within_us_100"));
-        let idle = self::told(&at(start, 5, 10), &at(later, 5, 10));
+        let found = series(&at(start, 5, 10), &at(later, 105, 110));
+        assert_eq!(found["m.origin_read_p50_ms"], 0.05);
+        assert_eq!(found["m.origin_read_p99_ms"], 0.099);
+        assert!(!found.contains_key("m.origin_reads_within_us_100"));
+        let idle = self::series(&at(start, 5, 10), &at(later, 5, 10));
         assert!(!idle.contains_key("m.origin_read_p99_ms"), "no read is no latency");
         assert_eq!(idle["m.origin_reads"], 0.0);
     }
@@ -292,9 +292,9 @@ mod tests {
         let before = counters(start, 1, &[("demand_data_hits", 1000), ("size", 9)]);
         let remounted =
             counters(start + Duration::from_secs(1), 2, &[("demand_data_hits", 2000), ("size", 1)]);
-        let told = told(&before, &remounted);
-        assert_eq!(told["m.size"], 1.0);
-        assert!(!told.contains_key("m.demand_data_hits"));
+        let found = series(&before, &remounted);
+        assert_eq!(found["m.size"], 1.0);
+        assert!(!found.contains_key("m.demand_data_hits"));
     }
 
     #[test]
@@ -302,8 +302,8 @@ mod tests {
         let now = Instant::now();
         let half = 1 << 31;
         let new = counters(now, 1, &[("c", 1000), ("meta", half), ("pd", half), ("pm", 0)]);
-        assert_eq!(told(&new, &new)["m.mru_target"], 250.0);
+        assert_eq!(series(&new, &new)["m.mru_target"], 250.0);
         let old = counters(now, 1, &[("c", 1000), ("p", 400)]);
-        assert_eq!(told(&old, &old)["m.mru_target"], 400.0);
+        assert_eq!(series(&old, &old)["m.mru_target"], 400.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The host: CPUs by kind and by number, memory, pressure, and what threads do.
+//! The host: CPUs by kind and by number, memory, pressure, and CPU by role of threads.
 
 use std::time::Instant;
 
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::Step;
 use super::roles::HostRoles;
 
-/// CPUs that have series of their own at most.
+/// At most so many CPUs have series each.
 const CPUS_MAX: u32 = 512;
-/// What can be short, as /proc/pressure has it.
+/// The resources in /proc/pressure.
 const PRESSURES: [&str; 3] = ["cpu", "io", "memory"];
 
-/// What was seen last.
+/// The state of the last step, for differences.
 #[derive(Debug)]
 pub(super) struct Host {
     cpus: Option<Snapshot>,
@@ -56,20 +56,20 @@ impl Host {
     }
 
     pub(super) fn step(&mut self, step: &mut Step) {
-        self.tell_cpus(step);
+        self.put_cpus(step);
         if let Ok(text) = std::fs::read_to_string("/proc/meminfo") {
-            tell_memory(&text, step);
+            put_memory(&text, step);
         }
         for what in PRESSURES {
             if let Ok(text) = std::fs::read_to_string(format!("/proc/pressure/{what}")) {
-                self.tell_pressure(what, &text, Instant::now(), step);
+                self.put_pressure(what, &text, Instant::now(), step);
             }
         }
         self.roles.step(step);
-        self.tell_own(step);
+        self.put_own(step);
     }
 
-    fn tell_cpus(&mut self, step: &mut Step) {
+    fn put_cpus(&mut self, step: &mut Step) {
         let Ok(now) = Snapshot::read() else { return };
         if let Some(before) = self.cpus.replace(now.clone()) {
             let all = now.total.since(&before.total).percent(None);
@@ -92,9 +92,9 @@ impl Host {
         }
     }
 
-    /// The share of time in which something (`some`) or everything (`full`) waited, out of the
-    /// kernel's total, which has microseconds: its own averages lag by ten seconds.
-    fn tell_pressure(&mut self, what: &str, text: &str, now: Instant, step: &mut Step) {
+    /// The share of time in which some threads (`some`) or all (`full`) waited. It comes from the
+    /// kernel's total in microseconds, because the kernel's averages lag by ten seconds.
+    fn put_pressure(&mut self, what: &str, text: &str, now: Instant, step: &mut Step) {
         for stall in stalls(text) {
             let kind = match stall.share {
                 Share::Some => "some",
@@ -111,8 +111,8 @@ impl Host {
         }
     }
 
-    /// What watching costs: CPU of this process, in percent of one.
-    fn tell_own(&mut self, step: &mut Step) {
+    /// The cost of watching: CPU of this process, in percent of one CPU.
+    fn put_own(&mut self, step: &mut Step) {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         #[expect(clippy::cast_precision_loss, reason = "seconds of CPU of a process")]
         let used = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
@@ -124,8 +124,8 @@ impl Host {
     }
 }
 
-/// Memory by what it is used for; the parts add up to the whole.
-fn tell_memory(meminfo: &str, step: &mut Step) {
+/// Memory by use; the parts add up to the total.
+fn put_memory(meminfo: &str, step: &mut Step) {
     #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
     let values: HashMap<&str, f64> =
         meminfo::rows(meminfo).map(|(name, bytes)| (name, bytes as f64)).collect();
@@ -164,7 +164,7 @@ mod tests {
         let text = "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nBuffers: 20 kB\n\
                     Cached: 300 kB\nShmem: 50 kB\nAnonPages: 250 kB\nSlab: 150 kB\nodd\nSwapTotal: 0 kB\n";
         let mut step = Step::default();
-        tell_memory(text, &mut step);
+        put_memory(text, &mut step);
         let values: HashMap<_, _> = step.values.into_iter().collect();
         let parts = ["programs", "shared", "slab", "kernel", "cache", "free"];
         let sum: f64 = parts.iter().map(|part| values[&format!("host.memory_{part}")]).sum();
@@ -174,19 +174,19 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_the_share_of_the_time_between() {
+    fn pressure_is_the_share_of_the_time_between_two_steps() {
         let mut host = Host::new();
         let start = Instant::now();
         let text = |total: u64| format!("some avg10=0.00 avg60=0.00 total={total}\nnonsense\n");
         let mut step = Step::default();
-        host.tell_pressure("io", &text(5_000_000), start, &mut step);
+        host.put_pressure("io", &text(5_000_000), start, &mut step);
         assert!(step.values.is_empty(), "one look is no rate");
-        host.tell_pressure("io", &text(5_500_000), start + Duration::from_secs(2), &mut step);
+        host.put_pressure("io", &text(5_500_000), start + Duration::from_secs(2), &mut step);
         assert_eq!(step.values, [("host.pressure_io_some".to_owned(), 25.0)]);
     }
 
     #[test]
-    fn this_host_tells_its_cpus_and_its_own_cost() {
+    fn this_host_has_series_of_its_cpus_and_of_the_cost_of_watching() {
         let mut host = Host::new();
         let mut step = Step::default();
         host.step(&mut step);

@@ -1,7 +1,7 @@
-//! What is measured in each step, and by whom: the host, each mount of ogive, OpenZFS.
+//! Measures a step: the host, each mount of ogive, and OpenZFS. Each of these is a source here.
 //!
-//! A source keeps what it saw last and tells rates, so that a counter that starts again (a remount)
-//! is a gap and not a jump. Names of series are `SOURCE.NAME`, with a unit that the page knows.
+//! A source keeps its last counters and gives rates. If a counter starts again (a remount), the
+//! rate has a gap, not a jump. Names of series are `SOURCE.NAME`; the page knows their units.
 
 mod counters;
 mod host;
@@ -11,7 +11,7 @@ mod percentiles;
 mod roles;
 
 pub use counters::{counter_of, level_of};
-pub use mounts::Wanted;
+pub use mounts::Watched;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -42,12 +42,12 @@ impl Step {
     }
 }
 
-/// What somebody can look at more closely.
+/// The subject of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// The host.
     Host,
-    /// A mount of ogive: where it is, and its process where that is known.
+    /// A mount of ogive: its mount point, and its process if known.
     Mount(PathBuf, Option<i32>),
 }
 
@@ -61,17 +61,17 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Those of this host, with these mounts.
-    pub fn new(wanted: Wanted) -> Self {
+    /// The sources of this host, with these mounts.
+    pub fn new(watched: Watched) -> Self {
         Self {
             host: Host::new(),
-            mounts: Mounts::new(wanted),
+            mounts: Mounts::new(watched),
             zfs: ogive_kstat::Source::kernel(),
             zfs_counters: None,
         }
     }
 
-    /// Takes over which numbers mounts had before, so that their series keep their names.
+    /// Takes over the numbers that mounts had before, so that their series keep their names.
     pub(crate) fn remember_mounts(&mut self, known: Vec<Option<PathBuf>>) {
         self.mounts.remember(known);
     }
@@ -81,7 +81,7 @@ impl Sources {
         self.mounts.paths()
     }
 
-    /// Forgets what was seen last: after a pause, a rate since then would be an average of it all.
+    /// Forgets the last counters. After a pause, a rate since then would be an average over it.
     pub fn forget(&mut self) {
         self.host.forget();
         self.mounts.forget();
@@ -97,7 +97,7 @@ impl Sources {
             Ok(arcstats) => {
                 let now = Counters::new(Instant::now(), [&arcstats]);
                 if let Some(before) = &self.zfs_counters {
-                    now.tell(before, "zfs", &mut step);
+                    now.put_series(before, "zfs", &mut step);
                 }
                 self.zfs_counters = Some(now);
             }
@@ -106,14 +106,14 @@ impl Sources {
         step
     }
 
-    /// What can be looked at more closely, by the identifiers of [`Sources::describe`].
+    /// The subjects, by the identifiers of [`Sources::describe`].
     pub fn subjects(&self) -> Vec<(String, Subject)> {
         let mut subjects = vec![("host".to_owned(), Subject::Host)];
         subjects.extend(self.mounts.subjects());
         subjects
     }
 
-    /// What there is, for the page: an identifier, a kind, a name and a state each.
+    /// The sources for the page, each with an identifier, a kind, a name and a state.
     pub fn describe(&self) -> Value {
         let mut sources = vec![self.host.describe()];
         sources.extend(self.mounts.describe());

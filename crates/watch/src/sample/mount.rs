@@ -1,8 +1,8 @@
-//! One mount of ogive: its control directory, read by a thread of its own.
+//! One mount of ogive: a separate thread reads its control directory.
 //!
-//! A daemon that is stopped or stuck does not answer, and whoever reads its files waits for it
-//! (killing helps, waiting does not). So the reading thread may hang, and the step goes on without
-//! it: nothing else is asked of a mount whose last answer is still due.
+//! If a daemon is stopped or stuck, a thread that reads its files hangs until the daemon continues
+//! or ends. The step goes on without that thread. A mount gets no new request while its last answer
+//! is pending.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -18,14 +18,15 @@ use super::{Step, Subject};
 
 /// A step waits so long for an answer.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// And so long if it waited in vain the last time: several mounts that hang must not add up.
+/// It waits only so long if the last answer was late, so that the waits of several hanging mounts do
+/// not add up.
 const PATIENCE_LATE: Duration = Duration::from_millis(10);
-/// The description is read anew once in so many looks.
+/// The description is read again once in so many looks.
 const DESCRIBED_EVERY: u32 = 10;
 /// Bytes of a description at most.
 const DESCRIPTION_BYTES_MAX: u64 = 64 << 10;
 
-/// What a look found.
+/// The result of a look.
 struct Found {
     counters: Result<Counters, String>,
     description: Option<Value>,
@@ -98,7 +99,7 @@ impl Mount {
                 self.take(found, step);
             }
             Err(RecvTimeoutError::Timeout) => {
-                // What was seen last stays: the next rate is of the whole time since.
+                // The last counters stay, so the next rate covers the whole time since.
                 "does not answer".clone_into(&mut self.state);
                 self.is_late = true;
             }
@@ -126,11 +127,11 @@ impl Mount {
         match found.counters {
             Ok(now) => {
                 if let Some(before) = &self.before {
-                    now.tell(before, &self.id, step);
+                    now.put_series(before, &self.id, step);
                 }
                 self.before = Some(now);
                 self.state = match self.description["source_gone"]["error"].as_str() {
-                    Some(error) => format!("its source has gone: {error}"),
+                    Some(error) => format!("its source is gone: {error}"),
                     None => "answers".to_owned(),
                 };
             }
@@ -156,7 +157,7 @@ fn look(source: &Source, directory: &Path, describe: bool) -> Found {
     let description = describe.then(|| description(directory)).flatten();
     let read = |name| source.kstat(name).map_err(|error| error.to_string());
     let counters = read("arcstats").map(|arcstats| {
-        // An older daemon may lack the second file; what it has is shown.
+        // An older daemon may lack the second file.
         let own = read("ogivestats").ok();
         Counters::new(Instant::now(), [Some(&arcstats), own.as_ref()].into_iter().flatten())
     });
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_directory_is_told() {
+    fn a_control_directory_gives_description_and_series() {
         let place = tempfile::tempdir().unwrap();
         let control = place.path().join(".ogive");
         std::fs::create_dir(&control).unwrap();
@@ -202,8 +203,11 @@ mod tests {
         let mut mount = Mount::new("m1".to_owned(), place.path().to_owned()).unwrap();
         let step = steps(&mut mount, 2);
         assert!(step.values.contains(&("m1.demand_data_hits".to_owned(), 0.0)), "{step:?}");
-        let told = mount.describe();
-        assert_eq!((&told["state"], &told["mount"]["policy"]), (&json!("answers"), &json!("duel")));
+        let description = mount.describe();
+        assert_eq!(
+            (&description["state"], &description["mount"]["policy"]),
+            (&json!("answers"), &json!("duel"))
+        );
 
         std::fs::write(control.join("arcstats"), "\u{0}nonsense").unwrap();
         steps(&mut mount, 1);
@@ -211,9 +215,9 @@ mod tests {
         assert!(state.contains("arcstats"), "{state}");
     }
 
-    /// A FIFO that nobody writes to stands for a daemon that hangs: opening it waits.
+    /// A FIFO without a writer acts as a hanging daemon: its open waits.
     #[test]
-    fn a_mount_that_does_not_answer_holds_up_nobody() {
+    fn a_mount_that_does_not_answer_delays_no_step() {
         let place = tempfile::tempdir().unwrap();
         let control = place.path().join(".ogive");
         std::fs::create_dir(&control).unwrap();
@@ -224,7 +228,7 @@ mod tests {
             mount.step(&mut Step::default());
             assert_eq!(mount.describe()["state"], "does not answer");
         }
-        // It comes back: the look that hung is answered, and the next ones are.
+        // The daemon continues: the hanging look is answered, and later ones are.
         std::fs::write(&fifo, ARCSTATS).unwrap();
         std::fs::remove_file(&fifo).unwrap();
         std::fs::write(&fifo, ARCSTATS).unwrap();

@@ -1,4 +1,4 @@
-//! Which mounts of ogive there are, and which of them are watched.
+//! The mounts of ogive that are watched.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use super::{Step, Subject};
 
 /// Mounts that are watched at most.
 const MOUNTS_MAX: usize = 16;
-/// The list is read anew once in so many steps.
+/// The list is read again once in so many steps.
 const LISTED_EVERY: u32 = 5;
 
-/// Whose counters are wanted.
+/// The choice of mounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
-    /// All mounts of ogive on this host, those that come later too.
+pub enum Watched {
+    /// All mounts of ogive on this host, including later ones.
     All,
     /// These.
     These(Vec<PathBuf>),
 }
 
-impl Wanted {
-    /// Where those are that are there now, in order, and not more than can be watched. `None` if the
-    /// kernel's list cannot be read.
-    pub(crate) fn there(&self) -> Option<Vec<PathBuf>> {
+impl Watched {
+    /// The mount points that exist now, in order, at most `MOUNTS_MAX`. `None` if the kernel's list
+    /// cannot be read.
+    pub(crate) fn mounted(&self) -> Option<Vec<PathBuf>> {
         let table = mountinfo::read().ok()?;
         let is_there = |path: &PathBuf| {
             mountinfo::topmost_at(&table, path).is_some_and(mountinfo::MountEntry::is_ogive)
@@ -45,20 +45,20 @@ impl Wanted {
 /// The mounts.
 #[derive(Debug)]
 pub(super) struct Mounts {
-    wanted: Wanted,
+    watched: Watched,
     mounts: Vec<Mount>,
-    /// Mounts that ever were, so that each has a name of its own for as long as history has it;
-    /// empty where a number is free.
+    /// All mounts since the start, so that each has its own name for as long as the history has its
+    /// series; empty where a number is free.
     paths: Vec<PathBuf>,
     steps: u32,
 }
 
 impl Mounts {
-    pub(super) fn new(wanted: Wanted) -> Self {
-        Self { wanted, mounts: Vec::new(), paths: Vec::new(), steps: 0 }
+    pub(super) fn new(watched: Watched) -> Self {
+        Self { watched, mounts: Vec::new(), paths: Vec::new(), steps: 0 }
     }
 
-    /// Takes over which numbers mounts had before.
+    /// Takes over the numbers that mounts had before.
     pub(super) fn remember(&mut self, known: Vec<Option<PathBuf>>) {
         self.paths = known.into_iter().map(Option::unwrap_or_default).collect();
     }
@@ -91,7 +91,7 @@ impl Mounts {
     }
 
     fn list(&mut self) {
-        let Some(paths) = self.wanted.there() else { return };
+        let Some(paths) = self.watched.mounted() else { return };
         self.mounts.retain(|mount| paths.iter().any(|path| path == mount.path()));
         for path in paths {
             if self.mounts.iter().any(|mount| mount.path() == path) {
@@ -105,7 +105,7 @@ impl Mounts {
         }
     }
 
-    /// The number of a mount, the same for as long as anybody remembers it.
+    /// The number of a mount, the same for as long as its path is kept.
     fn number(&mut self, path: &Path) -> usize {
         if let Some(known) = self.paths.iter().position(|known| known == path) {
             return known;
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_has_the_number_that_it_had_and_a_new_one_takes_what_is_free() {
-        let mut mounts = Mounts::new(Wanted::These(Vec::new()));
+    fn a_mount_keeps_its_number_and_a_new_one_takes_a_free_number() {
+        let mut mounts = Mounts::new(Watched::These(Vec::new()));
         mounts.remember(vec![Some("/a".into()), None, Some("/c".into())]);
         let numbers =
             ["/c", "/new", "/a", "/more", "/new"].map(|path| mounts.number(path.as_ref()));

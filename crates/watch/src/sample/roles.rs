@@ -1,10 +1,12 @@
-//! CPU by what threads do: of the whole host, and of one mount's daemon.
+//! CPU by role of threads, of the whole host and of one mount's daemon.
 //!
-//! Looking at every thread of a large host each second would itself be work. So only threads of
-//! processes that have used CPU are looked at, and the next look at the host is put off until
-//! looking has cost less than a thousandth of a CPU; a look at one daemon's few threads is cheap
-//! and made each time. Names of threads are chosen by programs: the
-//! number of series is bounded, and what is over goes into one called other.
+//! Reading every thread of a large host each second would cost too much. So a look reads only the
+//! threads of processes that have used CPU, and looks at the host cost at most a thousandth of a
+//! CPU: the next one waits accordingly. Between looks, steps repeat the figures of the last one. A
+//! daemon has few threads, so each step reads them.
+//!
+//! Programs choose the names of threads. So the number of series is bounded, and the series `other`
+//! takes the rest.
 
 use std::time::{Duration, Instant};
 
@@ -14,25 +16,26 @@ use ogive_profile::threads::{Reader, ThreadTimes, Whole};
 
 use super::Step;
 
-/// Threads that are looked at at most.
+/// Threads that a look reads at most.
 const THREADS_MAX: usize = 50_000;
-/// Between two looks at the host, this many times what the last one took: a thousandth of a CPU.
+/// The pause between two looks at the host, in multiples of the last one's cost: a thousandth of a
+/// CPU.
 const PAUSE_FACTOR: u32 = 1000;
 /// Roles of the host that get a series at most.
 const ROLES_MAX: usize = 40;
-/// Names whose role is remembered.
+/// Names whose role is cached.
 const NAMES_MAX: usize = 4096;
-/// In one step, at least so much of a CPU (in percent) to be named.
+/// A role gets a series of its own from so many percent of a CPU in one look on.
 const NAMED_PERCENT_MIN: f64 = 0.5;
 
 type Seen = HashMap<(i32, u64), ThreadTimes>;
 
-/// A process as it was seen last.
+/// A process at the last look.
 #[derive(Debug)]
 struct Process {
     whole: Whole,
     threads: Seen,
-    /// The number of the look that saw it.
+    /// The number of that look.
     look: u64,
 }
 
@@ -42,9 +45,9 @@ pub(super) struct HostRoles {
     reader: Reader,
     groups: HashMap<String, String>,
     named: HashSet<String>,
-    /// By number.
+    /// By process number.
     seen: HashMap<i32, Process>,
-    /// How many looks there were, and when the last one was.
+    /// The number of looks, and the time of the last one.
     looks: (u64, Option<Instant>),
     due: Instant,
     last: Vec<(String, f64)>,
@@ -77,20 +80,20 @@ impl HostRoles {
         self.due = Instant::now();
     }
 
-    /// Puts what was seen last; looks anew when it is due.
+    /// Looks again if it is due, and puts the figures of the last look.
     pub(super) fn step(&mut self, step: &mut Step) {
         let begun = Instant::now();
         if begun >= self.due {
             let before = cpu_time();
             self.look(begun);
-            // One look tells nothing: the second one comes soon, whatever it costs.
+            // One look gives no rates: the second one comes soon, whatever it costs.
             let is_first = self.last.is_empty();
             let pause = if is_first {
                 Duration::ZERO
             } else {
                 cpu_time().saturating_sub(before) * PAUSE_FACTOR
             };
-            // A little less than a step, so that a look that is cheap is made in each.
+            // At least a little less than a step, so that each step can have a cheap look.
             self.due = begun + pause.clamp(Duration::from_millis(900), Duration::from_secs(60));
         }
         for (role, percent) in &self.last {
@@ -98,8 +101,8 @@ impl HostRoles {
         }
     }
 
-    /// Looks at the threads of processes that have used a tick, ten milliseconds, since they were
-    /// looked at: most have not, and one file says so. What is less is told with the next tick.
+    /// Reads the threads of processes that have used a tick, ten milliseconds, since the last look.
+    /// One file of a process shows that; most have not. Less than a tick counts with the next one.
     fn look(&mut self, now: Instant) {
         let before = self.looks.1.replace(now);
         self.looks.0 += 1;
@@ -136,15 +139,15 @@ impl HostRoles {
             }
         }
         self.seen.retain(|_, known| known.look == look);
-        // One look tells nothing.
+        // One look gives no rates.
         if let Some(before) = before {
             let seconds = now.saturating_duration_since(before).as_secs_f64().max(1e-3);
-            self.tell(&used, seconds);
+            self.add_up(&used, seconds);
         }
     }
 
-    /// Sums up by role what threads have used, by name.
-    fn tell(&mut self, used: &[(String, f64)], seconds: f64) {
+    /// Adds up the CPU of threads by role.
+    fn add_up(&mut self, used: &[(String, f64)], seconds: f64) {
         let mut by_role: HashMap<&str, f64> = HashMap::new();
         if self.groups.len() > NAMES_MAX {
             self.groups.clear();
@@ -162,16 +165,16 @@ impl HostRoles {
     }
 }
 
-/// CPU that this thread has used: on a busy host a look takes longer than it costs.
+/// CPU that this thread has used. On a busy host a look takes longer than it costs.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The roles that are worth a name, and the rest as one.
+/// The roles with a series of their own, and the sum of the others.
 fn named(by_role: HashMap<&str, f64>, known: &mut HashSet<String>) -> Vec<(String, f64)> {
     let mut other = 0.0;
-    let mut told: HashMap<String, f64> = known.iter().map(|role| (role.clone(), 0.0)).collect();
+    let mut found: HashMap<String, f64> = known.iter().map(|role| (role.clone(), 0.0)).collect();
     let mut largest_first: Vec<_> = by_role.into_iter().collect();
     largest_first.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     for (role, percent) in largest_first {
@@ -183,12 +186,12 @@ fn named(by_role: HashMap<&str, f64>, known: &mut HashSet<String>) -> Vec<(Strin
         if !has_name {
             known.insert(role.to_owned());
         }
-        told.insert(role.to_owned(), percent);
+        found.insert(role.to_owned(), percent);
     }
-    let mut told: Vec<_> = told.into_iter().collect();
-    told.sort_by(|a, b| a.0.cmp(&b.0));
-    told.push(("other".to_owned(), other));
-    told
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found.push(("other".to_owned(), other));
+    found
 }
 
 /// Threads of one daemon.
@@ -229,7 +232,7 @@ impl DaemonRoles {
     }
 }
 
-/// The stage of a read that a daemon's thread works at, by its name (ARCHITECTURE.md, Threads).
+/// The stage of a read that a thread of a daemon serves, by its name (ARCHITECTURE.md, Threads).
 fn kind(name: &str) -> &'static str {
     match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-') {
         "fuse" | "fuse_uring" => "requests",
@@ -252,10 +255,10 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|number| format!("<b>{number}</b>")).collect();
         for chunk in names.chunks(30) {
             let by_role = chunk.iter().map(|name| (name.as_str(), 2.0)).collect();
-            let told = named(by_role, &mut known);
-            assert!(told.len() <= ROLES_MAX + 1);
+            let found = named(by_role, &mut known);
+            assert!(found.len() <= ROLES_MAX + 1);
             assert!(
-                (told.iter().map(|(_, percent)| percent).sum::<f64>() - 2.0 * chunk.len() as f64)
+                (found.iter().map(|(_, percent)| percent).sum::<f64>() - 2.0 * chunk.len() as f64)
                     .abs()
                     < 1e-9
             );

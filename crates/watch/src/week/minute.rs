@@ -8,7 +8,7 @@ use super::row::Spread;
 
 /// How long a minute is.
 pub const MINUTE_MS: u64 = 60_000;
-/// A step stands for no more than this, whatever the clock says.
+/// A step counts for at most this time, whatever the clock says.
 const STEP_MS_MAX: u64 = 15_000;
 
 /// The minute that is measured now.

@@ -36,7 +36,7 @@ const BYTES_MAX: u64 = 48 << 20;
 const NAMES_MAX: usize = 4096;
 /// Mounts that are known at most.
 const MOUNTS_MAX: usize = 1024;
-/// Rows that are later than now by more than this are of a clock that was wrong.
+/// Rows that are later than now by more than this come from a wrong clock.
 const AHEAD_MS: u64 = 3_600_000;
 /// Points of an answer at most.
 const POINTS_MAX: u64 = 800;
@@ -97,7 +97,7 @@ impl Week {
         self.known.lock().oldest_minute.map(|minute| u64::from(minute) * MINUTE_MS)
     }
 
-    /// Keeps a minute, and which mounts there are by now.
+    /// Writes a minute, with the mounts known by now.
     pub(crate) fn put(&self, over: &Over, mounts: &[PathBuf]) -> Result<(), redb::Error> {
         let Ok(minute) = u32::try_from(over.begins_ms / MINUTE_MS) else { return Ok(()) };
         // Only one transaction runs at a time, so no other one assigns numbers meanwhile.
@@ -119,7 +119,7 @@ impl Week {
             change = replace(&mut rows, minute, &bytes, all)?;
         }
         transaction.commit()?;
-        // A name that the file has not got would be another one's when it is opened again.
+        // After a restart, the number of a name that is not in the file would belong to another.
         let mut known = self.known.lock();
         new_names.iter().for_each(|(number, name)| known.name(*number, name));
         new_mounts.into_iter().for_each(|(number, path)| known.mount(number, path));
@@ -130,8 +130,13 @@ impl Week {
     /// The rows between two moments, in at most this many points, as JSON: `times`, the end of
     /// each in milliseconds, and of each series by name `mean`, and `min` and `max` if they
     /// differ.
-    pub(crate) fn told(&self, from_ms: u64, to_ms: u64, points: u64) -> Result<Value, redb::Error> {
-        // More than a week there is not, and it is the end that is wanted.
+    pub(crate) fn points(
+        &self,
+        from_ms: u64,
+        to_ms: u64,
+        points: u64,
+    ) -> Result<Value, redb::Error> {
+        // At most a week exists; of a longer span, its end counts.
         let to = to_ms.div_ceil(MINUTE_MS);
         let minutes = to.saturating_sub(from_ms / MINUTE_MS).clamp(1, KEPT_MS / MINUTE_MS + 60);
         let from = to.saturating_sub(minutes);
@@ -203,8 +208,8 @@ impl Week {
     }
 }
 
-/// Puts a row in, and takes out what is too old, too much, or of a time that has not come. Gives the
-/// bytes that there are then, and the oldest minute.
+/// Inserts a row, and removes rows that are too old, over the bound, or in the future. Returns the
+/// bytes left and the oldest minute.
 fn replace(
     rows: &mut redb::Table<'_, u32, &[u8]>,
     minute: u32,
@@ -241,15 +246,15 @@ fn columns(points: &[Option<Spread>]) -> Value {
             .map(|point| point.as_ref().map_or(Value::Null, |own| short(of(own))))
             .collect()
     };
-    let mut told = json!({ "mean": column(|spread| spread.mean) });
+    let mut answer = json!({ "mean": column(|spread| spread.mean) });
     if points.iter().flatten().any(|spread| spread.min != spread.max) {
-        told["min"] = column(|spread| spread.min).into();
-        told["max"] = column(|spread| spread.max).into();
+        answer["min"] = column(|spread| spread.min).into();
+        answer["max"] = column(|spread| spread.max).into();
     }
-    told
+    answer
 }
 
-/// A number with four digits that count.
+/// A number with four significant digits.
 fn short(value: f32) -> Value {
     let value = f64::from(value);
     if value == 0.0 || !value.is_finite() {
@@ -296,7 +301,7 @@ impl Point {
         point.max = point.max.max(spread.max);
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "four digits are told")]
+    #[expect(clippy::cast_possible_truncation, reason = "four digits are shown")]
     fn spread(&self) -> Spread {
         Spread { mean: (self.sum / self.count) as f32, min: self.min, max: self.max }
     }

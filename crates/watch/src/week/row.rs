@@ -124,12 +124,12 @@ mod tests {
                 .collect();
             let back = decode(&encode(&row).unwrap()).unwrap();
             prop_assert_eq!(back.len(), row.len());
-            for ((number, told), (own, spread)) in back.iter().zip(&row) {
+            for ((number, answer), (own, spread)) in back.iter().zip(&row) {
                 prop_assert_eq!(number, own);
                 let pairs =
-                    [(told.mean, spread.mean), (told.min, spread.min), (told.max, spread.max)];
-                for (told, own) in pairs {
-                    prop_assert!((told - own).abs() <= own.abs() * 1e-4, "{} for {}", told, own);
+                    [(answer.mean, spread.mean), (answer.min, spread.min), (answer.max, spread.max)];
+                for (answer, own) in pairs {
+                    prop_assert!((answer - own).abs() <= own.abs() * 1e-4, "{} for {}", answer, own);
                 }
             }
         }

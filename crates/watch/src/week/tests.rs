@@ -42,18 +42,18 @@ fn a_minute_survives_unchanged() {
     let week = opened(&path);
     assert_eq!(week.mounts(), [Some(PathBuf::from("/a"))]);
     assert_eq!(week.oldest_ms(), Some(NOW));
-    let told = week.told(at(0), at(2), 100).unwrap();
-    assert_eq!(told["step_ms"], MINUTE_MS);
-    assert_eq!(told["times"], json!([at(1), at(2)]));
+    let answer = week.points(at(0), at(2), 100).unwrap();
+    assert_eq!(answer["step_ms"], MINUTE_MS);
+    assert_eq!(answer["times"], json!([at(1), at(2)]));
     let cpu = json!({"mean": [3, 5], "min": [1.5, 2.5], "max": [6, 10]});
-    assert_eq!(told["series"]["host.cpu"], cpu);
-    assert_eq!(told["series"]["m1.hits"]["mean"], json!([1000, null]));
+    assert_eq!(answer["series"]["host.cpu"], cpu);
+    assert_eq!(answer["series"]["m1.hits"]["mean"], json!([1000, null]));
     // From ever on: what is asked for beyond a week is not there.
-    assert_eq!(week.told(0, at(2), 100).unwrap()["times"].as_array().unwrap().len(), 1);
+    assert_eq!(week.points(0, at(2), 100).unwrap()["times"].as_array().unwrap().len(), 1);
     // As one point.
-    let told = week.told(at(0), at(2), 1).unwrap();
-    let mean = &told["series"]["host.cpu"];
-    assert!([json!([4]), json!([3, 5])].contains(&mean["mean"]), "{told}");
+    let answer = week.points(at(0), at(2), 1).unwrap();
+    let mean = &answer["series"]["host.cpu"];
+    assert!([json!([4]), json!([3, 5])].contains(&mean["mean"]), "{answer}");
     let means = week.means(at(0), at(2)).unwrap();
     assert_eq!((means.steps, means.get("host.cpu")), (2, Some(4.0)));
     assert_eq!(week.means(at(5), at(6)).unwrap(), Means::default());
@@ -64,8 +64,8 @@ fn an_empty_file_has_no_rows_and_answers_every_question() {
     let (_place, path) = place();
     let week = opened(&path);
     for (from, to, points) in [(0, 0, 0), (u64::MAX, 0, 9), (0, u64::MAX, u64::MAX), (5, 4, 1)] {
-        let told = week.told(from, to, points).unwrap();
-        assert_eq!((&told["times"], &told["series"]), (&json!([]), &json!({})));
+        let answer = week.points(from, to, points).unwrap();
+        assert_eq!((&answer["times"], &answer["series"]), (&json!([]), &json!({})));
     }
     assert_eq!(week.oldest_ms(), None);
 }
@@ -134,10 +134,10 @@ fn a_minute_that_could_not_be_kept_gives_no_name_to_later_series() {
     drop(week);
     let week = opened(&path);
     week.put(&over(3, &[("c", 9.0)]), &[]).unwrap();
-    let told = week.told(at(0), at(4), 100).unwrap();
-    let mean = |name: &str| told["series"][name]["mean"].clone();
-    assert_eq!(mean("b"), json!([null, 3, null]), "{told}");
-    assert_eq!(mean("c"), json!([null, null, 9]), "{told}");
+    let answer = week.points(at(0), at(4), 100).unwrap();
+    let mean = |name: &str| answer["series"][name]["mean"].clone();
+    assert_eq!(mean("b"), json!([null, 3, null]), "{answer}");
+    assert_eq!(mean("c"), json!([null, null, 9]), "{answer}");
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn a_number_that_only_rows_have_is_given_to_no_series() {
     drop(week);
     let week = opened(&path);
     week.put(&over(1, &[("c", 9.0)]), &[]).unwrap();
-    let told = week.told(at(0), at(2), 100).unwrap();
-    assert_eq!(told["series"]["c"]["mean"], json!([null, 9]), "{told}");
-    assert_eq!(told["series"].as_object().unwrap().len(), 2, "{told}");
+    let answer = week.points(at(0), at(2), 100).unwrap();
+    assert_eq!(answer["series"]["c"]["mean"], json!([null, 9]), "{answer}");
+    assert_eq!(answer["series"].as_object().unwrap().len(), 2, "{answer}");
     assert_eq!(week.means(at(0), at(2)).unwrap().get(""), None);
 }
 
@@ -172,8 +172,8 @@ fn names_that_come_and_go_do_not_fill_the_file() {
     assert_eq!(week.known.lock().numbers.keys().collect::<Vec<_>>(), ["s1"]);
     assert!(week.mounts().iter().all(Option::is_none), "a mount without a row");
     week.put(&over(2 * KEPT_MS / MINUTE_MS + 1, &[("new", 4.0)]), &[]).unwrap();
-    let told = week.means(at(0), u64::MAX).unwrap();
-    assert_eq!((told.get("s1"), told.get("new")), (Some(1.0), Some(4.0)));
+    let answer = week.means(at(0), u64::MAX).unwrap();
+    assert_eq!((answer.get("s1"), answer.get("new")), (Some(1.0), Some(4.0)));
 }
 
 #[test]
@@ -293,15 +293,15 @@ fn rows_of_another_version_and_hostile_ones_are_left_out_and_the_others_are_show
     drop(database);
 
     let week = opened(&path);
-    let told = week.told(at(0), at(9), 100).unwrap();
-    let times = told["times"].as_array().unwrap();
+    let answer = week.points(at(0), at(9), 100).unwrap();
+    let times = answer["times"].as_array().unwrap();
     for minute in [0, 2, 7] {
-        assert!(times.contains(&json!(at(minute + 1))), "{minute} is whole: {told}");
+        assert!(times.contains(&json!(at(minute + 1))), "{minute} is whole: {answer}");
     }
     for minute in [1, 3, 4, 6] {
-        assert!(!times.contains(&json!(at(minute + 1))), "{minute} is none: {told}");
+        assert!(!times.contains(&json!(at(minute + 1))), "{minute} is none: {answer}");
     }
-    assert_eq!(told["series"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(answer["series"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
     assert!(week.means(0, u64::MAX).unwrap().steps >= 4);
     // It continues, and the impossible times disappear.
     week.put(&over(10, &[("a", 6.0)]), &["/m".into()]).unwrap();

@@ -1,4 +1,4 @@
-//! The rows of what is in a cache, by file or by directory, in the order that was chosen.
+//! The rows of the files or directories in a cache, in the chosen order.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::rows::{Ranked, Row};
 
 /// Columns of a figure.
 const CELL: usize = 10;
-/// Rows at most; a screen that shows more has what the mount tells.
+/// Rows at most.
 const ROWS_MAX: usize = 100;
 
 /// The rows, so many columns wide.
@@ -20,19 +20,19 @@ pub(super) fn rows(view: &View, columns: usize, paint: Paint) -> Vec<Ranked> {
     let say = |text: &str| Row::new(columns).text(&format::cut(text, columns)).ranked(1);
     match objects(view, place) {
         Ok(objects) => table(&mut rows, view, objects, columns, paint),
-        Err(words) => rows.push(say(&words)),
+        Err(why) => rows.push(say(&why)),
     }
     rows
 }
 
-/// What the mount told, or why there is nothing.
+/// The answer of the mount, or why there is none.
 fn objects<'v>(view: &'v View, place: &Place) -> Result<&'v Value, String> {
     if place.kind == Kind::Zfs {
-        return Err("What is in OpenZFS's cache by file, nobody tells.".to_owned());
+        return Err("OpenZFS does not report the files in its cache.".to_owned());
     }
     match view.objects_of(place) {
         _ if place.state == State::Gone => Err("It is no longer mounted.".to_owned()),
-        None => Err("Asking what is in this cache.".to_owned()),
+        None => Err("Reading the files in this cache.".to_owned()),
         Some(Ok(objects)) => Ok(objects),
         Some(Err(why)) => Err(format!("! {}", format::harmless(why))),
     }
@@ -50,7 +50,7 @@ fn table(rows: &mut Vec<Ranked>, view: &View, objects: &Value, columns: usize, p
     ];
     let mut head = Row::new(columns);
     for (member, word) in heads {
-        // The order is told by a sign, not by a colour alone.
+        // A sign shows the order, because a colour alone would not on every terminal.
         let is_first = member == order.member();
         let text = if is_first { format!("{word}\u{2193}") } else { word.to_owned() };
         let style = if is_first { paint.title() } else { paint.faint() };

@@ -1,4 +1,4 @@
-//! The host's rows: CPUs, memory, pressure, what threads do.
+//! The host's rows: CPUs, memory, pressure, CPU by role of threads.
 
 use ratatui::style::Style;
 
@@ -8,7 +8,7 @@ use super::paint::Paint;
 use super::rows::{Ranked, Row, TITLE, bar};
 use super::{HOST, line_of_time};
 
-/// CPUs that have a bar of their own at most.
+/// At most so many CPUs have a bar each.
 const CORES_MAX: usize = 256;
 /// Columns of one CPU's bar, with its number and percent.
 const CORE: usize = 22;
@@ -54,7 +54,7 @@ fn cpu(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
     let mut sum = 0.0;
     for (series, letter, _) in KINDS {
         sum += last(series).unwrap_or(0.0);
-        // By the sum, so that rounding does not add up.
+        // From the sum, so that rounding errors do not add up.
         let end = format::part_of(width, sum / 100.0).max(drawn);
         let part = letter.to_string().repeat(end - drawn);
         row = row.piece(&[(&part, style_of(letter, paint))]);
@@ -163,12 +163,12 @@ fn pressure(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
         }
     }
     if !is_known && view.history.sequence() > 0 {
-        row = row.text("not told by this kernel (CONFIG_PSI, psi=1)");
+        row = row.text("not reported by this kernel (CONFIG_PSI, psi=1)");
     }
     rows.push(row.ranked(2));
 }
 
-/// CPU by what threads do, the greatest first.
+/// CPU by role of threads, the greatest first.
 fn roles(view: &View, columns: usize, paint: Paint, rows: &mut Vec<Ranked>) {
     let mut roles = view.ranked(HOST, "role.").into_iter().filter(|(_, value)| *value >= 0.05);
     let mut row = Row::titled(columns, "Threads", paint.title());

@@ -1,8 +1,8 @@
-//! A frame out of a view: a pure function, at any size.
+//! Draws a view as a frame of any size; a pure function.
 //!
-//! Everything is rows of text ([`rows`]), so that the screen reads the same where there are no
-//! colours, and the bars have letters. On a wide screen the host is at the left and the mount at
-//! the right, elsewhere one is above the other.
+//! Everything is rows of text ([`rows`]), and bars have letters, so the screen reads the same
+//! without colours. On a wide screen the host is at the left and the mount at the right; otherwise
+//! the host is above the mount.
 
 mod cached_files;
 mod host;
@@ -65,7 +65,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame<'_>) {
     }
 }
 
-/// The place that is chosen: its figures, or what is in its cache.
+/// The chosen place: its figures, or the files in its cache.
 fn part(view: &View, columns: usize, paint: Paint) -> Vec<rows::Ranked> {
     if view.shows_objects() && view.chosen().is_some() {
         return cached_files::rows(view, columns, paint);
@@ -129,18 +129,18 @@ const HELP: [&str; 17] = [
     "Tab, Right, Down    next mount     Shift-Tab, Left, Up    mount before",
     "o             files in the cache, directories, figures again",
     "s             order of files: bytes, reads, misses, bytes from the source",
-    "+  -          longer or shorter steps (1 s to 1 min); lines begin anew",
+    "+  -          longer or shorter steps (1 s to 1 min); lines start again",
     "?, Esc        close this",
     "",
-    "u usr: programs   s sys: kernel   q irq: interrupts   w iowait: idle,",
-    "something waits for I/O   t steal: given to others by the hypervisor",
-    "Pressure: share of the time in which something waited for it.",
-    "Threads: CPU by what threads do, 100% is one CPU.",
-    "MRU, MFU: used once lately, used several times; | is where it is meant",
-    "to end. Window: newcomers on trial. Ghosts: evicted and remembered.",
-    "Load: one read from the source or the second level. -: nothing to tell.",
-    "\"ogive watch\" shows an hour of all this in a browser; \"ogive doctor\"",
-    "says what it means.",
+    "u usr: programs   s sys: kernel   q irq: interrupts   w iowait: idle",
+    "while a thread waits for I/O   t steal: taken by the hypervisor",
+    "Pressure: share of the time in which a thread waited for the resource.",
+    "Threads: CPU by role of threads; 100% is one CPU.",
+    "MRU, MFU: used once lately, used several times; | marks the target.",
+    "Window: new records on trial. Ghosts: keys of evicted records.",
+    "Load: one read from the source or the second level. -: not measured.",
+    "\"ogive watch\" shows the last hour in a browser; \"ogive doctor\" says",
+    "where the CPU goes, and why.",
 ];
 
 fn help(frame: &mut Frame<'_>, body: Rect, paint: Paint) {
@@ -151,7 +151,7 @@ fn help(frame: &mut Frame<'_>, body: Rect, paint: Paint) {
     frame.render_widget(Paragraph::new(lines).wrap(ratatui::widgets::Wrap { trim: true }), body);
 }
 
-/// Adds the values of the last steps as a line, what its top stands for, and how long it is.
+/// Adds the values of the last steps as a line, with the value at its top and its length in time.
 fn line_of_time(
     row: Row,
     view: &View,

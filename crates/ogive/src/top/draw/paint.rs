@@ -1,4 +1,4 @@
-//! What colours mean. Each of them only repeats what a letter, a word or a figure says.
+//! Colours and their meaning. A colour only repeats a letter, a word or a figure.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -27,12 +27,12 @@ impl Paint {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What is only there for orientation.
+    /// Lines and labels that only guide the eye.
     pub(super) fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// What is wrong.
+    /// Errors.
     pub(super) fn trouble(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
@@ -52,7 +52,7 @@ impl Paint {
         self.colour(Color::Green)
     }
 
-    /// What is stolen, ghosts.
+    /// Stolen CPU, ghosts.
     pub(super) fn fourth(self) -> Style {
         self.colour(Color::Magenta)
     }

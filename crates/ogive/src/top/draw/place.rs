@@ -1,5 +1,5 @@
-//! The rows of a mount, or of OpenZFS: lookups, lists against their targets, the second level, what
-//! is given back, the source, the daemon.
+//! The rows of a mount, or of OpenZFS: lookups, lists and their targets, the second level, evictions
+//! and prunes, the source, the daemon.
 
 use ratatui::style::Style;
 
@@ -24,7 +24,7 @@ pub(super) fn rows(view: &View, columns: usize, paint: Paint) -> Vec<Ranked> {
     }
     let part = Part { view, id: &place.id, columns, paint };
     if place.state != State::Answers && part.last("size").is_none() {
-        // What the kernel tells of its daemon is all there is.
+        // Only the kernel's figures of the daemon are left.
         part.daemon(&mut rows);
         return rows;
     }
@@ -39,14 +39,14 @@ pub(super) fn rows(view: &View, columns: usize, paint: Paint) -> Vec<Ranked> {
     rows
 }
 
-/// What to do where there is nothing to show.
+/// Advice for a host without a mount and without OpenZFS.
 fn nothing(view: &View, columns: usize, paint: Paint) -> Vec<Ranked> {
     if view.host.is_empty() {
         return Vec::new();
     }
     let mut rows = vec![Row::new(columns).text("").ranked(40)];
-    let said = "No mount of ogive on this host, and no OpenZFS.";
-    rows.push(Row::new(columns).piece(&[(said, paint.title())]).ranked(0));
+    let title = "No mount of ogive on this host, and no OpenZFS.";
+    rows.push(Row::new(columns).piece(&[(title, paint.title())]).ranked(0));
     for (text, rank) in [
         ("  ogive mount SRC MNT   mounts a directory through the cache;", 0),
         ("                        it appears here within seconds", 0),
@@ -104,7 +104,7 @@ impl Part<'_> {
         Row::titled(self.columns, title, self.paint.title())
     }
 
-    /// Hits and misses a second and what they make, by kind.
+    /// Hits, misses and hit ratios by kind.
     fn lookups(&self, rows: &mut Vec<Ranked>) {
         let kinds = [
             ("data", "demand_data_hits", "demand_data_misses"),
@@ -142,7 +142,7 @@ impl Part<'_> {
         );
     }
 
-    /// The lists as bars, with a mark where they are meant to end.
+    /// The lists as bars, with a mark at their targets.
     fn sizes(&self, rows: &mut Vec<Ranked>) {
         let target = self.last("target");
         let mru_target = self.last("mru_target");
@@ -156,7 +156,7 @@ impl Part<'_> {
             ("MFU ghost", "mfu_ghost_bytes", None, self.paint.fourth(), 10),
         ];
         let values = lists.map(|(_, series, ..)| self.last(series));
-        // One scale, so that the bars can be compared.
+        // All bars have one scale, so they can be compared.
         let top =
             values.iter().chain([&target]).flatten().fold(0.0_f64, |top, value| top.max(*value));
         for ((title, _, target, style, rank), value) in lists.into_iter().zip(values) {
@@ -172,7 +172,7 @@ impl Part<'_> {
     }
 
     fn second_level(&self, rows: &mut Vec<Ranked>) {
-        // What has never been attached is counted as nothing.
+        // A mount without a second level counts zero bytes.
         let Some(held) = self.last("l2_bytes").filter(|held| *held > 0.0) else { return };
         let mut row = self.titled("L2").text(&format!("{} held", bytes(Some(held))));
         row = row.text(&format!(

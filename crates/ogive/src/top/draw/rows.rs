@@ -1,8 +1,7 @@
-//! Rows of the screen: made of pieces that are there whole or not at all, and ranked.
+//! Rows of the screen. A row consists of pieces and has a rank.
 //!
-//! A figure that is cut off at the edge would be another figure, so a piece that does not fit is
-//! left out, and so is what follows it. Where the screen has fewer rows than there are, those of
-//! the highest rank are left out.
+//! A figure that is cut at the edge would be a different figure. So a piece that does not fit is
+//! left out, with all pieces after it. If the screen is too low, the rows of the highest rank go.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -21,7 +20,7 @@ pub(super) struct Ranked {
 /// The rows that fit into a height, in their order.
 pub(super) fn fit(mut rows: Vec<Ranked>, height: usize) -> Vec<Line<'static>> {
     while rows.len() > height {
-        // Of several of one rank the last one goes first.
+        // Among rows of one rank, the last one goes first.
         let worst = rows.iter().enumerate().max_by_key(|(at, row)| (row.rank, *at));
         let Some((at, _)) = worst else { break };
         rows.remove(at);
@@ -42,7 +41,7 @@ impl Row {
         Self { spans: Vec::new(), left: columns, is_full: false }
     }
 
-    /// A row that begins with a title, in a column of titles.
+    /// A row that begins with a title, in the column of titles.
     pub(super) fn titled(columns: usize, title: &str, style: Style) -> Self {
         Self::new(columns).piece(&[(&format!("{title:<TITLE$}"), style)])
     }
@@ -80,7 +79,8 @@ impl Row {
     }
 }
 
-/// A bar of so many columns, brackets among them: filled up to a share, with a mark at another.
+/// A bar of so many columns, including its brackets. It is filled up to a share, and may have a mark
+/// at another.
 pub(super) fn bar(columns: usize, share: f64, mark: Option<f64>) -> String {
     let inner = columns.saturating_sub(2);
     let filled = format::part_of(inner, share);
@@ -99,13 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_there_whole_or_not_at_all() {
+    fn a_piece_is_shown_whole_or_not_at_all() {
         let row = Row::new(10).text("12.3 GiB").text(" 99").text("!");
         assert_eq!(row.line().to_string(), "12.3 GiB");
     }
 
     #[test]
-    fn what_matters_least_goes_first() {
+    fn the_row_of_the_highest_rank_goes_first() {
         let row = |rank, text| Row::new(9).text(text).ranked(rank);
         let rows = vec![row(5, "a"), row(0, "b"), row(5, "c"), row(1, "d")];
         let shown: Vec<String> = fit(rows, 3).iter().map(ToString::to_string).collect();

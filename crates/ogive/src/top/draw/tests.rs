@@ -1,4 +1,4 @@
-//! What is on the screen, not where.
+//! Frames of example views: the tests check the words of a screen, not their positions.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn assert_shows(screen: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_source_that_nobody_asked_has_no_latency() {
+fn a_source_without_requests_has_no_latency() {
     let mut view = minute(vec![host(), mount("m1", "/mnt/fast", "answers")], "m1");
     let without = |reads| {
         let values_left =
@@ -209,7 +209,7 @@ fn without_a_mount_it_says_what_to_do() {
 }
 
 #[test]
-fn a_mount_that_goes_away_is_said_and_the_screen_goes_on() {
+fn a_mount_that_goes_away_is_reported_and_the_screen_goes_on() {
     let sources = vec![
         host(),
         mount("m1", "/mnt/fast", "answers"),
@@ -229,7 +229,7 @@ fn a_mount_that_goes_away_is_said_and_the_screen_goes_on() {
 }
 
 #[test]
-fn what_was_not_measured_is_not_shown_as_nothing() {
+fn a_missing_figure_is_not_shown_as_zero() {
     let mut view = minute(vec![host(), mount("m1", "/mnt/fast", "answers")], "m1");
     view.measured(61_000, &[]);
     let screen = screen(&view, 80, 24);
@@ -238,16 +238,16 @@ fn what_was_not_measured_is_not_shown_as_nothing() {
 }
 
 #[test]
-fn a_pause_and_the_help_are_said() {
+fn a_pause_and_the_help_are_shown() {
     let mut view = minute(vec![host(), mount("m1", "/mnt/fast", "answers")], "m1");
     view.pause();
     assert_shows(&screen(&view, 80, 24), &["PAUSED", "p go on"]);
     view.shows_help = true;
-    assert_shows(&screen(&view, 80, 24), &["Ctrl-C", "usr: programs", "says what it means."]);
+    assert_shows(&screen(&view, 80, 24), &["Ctrl-C", "usr: programs", "where the CPU goes"]);
 }
 
 #[test]
-fn without_colour_nothing_is_lost_and_nothing_is_coloured() {
+fn without_colour_the_screen_has_the_same_text() {
     let mut view = minute(vec![host(), mount("m1", "/mnt/fast", "! its source is gone")], "m1");
     let coloured = screen(&view, 80, 24);
     view.has_colour = false;
@@ -270,7 +270,7 @@ fn hostile_names_are_shown_harmless() {
     assert!(!lines.contains(harmful), "{screen}");
 }
 
-/// A value as a kernel, a daemon or an attacker may tell it.
+/// A value as a kernel, a daemon or an attacker may report it.
 fn any_value() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(0.0),
@@ -326,10 +326,10 @@ fn objects(rows: &Value) -> Value {
 }
 
 #[test]
-fn files_are_shown_in_the_order_that_was_chosen_and_their_names_obey_nothing() {
+fn files_are_shown_in_the_chosen_order_with_harmless_names() {
     let mut view = minute(vec![host(), mount("m1", "/mnt/fast", "answers")], "m1");
     view.show_next();
-    assert!(screen(&view, 80, 24).contains("Asking what is in this cache"));
+    assert!(screen(&view, 80, 24).contains("Reading the files in this cache"));
     let row = |path: &str, bytes: u64, misses: u64| {
         json!({"path": path, "bytes": bytes, "reads": 200, "hits": 150, "misses": misses,
             "origin_bytes": 1 << 20})
@@ -351,9 +351,9 @@ fn files_are_shown_in_the_order_that_was_chosen_and_their_names_obey_nothing() {
     assert!(screen(&view, 80, 40).contains("Nothing of a file is in this cache"));
     view.take_objects("/mnt/fast".into(), Err("cannot read it".to_owned()));
     assert!(screen(&view, 80, 40).contains("! cannot read it"));
-    // What another mount told is not shown as this one's.
+    // The answer of another mount is not shown as this one's.
     view.take_objects("/mnt/other".into(), Ok(objects(&rows)));
-    assert!(screen(&view, 80, 40).contains("Asking"));
+    assert!(screen(&view, 80, 40).contains("Reading the files"));
 }
 
 #[test]
