@@ -1,12 +1,12 @@
-//! The call graphs `perf report` and `perf top` draw below a row, flattened.
+//! The call graphs that `perf report` and `perf top` draw below a row, flattened into chains.
 //!
-//! Two drawings: `--stdio` (`|`, `--89.45%--symbol`) and the text of the browser (`- 65.43%
-//! symbol`, three blanks a level). Two orders: leaf first (callers below) and root first (callees
-//! below). Two kinds of percentages: of all samples, or of the entry above. Neither order nor kind
-//! is printed; both show in the tree itself (see [`Graph::is_relative`] and
-//! [`Graph::is_root_first`]).
+//! There are two drawings: `--stdio` (`|`, `--89.45%--symbol`) and the text of the browser (`-
+//! 65.43% symbol`, three blanks per level). There are two orders: leaf first (callers below) and
+//! root first (callees below). There are two kinds of percentages: of all samples, or of the entry
+//! above. perf prints neither order nor kind; the tree itself shows both (see
+//! [`Graph::is_relative`] and [`Graph::is_root_first`]).
 //!
-//! A tree is kept as a list with parents' positions, so depth costs no recursion.
+//! A tree is a list of nodes with their parents' positions, so depth needs no recursion.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::evidence::{Chain, Frame, Source};
 use crate::pattern::Pattern;
 use crate::read::text::{frame, number, word_lists};
 
-/// The most nodes of one graph; what lies below is left out.
+/// Nodes of one graph at most; deeper ones are dropped.
 const MAX_NODES: usize = 20_000;
 
-/// Most frames of one chain: the default limit of the kernel.
+/// Frames of one chain at most: the kernel's default limit.
 const MAX_FRAMES: usize = 127;
 
-/// Functions at which kernel or thread stacks begin.
+/// Functions at the root of kernel or thread stacks.
 const ROOTS: &str = "ret_from_fork ret_from_fork_asm kthread entry_SYSCALL_64_after_hwframe start_thread \
      __libc_start_main _start secondary_startup_64 secondary_startup_64_no_verify \
      system_call_fastpath thread_generic_wrapper fork_exit thread_start kernel_thread_helper \
@@ -29,14 +29,14 @@ const ROOTS: &str = "ret_from_fork ret_from_fork_asm kthread entry_SYSCALL_64_af
 #[derive(Debug)]
 struct Node {
     parent: Option<usize>,
-    /// Column of the branch, to find out what hangs below what.
+    /// Column of the branch; it decides which node is the parent.
     column: usize,
     percent: Option<f64>,
     frames: Vec<Arc<Frame>>,
     line: u32,
 }
 
-/// One graph being read.
+/// One graph while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
@@ -52,14 +52,14 @@ static BROWSER_PLAIN: Pattern =
     Pattern::new(r"^(\s*)([-+]?)\s*([A-Za-z_\[0][^\s|]*(?:\s+\[\w[\w.]*\])?)$");
 static PLAIN: Pattern = Pattern::new(r"^([\s|]*)([A-Za-z_\[0(.$<~][^|]*)$");
 
-/// Whether a line is surely part of a drawing.
+/// Whether a line is certainly part of a drawing.
 pub(crate) fn is_drawn(text: &str) -> bool {
     let bare = text.trim_start();
     text.starts_with([' ', '|']) && (bare.starts_with('|') || bare.starts_with("--"))
 }
 
 impl Graph {
-    /// Takes one line below a row; `false` when it is no part of a graph.
+    /// Takes one line below a row; `false` if it is not part of a graph.
     pub(crate) fn take(&mut self, text: &str, line: u32) -> bool {
         let bare = text.trim();
         if bare.is_empty() || bare.bytes().all(|byte| byte == b'|' || byte == b' ') {
@@ -83,7 +83,7 @@ impl Graph {
             return true;
         }
         if self.nodes.is_empty() && !text.contains('|') {
-            // The browser draws chains without a branch by indentation alone.
+            // The browser draws a chain without branches by indentation alone.
             let Some(found) = BROWSER_PLAIN.captures(text) else { return false };
             self.branch(found[1].len(), None, &found[3], line);
             return text.starts_with(' ');
@@ -123,8 +123,8 @@ impl Graph {
         }
     }
 
-    /// Whether the percentages must be of the entry above: some entry has more than the one above
-    /// it, which parts of a whole cannot.
+    /// Whether the percentages must be of the entry above: some entry exceeds the entry above it. A
+    /// part of a whole cannot.
     pub(crate) fn is_relative(&self, row_percent: f64) -> bool {
         self.nodes.iter().any(|node| {
             let above = self.percent_above(node).unwrap_or(row_percent);
@@ -145,8 +145,8 @@ impl Graph {
 
     /// Whether callees stand below callers.
     ///
-    /// A known root at the top decides, a known root at the end decides otherwise; else the row's
-    /// own function at the top is the leaf if most of its samples are its own.
+    /// A known root at the top says yes, a known root at the end says no. Otherwise, a row's own
+    /// function at the top is the leaf if most of its samples are its own.
     fn is_root_first(&self, row: &Frame, children_shown: bool, self_part: f64) -> bool {
         let is_root = |frame: &Arc<Frame>| {
             frame.symbol.as_deref().is_some_and(|name| word_lists::has(ROOTS, name))
@@ -178,7 +178,7 @@ impl Graph {
         let mut absolute: Vec<f64> = Vec::with_capacity(self.nodes.len());
         let mut below: Vec<f64> = vec![0.0; self.nodes.len()];
         for node in &self.nodes {
-            // Parents stand before their children.
+            // Parents precede their children.
             let above = node.parent.map_or(row_percent, |parent| absolute[parent]);
             let own = match node.percent {
                 None => above,
@@ -211,8 +211,8 @@ impl Graph {
         chains
     }
 
-    /// Frames from the top of the drawing down to the end of a node; of more than [`MAX_FRAMES`]
-    /// those nearest to the leaf.
+    /// Frames from the top of the drawing to the end of a node; beyond [`MAX_FRAMES`], those
+    /// nearest to the leaf.
     fn path(&self, node: usize, root_first: bool) -> Vec<Arc<Frame>> {
         let frames = |at: usize| self.nodes[at].frames.iter();
         if root_first {
@@ -234,7 +234,7 @@ impl Graph {
 }
 
 fn graph_frame(text: &str) -> Arc<Frame> {
-    // Drawings end some lines with the bar of the next branch.
+    // Some lines end with the bar of the next branch.
     let text = text.trim_end_matches(['|', ' ']);
     let name = text.split("  ").next().unwrap_or(text);
     let module = text[name.len()..].trim();
@@ -245,8 +245,7 @@ fn graph_frame(text: &str) -> Arc<Frame> {
 mod tests {
     use super::*;
 
-    /// Chains of a drawing without end are bounded, so that its frames do not grow with the square
-    /// of its lines; the leaf stays.
+    /// Chains have a limit, so frames do not grow with the square of the lines. The leaf stays.
     #[test]
     fn a_deep_drawing_has_no_more_frames_than_chains_times_a_limit() {
         const DEPTH: usize = 2_000;

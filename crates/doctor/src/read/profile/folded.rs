@@ -1,5 +1,5 @@
-//! Folded stacks: `thread;root;...;leaf WEIGHT`, one distinct stack a line, which `ogive_profile`
-//! takes apart.
+//! Folded stacks: `thread;root;...;leaf WEIGHT`, one distinct stack per line. `ogive_profile`
+//! parses the lines.
 
 use ogive_profile::Mode;
 use ogive_profile::read::folded::{self, LineFrame};
@@ -9,7 +9,7 @@ use crate::read::text::frame;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// The most stacks of one input.
+/// Stacks of one input at most.
 const MAX_STACKS: usize = 2_000_000;
 
 /// Whether a line is a folded stack of at least two parts.

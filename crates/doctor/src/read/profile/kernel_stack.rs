@@ -1,7 +1,7 @@
-//! Stacks of kernel threads at one moment: `/proc/PID/stack`, lists of them with thread headings,
-//! counted leaves (`sort | uniq -c`), FreeBSD `procstat -kk`, stacks of illumos and macOS tools.
+//! Momentary stacks of kernel threads: `/proc/PID/stack`, lists of them with thread headings,
+//! counted leaves (`sort | uniq -c`), FreeBSD `procstat -kk`, tools of illumos and macOS.
 //!
-//! They carry no weight: they show where a thread stands, not that it computes there.
+//! They carry no weight: they show where a thread is, not that it uses CPU there.
 
 use crate::evidence::{Frame, KernelStack};
 use crate::pattern::Pattern;
@@ -19,17 +19,17 @@ static THREAD: Pattern = Pattern::new(
 static PROCSTAT: Pattern =
     Pattern::new(r"^\s*(\d+)\s+(\d{5,})\s+(\S+)\s+(\S.*?)\s{1,}(\S+\+0x[0-9a-f]+(?:\s+\S+)*)\s*$");
 
-/// Whether a line is a frame of `/proc/PID/stack`, with or without a count before it.
+/// Whether a line is a frame of `/proc/PID/stack`, with or without a count in front.
 pub(crate) fn is_frame(text: &str) -> bool {
     FRAME.is_match(text)
 }
 
-/// Whether a line names the thread whose stack follows, with its state.
+/// Whether a line names the thread of the next stack, with its state.
 pub(crate) fn is_thread(text: &str) -> bool {
     text.starts_with("== ") && text.contains(" state=") && THREAD.is_match(text.trim())
 }
 
-/// The frame of such a line and the number of threads counted before it.
+/// The frame of such a line and the number of threads in front of it.
 pub(crate) fn frame_of(text: &str) -> Option<(Frame, Option<u64>)> {
     let found = FRAME.captures(text)?;
     let count = found.get(1).and_then(|count| count.as_str().parse().ok());
@@ -40,7 +40,7 @@ pub(crate) fn frame_of(text: &str) -> Option<(Frame, Option<u64>)> {
     Some((frame, count))
 }
 
-/// Reads stacks; counted leaves are stacks of one frame.
+/// Reads stacks; a counted leaf is a stack of one frame.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut thread = section.hint.path.as_deref().and_then(thread_of_name);
     let mut frames: Vec<Frame> = Vec::new();
@@ -78,12 +78,12 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     close(&mut frames, &thread, first, reading);
 }
 
-/// The last line of the files of older kernels.
+/// Whether a line ends a stack of an older kernel.
 fn is_end(text: &str) -> bool {
     text.ends_with("0xffffffffffffffff") && text.starts_with("[<")
 }
 
-/// Ends a stack that began at `first`, if it has frames.
+/// Ends a stack that began at `first`, unless it has no frames.
 pub(crate) fn close(
     frames: &mut Vec<Frame>,
     thread: &Option<String>,
@@ -105,7 +105,7 @@ fn push(
     reading.evidence.kernel_stacks.push(KernelStack { thread, count, frames, source });
 }
 
-/// `stack-nfsd.txt` names the thread where nothing else does.
+/// `stack-nfsd.txt` names the thread if the text does not.
 fn thread_of_name(path: &str) -> Option<String> {
     let file = path.rsplit('/').next()?;
     let name = file.strip_prefix("stack-")?.split('.').next()?;

@@ -1,8 +1,8 @@
 //! Lock profilers: illumos and FreeBSD `lockstat`, `plockstat`, `perf lock contention`,
-//! `/proc/lock_stat`; their tables are read by `ogive_profile`.
+//! `/proc/lock_stat`. `ogive_profile` parses their tables.
 //!
-//! A table is ranked by lost time, not by count: a lock taken rarely but held long is the worse
-//! one.
+//! Rows are ranked by lost time, not by count: a lock that is taken rarely but held long costs
+//! more.
 
 use ogive_profile::locks::{self, LockRow, LockTable};
 
@@ -12,7 +12,7 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// The heading of rows of lockstat that have lost theirs.
+/// The heading of lockstat, for rows without one.
 const LOCKSTAT: &str = "Count indv cuml rcnt nsec Lock Caller";
 
 /// Whether a line is a row of lockstat.
@@ -29,7 +29,7 @@ pub(crate) fn is_lockstat_row(text: &str) -> bool {
         && is_whole(mean)
 }
 
-/// Whether a line begins lockstat: a heading, or how many events of a kind there were.
+/// Whether a line begins lockstat: a heading, or a number of events of one kind.
 pub(crate) fn begins_lockstat(text: &str) -> bool {
     word_lists::begin_words("Count indv cuml rcnt|Count indv cuml genr", text)
         || text.split_once(": ").is_some_and(|(kind, rest)| {
@@ -38,7 +38,7 @@ pub(crate) fn begins_lockstat(text: &str) -> bool {
         })
 }
 
-/// Whether a line begins plockstat: a heading, or what is counted below.
+/// Whether a line begins plockstat: a heading, or the kind of event that it counts.
 pub(crate) fn begins_plockstat(text: &str) -> bool {
     const LOCKS: [&str; 3] = ["Mutex ", "R/W reader ", "R/W writer "];
     const EVENTS: [&str; 4] = ["block", "hold", "spin", "unsuccessful spin"];
@@ -47,7 +47,7 @@ pub(crate) fn begins_plockstat(text: &str) -> bool {
         || events.any(|event| EVENTS.contains(&event))
 }
 
-/// Reads a table, whichever tool printed it.
+/// Reads a table of any of these tools.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let bare = section.lines.first().is_some_and(|line| is_lockstat_row(&line.text));
     let heading = bare.then_some(LOCKSTAT);
@@ -62,7 +62,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     for row in &table.rows {
         let Some(line) = line_of(row.line) else { continue };
         let source = reading.at(line);
-        // With -I each CPU was interrupted: these are samples of functions, and no locks.
+        // With -I, lockstat interrupts each CPU: these rows are samples of functions, not locks.
         if row.lock.starts_with("cpu[") {
             let (frames, weight) = (callers(row), row.waits as f64);
             sampled.push(Stack { thread: None, process: None, frames, weight, source });
@@ -91,9 +91,9 @@ fn callers(row: &LockRow) -> Vec<Frame> {
     frames.map(|function| frame::frame(function, None)).collect()
 }
 
-/// A row, and its share of the time that was lost in the table.
+/// A row, with its share of the table's lost time.
 fn lock_use(table: &LockTable, row: &LockRow, source: Source) -> LockUse {
-    // Without a kind a row is of a thread, which is no caller.
+    // A row without a kind has a thread here, not a caller.
     let is_thread = row.lock.is_empty() && row.kind.is_empty();
     let lock = if row.lock.is_empty() { &row.caller } else { &row.lock };
     LockUse {

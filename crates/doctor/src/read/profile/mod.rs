@@ -1,7 +1,6 @@
-//! Where code was: profiles flat and with call graphs, stacks counted or of one moment, and lock
-//! profilers.
+//! Profiles: flat and with call graphs, stacks counted or of one moment, and lock profilers.
 //!
-//! All of them name functions by `text::frame`, so that one function has one name.
+//! All of them name functions through `text::frame`, so that each function has one name.
 
 pub(super) mod call_graph;
 pub(super) mod folded;

@@ -1,7 +1,8 @@
 //! `perf report --stdio` and `perf top`: flat, with children, with call graphs, by thread, old and
-//! new; also rows without their heading, as people quote them.
+//! new. Also rows without their heading, as people quote them.
 //!
-//! Columns vary; a row is told by its percentages in front and by `[k]`/`[.]` before the symbol.
+//! Columns vary. A row is recognised by the percentages in front and by `[k]`/`[.]` before the
+//! symbol.
 
 use super::call_graph::Graph;
 use crate::evidence::{Frame, Profile, Source, SymbolRow};
@@ -25,25 +26,25 @@ static PERF_TOP: Pattern =
 static SURE_ROW: Pattern =
     Pattern::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S");
 
-/// Whether a line is a row of the table by itself: percentages in front, `[k]` or `[.]` inside.
+/// Whether a line alone is a row of the table: percentages in front, `[k]` or `[.]` inside.
 pub(crate) fn is_row(text: &str) -> bool {
     SURE_ROW.is_match(text.trim())
 }
 
-/// Whether a line is a row of a table whose heading was seen.
+/// Whether a line is a row of a table with a heading.
 pub(crate) fn is_data(text: &str) -> bool {
     ROW.is_match(text.trim())
 }
 
-/// What the heading says about the columns.
+/// The columns that the heading names.
 #[derive(Debug, Default)]
 struct Heading {
     children: bool,
     /// Number columns (`Samples`, `Period`) between percentages and names.
     counts: usize,
-    /// Percentages beside the first (`sys`, `usr`).
+    /// Percentages after the first (`sys`, `usr`).
     extra_percents: usize,
-    /// The columns of names in the order of `--sort`.
+    /// The columns of names, in the order of `--sort`.
     order: Vec<Column>,
     seen: bool,
 }
@@ -56,7 +57,7 @@ enum Column {
     Symbol,
 }
 
-/// What columns of names are called.
+/// Headings of the columns of names.
 const NAMES: [(&str, Column); 4] = [
     ("Command", Column::Thread),
     ("Shared Object", Column::Object),
@@ -86,7 +87,7 @@ impl Heading {
         })
     }
 
-    /// Whether there is a column. Rows that have lost their heading show functions.
+    /// Whether the table has a column. Rows without a heading are assumed to have all but threads.
     fn has(&self, column: Column) -> bool {
         if self.seen { self.order.contains(&column) } else { column != Column::Thread }
     }
@@ -125,11 +126,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Beginnings of lines that say nothing.
+/// Beginnings of lines without information.
 const DECORATION: &str = "#|PerfTop:|samples  pcnt|Event count (approx.)|no symbols found|Press \
                           |For a higher level overview|Tip:|Cannot load tips";
 
-/// Adds a line to the graph of the last row; `false` if it belongs to none.
+/// Adds a line to the graph of the last row; `false` if it is not part of one.
 fn take_branch(graphs: &mut Vec<(usize, Graph)>, rows: usize, line: &Line<'_>) -> bool {
     let Some(at) = rows.checked_sub(1) else { return false };
     if graphs.last().is_none_or(|(of, _)| *of != at) {
@@ -138,7 +139,7 @@ fn take_branch(graphs: &mut Vec<(usize, Graph)>, rows: usize, line: &Line<'_>) -
     graphs.last_mut().is_some_and(|(_, graph)| graph.take(&line.text, line.number))
 }
 
-/// What `perf top` says above its rows: how much of the samples is in the kernel, on how many CPUs.
+/// The header of `perf top`: the kernel's share of the samples, and the number of CPUs.
 fn top_header(found: &regex::Captures<'_>, line: &Line<'_>, reading: &mut Reading<'_>) {
     let mut table = reading.table("perf_top");
     table.rate("irqs", number::plain(&found[1]), line);
@@ -150,8 +151,8 @@ fn top_header(found: &regex::Captures<'_>, line: &Line<'_>, reading: &mut Readin
     }
 }
 
-/// Percentages that belong to a graph stand behind bars, or, in the browser's drawing, name nothing
-/// but a function.
+/// Whether a percentage belongs to a graph: it stands behind bars, or, in the browser's drawing,
+/// before a lone function.
 fn is_of_graph(text: &str, profile: &Profile, columns: &Heading) -> bool {
     if profile.rows.is_empty() || !columns.has(Column::Symbol) {
         return false;
@@ -197,8 +198,8 @@ fn row(text: &str, columns: &Heading, source: Source) -> Option<SymbolRow> {
 /// The cell of a thread and the function of a row.
 type Names<'t> = (Option<&'t str>, Frame);
 
-/// Thread and function by the order of the columns, which two blanks or more divide. `None` where
-/// the symbol stands last as usual, or the cells are not those of the heading.
+/// Thread and function by the order of the columns, which are separated by two blanks or more.
+/// `None` where the symbol stands last as usual, or the cells do not match the heading.
 fn names_by_order<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
     let order = &columns.order;
     if order.last() == Some(&Column::Symbol) && order.first() != Some(&Column::Object) {
@@ -206,7 +207,7 @@ fn names_by_order<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
     }
     let cells: Vec<&str> =
         rest.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-    let cell = |wanted: Column| cells.get(order.iter().position(|column| *column == wanted)?);
+    let cell = |column: Column| cells.get(order.iter().position(|one| *one == column)?);
     let symbol = cell(Column::Symbol).filter(|_| cells.len() == order.len())?;
     let mut frame = frame::frame(symbol, cell(Column::Object).copied());
     if symbol.starts_with('[') {
@@ -226,7 +227,7 @@ fn thread_name(cell: &str) -> String {
     frame::thread(bare).0
 }
 
-/// Thread and function of the text behind the figures.
+/// Thread and function in the text after the figures.
 fn names<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
     let marks = ["[k]", "[.]", "[g]", "[u]", "[H]"].iter();
     if let Some((at, mark)) = marks.filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
@@ -236,7 +237,7 @@ fn names<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
         let kernel = Some(mark == "[k]" || mark == "[g]");
         return Some((thread, Frame { kernel, ..frame::frame(symbol, object) }));
     }
-    // Without the mark only a table whose heading was seen can be trusted.
+    // Without a mark, only a table with a heading is reliable.
     if !columns.seen {
         return None;
     }
@@ -251,7 +252,8 @@ fn names<'t>(rest: &'t str, columns: &Heading) -> Option<Names<'t>> {
     Some((thread, frame))
 }
 
-/// The cells in front of the symbol: the object is the last, a thread's name may hold blanks.
+/// The cells before the symbol: the object is the last one, because a thread's name may contain
+/// blanks.
 fn thread_and_object<'t>(before: &'t str, columns: &Heading) -> (Option<&'t str>, Option<&'t str>) {
     let has_thread = columns.has(Column::Thread);
     if before.is_empty() {
@@ -267,7 +269,8 @@ fn thread_and_object<'t>(before: &'t str, columns: &Heading) -> (Option<&'t str>
     }
 }
 
-/// A symbol that a terminal put on a line of its own belongs to the row above; other lines go back.
+/// A symbol on a line of its own was wrapped by a terminal and belongs to the row above. Other
+/// lines are left over.
 fn wrapped_or_left(line: &Line<'_>, profile: &mut Profile, reading: &mut Reading<'_>) {
     let text = line.text.trim();
     let single =
@@ -292,7 +295,7 @@ fn finish(
         return;
     }
     let percent_of = |row: &SymbolRow| row.total_percent.or(row.self_percent).unwrap_or(0.0);
-    // One report has one kind of percentages.
+    // All percentages of a report are of one kind.
     let relative =
         graphs.iter().any(|(at, graph)| graph.is_relative(percent_of(&profile.rows[*at])));
     let source = reading.at(line);

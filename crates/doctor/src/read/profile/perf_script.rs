@@ -1,6 +1,7 @@
-//! `perf script`: one sample a paragraph, its stack below, leaf first; or one line a sample.
+//! `perf script`: one sample per paragraph with its stack below, leaf first; or one line per
+//! sample.
 //!
-//! Equal stacks are counted together, so that a long recording costs memory by its distinct stacks.
+//! Equal stacks are counted together, so a long recording takes memory only for distinct stacks.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use crate::read::text::frame;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// Frames of one stack that are kept, from the leaf.
+/// Frames of one stack at most, counted from the leaf.
 const MAX_FRAMES: usize = 256;
 
-/// Whether a line begins a sample: it says who, when and which event.
+/// Whether a line begins a sample: it has a thread, a time and an event.
 pub(crate) fn is_header(text: &str) -> bool {
     let Part::Head(head) = Script::default().line(text) else { return false };
     let is_word = head.event.contains(|c: char| c.is_ascii_alphabetic());
@@ -26,12 +27,12 @@ pub(crate) fn is_frame(text: &str) -> bool {
     text.starts_with([' ', '\t']) && !is_header(text) && written(text).is_some()
 }
 
-/// Whether a line is a frame with its object, which no other format has.
+/// Whether a line is a frame with its object. No other format has such lines.
 pub(crate) fn is_sure_frame(text: &str) -> bool {
     text.contains('(') && is_frame(text)
 }
 
-/// The frame that a line is below the beginning of a sample.
+/// The frame in a line below the beginning of a sample.
 fn written(text: &str) -> Option<Written<'_>> {
     let mut words = text.split_ascii_whitespace();
     let is_address = words.next().is_some_and(|word| (3..=16).contains(&word.len()));
@@ -87,7 +88,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.evidence.profiles.push(profile);
 }
 
-/// The name of a sample's thread; without one it is called by its number, as perf does.
+/// The name of a sample's thread, or its number if it has none, as perf prints it.
 fn thread(head: &Head<'_>) -> String {
     if head.name.is_empty() { format!(":{}", head.tid) } else { frame::thread(head.name).0 }
 }
@@ -102,7 +103,7 @@ fn close(
 ) {
     let Some((thread, mut frames, line)) = sample else { return };
     if frames.is_empty() {
-        // A sample without a stack still is CPU of its thread.
+        // A sample without a stack still counts for its thread.
         frames.push(Frame::default());
     }
     stacks.entry((thread, frames)).or_insert((0.0, line)).0 += 1.0;

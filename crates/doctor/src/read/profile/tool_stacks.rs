@@ -1,8 +1,7 @@
-//! Stacks that BPF tools count: bcc's `profile` and `offcputime`, maps of bpftrace with a stack as
-//! key.
+//! Stacks that BPF tools count: bcc's `profile` and `offcputime`, and bpftrace maps keyed by stack.
 //!
-//! Frames stand leaf first, the count behind them. What a tool counts off CPU is time waited, not
-//! CPU, and stays apart.
+//! Frames stand leaf first, followed by the count. Time off CPU is time waited, not CPU time, and
+//! is kept apart.
 
 use crate::evidence::{Frame, Profile, Stack};
 use crate::pattern::Pattern;
@@ -12,7 +11,7 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// A stack of more frames is damage.
+/// A stack with more frames than this is damaged.
 const MAX_FRAMES: usize = 512;
 
 static OPENS: Pattern = Pattern::new(r"^@(\w*)\[(?:([^\]]*?),?)?$");
@@ -29,7 +28,7 @@ pub(crate) fn is_beginning(text: &str) -> bool {
         || text.starts_with("Attaching ") && text.trim_end_matches('.').ends_with("probes")
 }
 
-/// Whether a line surely belongs to an output that has begun: a frame or the end of a stack.
+/// Whether a line certainly continues such output: a frame or the end of a stack.
 pub(crate) fn is_of(text: &str) -> bool {
     let bare = text.trim();
     CLOSES.is_match(bare)
@@ -37,7 +36,8 @@ pub(crate) fn is_of(text: &str) -> bool {
         || text.starts_with([' ', '\t']) && frame_text(bare).is_some()
 }
 
-/// A line that can be a frame: one word, also `b'...'`, with an offset in decimal or hexadecimal.
+/// A line that can be a frame: one word, perhaps `b'...'`, with an offset in decimal or
+/// hexadecimal.
 fn frame_text(text: &str) -> Option<&str> {
     let text = text.strip_prefix("b'").and_then(|text| text.strip_suffix('\'')).unwrap_or(text);
     let named = text.starts_with(|c: char| c.is_alphabetic() || "_[0".contains(c));
@@ -53,14 +53,14 @@ fn frame_of(text: &str) -> Frame {
     frame::frame(bare, None)
 }
 
-/// The thread among the other parts of a key: a word that is no number.
+/// The thread among the other parts of a key: a word that is not a number.
 fn thread_in(keys: &str) -> Option<String> {
     let mut parts = keys.split(',').map(str::trim);
     let name = parts.find(|part| !part.is_empty() && number::plain(part).is_none())?;
     Some(frame::thread(name).0)
 }
 
-/// The stack that is open.
+/// The stack that is being read.
 #[derive(Default)]
 struct Open {
     frames: Vec<Frame>,
@@ -68,7 +68,7 @@ struct Open {
     in_map: bool,
 }
 
-/// Reads both.
+/// Reads the output of both.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut profile = Profile { weighted: true, ..Profile::default() };
     let mut open = Open::default();

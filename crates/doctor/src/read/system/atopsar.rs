@@ -1,7 +1,7 @@
-//! `atopsar`: reports of atop's recordings, one an option. Those of a row a CPU, a disk and an
-//! interval are tables; of the three programs that used most (`-O`) a row has them all.
+//! `atopsar`: reports of atop's recordings, one per option. Reports with one row per CPU or disk
+//! and interval are tables. The report of the top three programs (`-O`) has all three in one row.
 //!
-//! The last name of each heading says what it is of (`_cpu_`, `_dsk_`, `_top3_`, `_procs_`).
+//! The last name of each heading identifies its report (`_cpu_`, `_dsk_`, `_top3_`, `_procs_`).
 
 use crate::read::table::Table;
 use crate::read::table::formats::intervals::ATOPSAR;
@@ -15,7 +15,7 @@ pub(crate) fn begins(text: &str) -> bool {
     is_of_programs(text) || ATOPSAR.iter().any(|format| format.is_heading(text))
 }
 
-/// The mark of the report stands right behind the last name.
+/// The report's mark follows the last name directly.
 fn is_of_programs(text: &str) -> bool {
     text.trim_end().ends_with("cpu%_top3_")
 }
@@ -39,7 +39,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     table.end(reading);
 }
 
-/// Three programs: number, name and percent of one CPU each. Whether the row has any.
+/// Takes three programs: number, name and percent of one CPU each. `false` if the row has none.
 fn programs(line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
     let text = line.text.trim();
     let timed = text.split_once(char::is_whitespace);

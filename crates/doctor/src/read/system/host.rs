@@ -1,4 +1,4 @@
-//! What the host is, where a line alone does not say it: answers to commands, whether ZFS is
+//! Facts about the host that one line alone does not show: answers to commands, whether ZFS is
 //! loaded, ogive's description of a mount.
 
 use crate::pattern::Pattern;
@@ -8,7 +8,8 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// Reads a line that only its command explains: `uname -r`, `nproc`. Says whether it did.
+/// Reads a line that only its command explains (`uname -r`, `nproc`); `false` if it explains
+/// nothing.
 pub(crate) fn read_answer(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
     static RELEASE: Pattern = Pattern::new(r"^\d{1,2}\.\d{1,3}(?:\.\d+)?[\w.+~-]*$");
     let text = line.text.trim();
@@ -45,7 +46,7 @@ pub(crate) fn read_modules(section: &Section<'_>, reading: &mut Reading<'_>) {
             zfs = Some(line);
         }
     }
-    // A short list may be `lsmod | grep`; only a whole one shows that something is missing.
+    // A short list may be `lsmod | grep`; only a whole list proves that a module is missing.
     let said = match (zfs, last) {
         (Some(line), _) => Some((true, line)),
         (None, Some(line)) if modules >= 10 => Some((false, line)),
@@ -56,7 +57,7 @@ pub(crate) fn read_modules(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Reads ogive's `mount` file: the description of a mount, JSON.
+/// Reads ogive's `mount` file: the description of a mount, in JSON.
 pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>) {
     let Some(first) = section.lines.first() else { return };
     let mut directory = None;

@@ -1,16 +1,16 @@
 //! Interrupts: `/proc/interrupts`, `/proc/softirqs`.
 //!
-//! One table has the sums that rules ask for by name (`tlb`, `cal`, `net_rx`); beside it every line
-//! has a table of its own, with the CPU that took most of them. All count since boot.
+//! One table has the sums that rules ask for by name (`tlb`, `cal`, `net_rx`). Each line also has a
+//! table of its own, with the CPU that took most of its interrupts. All counts are since boot.
 
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 
-/// Lines of more are data of hosts with thousands of queues: the first show what there is.
+/// Hosts with thousands of queues have more lines; the first ones suffice.
 const MAX_LINES: usize = 512;
 
-/// Whether a line names CPUs and nothing else.
+/// Whether a line names only CPUs.
 pub(crate) fn is_heading(text: &str) -> bool {
     let is_cpu =
         |word: &str| word.strip_prefix("CPU").is_some_and(|number| number.parse::<u16>().is_ok());

@@ -1,5 +1,5 @@
 //! Logs: dmesg and the journal (hung tasks, lockups, stalls, out of memory, I/O errors, call
-//! traces), ZFS's own `dbgmsg`.
+//! traces), and ZFS's own `dbgmsg`.
 
 use super::log_age;
 use crate::evidence::Frame;
@@ -10,8 +10,8 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Every dress of a line of the kernel's: bare and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`),
-/// the journal and syslog in their forms of a date, with the month in any language.
+/// Every form of a kernel message: raw and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`), the
+/// journal and syslog with their dates. The month may be in any language.
 static STAMP: Pattern = Pattern::new(concat!(
     r"^(?:<\d+>)?\s*(?:kern\s*:\s*\w+\s*:\s*)?",
     r"(?:\[\s*\+?\d+\.\d+(?:\s*<\s*\d+\.\d+>)?\](?: \S+ kernel:)?|",
@@ -24,7 +24,7 @@ static STAMP: Pattern = Pattern::new(concat!(
     r"(?:\[\s*[TC]\d+\])?\s?(.*)$",
 ));
 
-/// Beginnings of messages by which a line without time stamp is known to be the kernel's.
+/// Beginnings of messages that are the kernel's even without a time stamp.
 const MESSAGES: &str = "INFO: rcu|rcu: INFO|INFO: task |watchdog: BUG|BUG: soft lockup|BUG: unable|NMI watchdog\
      |sending NMI|Sending NMI|Call Trace:|Task dump for CPU|blk_update_request:|Buffer I/O error\
      |print_req_error|Out of memory|Kernel panic|VERIFY|PANIC at|PANIC: |SPLError:\
@@ -47,17 +47,17 @@ static COMM: Pattern = Pattern::new(
 );
 static PANIC_FRAME: Pattern = Pattern::new(r"^#\d+\s+(?:0x[0-9a-f]+|\S+) at (\S+?)\+");
 
-/// Whether a line begins a log of the kernel.
+/// Whether a line begins the kernel's log.
 pub(crate) fn is_dmesg(text: &str) -> bool {
     let trimmed = text.trim();
-    // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
+    // The address of a bare stack frame looks like a time stamp in brackets.
     STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
         || word_lists::begins(MESSAGES, trimmed) && !is_processor(trimmed)
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
 }
 
-/// Whether a line names the processor (`CPU: AMD ...`) or its use (`CPU: 5%`) instead of where
-/// something ran (`CPU: 3 PID:`).
+/// Whether a line describes the processor (`CPU: AMD ...`) or its use (`CPU: 5%`). A line of an
+/// oops (`CPU: 3 PID:`) does neither.
 fn is_processor(text: &str) -> bool {
     text.strip_prefix("CPU: ").is_some_and(|rest| {
         let first = rest.split_whitespace().next().unwrap_or_default();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_of_the_kernel_is_known_alone() {
+    fn each_kernel_message_is_recognised_alone() {
         for line in include_str!("../../../tests/read_samples/dmesg-dressed.txt").lines() {
             assert!(is_dmesg(line), "{line}");
         }

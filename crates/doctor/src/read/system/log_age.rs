@@ -1,23 +1,23 @@
-//! Which lines of the kernel's log are of now.
+//! Which lines of the kernel's log describe the present.
 //!
-//! The log goes back to the start of the machine. A look, or a capture of one, shows a few seconds:
-//! lines, and stacks in them, that are a minute older than it are history, and count as little as
-//! a counter's value before its first reading. A log that was pasted alone is taken as it is.
+//! The log goes back to boot, and a capture covers a few seconds. Lines and stacks that are a
+//! minute older than the capture are history, like a counter's value at its first reading. A log
+//! that was pasted alone stays whole.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::evidence::{Evidence, Source};
 
-/// Lines may be so much older than the look, seconds.
+/// Lines may be this many seconds older than the capture.
 const MARGIN_S: f64 = 60.0;
 
-/// Seconds since the start of the machine by the stamp of a line: `[ 2021.237259]`.
+/// Seconds since boot from the stamp of a line: `[ 2021.237259]`.
 pub(super) fn stamp(line: &str) -> Option<f64> {
     line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
 }
 
-/// Takes out what is history.
+/// Removes the lines that are history.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let stamps = std::mem::take(&mut evidence.log_stamps);
     let Some(uptime) = evidence.host.uptime_s.as_ref() else { return };
@@ -49,7 +49,7 @@ mod tests {
 [ 1990.000002]  zio_wait+0x10/0x20 [zfs]
 ";
 
-    /// Lines of the log and stacks that are left, with the files beside it.
+    /// Remaining lines of the log and their stacks, when these files are read too.
     fn left(files: &[(&str, &str)]) -> (usize, usize) {
         let mut evidence = Evidence::default();
         read_bytes(&mut evidence, "commands/dmesg.txt", LOG.as_bytes());

@@ -1,22 +1,23 @@
-//! Memory: `free` in all languages.
+//! Memory: the output of `free` in any language.
 
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Columns of `free` with the name of `/proc/meminfo`.
+/// Columns of `free` with their names in `/proc/meminfo`.
 const FREE_COLUMNS: &str = "total=MemTotal_bytes free=MemFree_bytes shared=Shmem_bytes available=MemAvailable_bytes \
      buffers=Buffers_bytes cached=Cached_bytes used=used_bytes buff/cache=buff_cache_bytes";
 
-/// The columns by place, for languages other than English: with buffers and cache together, and
-/// apart (`free -w`).
+/// The columns by place, for languages other than English: buffers and cache as one column, or as
+/// two (`free -w`).
 const FREE_PLACES: [&[&str]; 2] = [
     &["total", "used", "free", "shared", "buff/cache", "available"],
     &["total", "used", "free", "shared", "buffers", "cached", "available"],
 ];
 
-/// The cells of a row of `free` behind its name, which may hold blanks (`Partition d'échange:`).
+/// The cells of a row of `free` after its name. The name may contain blanks (`Partition
+/// d'échange:`).
 fn free_cells(text: &str) -> Option<(&str, Vec<&str>)> {
     let (name, rest) = text.split_once(':')?;
     let cells: Vec<&str> = rest.split_whitespace().collect();
@@ -25,7 +26,8 @@ fn free_cells(text: &str) -> Option<(&str, Vec<&str>)> {
     (figures && worded && cells.len() >= 3).then_some((name.trim(), cells))
 }
 
-/// Whether a line names the columns of `free`: in English, or by the row below, in any language.
+/// Whether a line names the columns of `free`: by its English words, or in any language by the row
+/// below it.
 pub(crate) fn is_free_heading(text: &str, next: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.starts_with(&["total", "used", "free"]) {
@@ -37,8 +39,8 @@ pub(crate) fn is_free_heading(text: &str, next: &str) -> bool {
         && free_cells(next).is_some_and(|(_, cells)| cells.len() == words.len())
 }
 
-/// Reads `free`. Its unit is not printed: KiB, unless that would be less memory than any machine
-/// that runs ZFS has (below 256 MiB); then it was `free -m`, or `-g`.
+/// Reads `free`. It does not print its unit. KiB is assumed, unless that gives less memory than any
+/// host with ZFS has (256 MiB); then it was `free -m` or `-g`.
 pub(crate) fn read_free(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut names: Vec<&str> = Vec::new();
     let mut unit = None;
@@ -87,7 +89,7 @@ pub(crate) fn read_free(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.push(table);
 }
 
-/// What `/proc/meminfo` calls a column of the row for swap.
+/// The name in `/proc/meminfo` for a column of the row for swap.
 fn swap_name(column: &str) -> String {
     match column {
         "total" => "SwapTotal_bytes".to_owned(),
@@ -100,7 +102,7 @@ fn free_unit(total: Option<f64>) -> f64 {
     match total {
         Some(total) if total < 256.0 => 1_073_741_824.0,
         Some(total) if total < 262_144.0 => 1_048_576.0,
-        // `free -b` of anything from 1 GiB up would be a terabyte in KiB.
+        // `free -b` with 8 GiB or more: read as KiB, this would be 8 TiB or more.
         Some(total) if total >= 8_589_934_592.0 => 1.0,
         _ => 1024.0,
     }

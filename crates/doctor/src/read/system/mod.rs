@@ -1,8 +1,8 @@
-//! What a host and its kernel say of themselves: what it is, its load, memory, disks, counters
-//! since boot, and its log.
+//! What hosts and kernels report about themselves: identity, load, memory, disks, counters since
+//! boot, and the log.
 //!
-//! Linux, FreeBSD and illumos print most of it differently; a file here has one subject, not one
-//! system.
+//! Linux, FreeBSD and illumos print most of it differently; each file here covers one subject, not
+//! one system.
 
 pub(super) mod atopsar;
 pub(super) mod host;

@@ -1,8 +1,8 @@
-//! `/proc/stat`, and what two readings of it show.
+//! `/proc/stat`, and the difference of two readings.
 //!
-//! It counts since boot, so it says nothing alone: [`finish`] takes the difference of two readings
-//! of one host. The ticks of `/proc/stat` sum to the time that passed on all CPUs, so no clock is
-//! needed for shares; threads need one (a timestamp, `/proc/uptime`), or the ticks.
+//! It counts since boot, so one reading shows nothing: [`finish`] subtracts two readings of one
+//! host. The ticks of `/proc/stat` add up to the time that passed on all CPUs, so shares need no
+//! clock. Threads need one: a timestamp, `/proc/uptime`, or these ticks.
 
 use crate::evidence::{CpuUse, Evidence, Table};
 use crate::read::host::tasks::{Interval, TICKS_PER_SECOND};
@@ -13,7 +13,7 @@ use crate::read::text::section::Section;
 const CPU_FIGURES: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-/// Adds what only two readings show: use of the CPUs, and CPU of each thread.
+/// Adds what takes two readings: the use of the CPUs, and the CPU of each thread.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let readings: Vec<&Table> =
         evidence.tables.iter().filter(|table| table.name == "proc_stat").collect();
@@ -35,7 +35,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         if all > 0.0 && passed.len() >= 4 {
             let cpus = evidence.host.cpus.as_ref().map_or(1.0, |cpus| f64::from(cpus.value.max(1)));
             interval_s = Some(all / TICKS_PER_SECOND / cpus);
-            // The CPU of the capture itself is not counted.
+            // The CPU time of the capture itself is subtracted.
             for (at, seconds) in [(0, look.0), (2, look.1)] {
                 passed[at] = (passed[at] - seconds * TICKS_PER_SECOND).max(0.0);
             }
@@ -60,7 +60,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     host::finish(evidence, seconds.map(|seconds| Interval { seconds, busy_percent }));
 }
 
-/// Seconds between the times of capture that were given.
+/// Seconds between the recorded times of capture.
 fn captured_interval(evidence: &Evidence) -> Option<f64> {
     let times: Vec<f64> = evidence
         .tables
@@ -74,5 +74,5 @@ fn captured_interval(evidence: &Evidence) -> Option<f64> {
     }
 }
 
-/// Claims lines of files of `/proc` that carry nothing the evidence asks for.
+/// Claims lines of `/proc` files that the evidence does not need.
 pub(crate) fn read_nothing(_: &Section<'_>, _: &mut Reading<'_>) {}

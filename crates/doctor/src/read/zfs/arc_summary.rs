@@ -1,8 +1,8 @@
 //! `arc_summary`, old (Perl and Python 2: tabs, `ARC Size:`) and new (0.8 on: indented, dotted).
 //!
-//! Labels that are a row of arcstats under another name go into a table `arcstats` under that name;
-//! all figures go into `arc_summary` under their label. Its verdict HEALTHY says only that no
-//! allocation was throttled, so it is kept as a word. Tunables are parameters.
+//! All figures go into the table `arc_summary` under their label. A label that stands for a row of
+//! arcstats also goes into `arcstats` under that row's name. Tunables are parameters. The verdict
+//! HEALTHY only says that no allocation was throttled, so it is kept as a word.
 
 use super::kstat;
 use crate::pattern::Pattern;
@@ -11,7 +11,7 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Rows of arcstats with their labels (lower case, without remarks in parentheses).
+/// Rows of arcstats with their labels, in lower case and without parentheses.
 const ROWS: [(&str, &str); 26] = [
     ("size", "arc size|arc size current"),
     ("c", "target size|target size adaptive"),
@@ -69,7 +69,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         let Some(found) = NEW.captures(&line.text).or_else(|| OLD.captures(text)) else {
-            // Titles of parts (`ARC Misc:`) carry nothing; other text is not ours.
+            // Titles of parts (`ARC Misc:`) carry no figure; other text belongs to another reader.
             if !is_title(text) {
                 reading.leave(line);
             }
@@ -87,7 +87,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             words.drain(..usize::from(share.is_some() && words.len() > 1));
         }
         summary.gauge(&format!("{key}_percent"), share, line);
-        // `16:1  31.4 GiB` is the largest size and how many times the smallest it is.
+        // `16:1  31.4 GiB`: the largest size, after its ratio to the smallest.
         if words.len() > 2 && words[0].ends_with(":1") {
             words.remove(0);
         }
@@ -106,7 +106,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.push(summary);
 }
 
-/// Whether a line is the title of a part, or says that a part is left out.
+/// Whether a line is the title of a part, or says that a part is skipped.
 fn is_title(text: &str) -> bool {
     text.ends_with(':')
         || text.contains("skipping section")
@@ -118,7 +118,7 @@ fn is_title(text: &str) -> bool {
 /// `34.20 GiB`, `12.3k`, `1.69 G` (counts in thousands), `1688362305`.
 fn amount(words: &[&str]) -> Option<f64> {
     match words {
-        // The old report writes thousands, millions, billions.
+        // The old report abbreviates thousands, millions and billions.
         [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
         [one] | [one, "Bytes" | "bytes" | "B"] => number::count(one),
         [value, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"), ..] => {

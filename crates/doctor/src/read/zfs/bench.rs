@@ -1,5 +1,5 @@
-//! The benchmarks ZFS runs when it is loaded: `fletcher_4_bench`, `vdev_raidz_bench`,
-//! `chksum_bench`. They say which implementation is in use and how fast it is here.
+//! The benchmarks that ZFS runs when it is loaded: `fletcher_4_bench`, `vdev_raidz_bench`,
+//! `chksum_bench`. They name the implementation in use and its speed on this host.
 
 use crate::read::text::clean::Line;
 use crate::read::text::number;
@@ -44,7 +44,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             continue;
         }
-        // The plain name is the first column; the others say which.
+        // The figure of the first column goes under the plain name of the implementation.
         table.gauge(words[0], number::plain(words[1]), line);
         for (column, cell) in names.iter().zip(words).skip(1) {
             table.gauge(&format!("{}_{column}", words[0]), number::plain(cell), line);

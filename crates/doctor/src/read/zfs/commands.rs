@@ -1,9 +1,9 @@
-//! Commands that set properties: `zfs set`, `zfs create -o`, `zpool create -o -O`, `zpool set`; and
-//! settings that people list as `recordsize=8k`, without a dataset.
+//! Commands that set properties: `zfs set`, `zfs create -o`, `zpool create -o -O`, `zpool set`.
+//! Also settings that people list as `recordsize=8k`, without a dataset.
 //!
-//! What was set is what is in force until a later `zfs get` says otherwise; both are kept, with
-//! their lines. Short names of the lists (`compress`, `recsize`) are told by their whole names, as
-//! ZFS itself takes them. A name that is no property of ZFS sets nothing here.
+//! A property that was set is in force until a later `zfs get` says otherwise; both are kept, with
+//! their lines. Short names (`compress`, `recsize`) are expanded, because ZFS accepts them. A name
+//! that is no property of ZFS sets nothing here.
 
 use super::properties;
 use crate::read::text::clean::Line;
@@ -11,7 +11,7 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Values by which a name that other programs use too is known to be a property of ZFS.
+/// Names that other programs use too, each with the values that only a ZFS property has.
 const BY_VALUE: [(&str, &str); 8] = [
     ("sync", "standard always disabled"),
     ("direct", "standard always disabled"),
@@ -23,11 +23,11 @@ const BY_VALUE: [(&str, &str); 8] = [
     ("copies", "1 2 3"),
 ];
 
-/// Names that say nothing of ZFS without a dataset: everybody's files have them.
-const OF_EVERYBODY: &str = "type size free used version health creation available capacity allocated mounted written \
+/// Names that are too common to mean ZFS without a dataset.
+const TOO_COMMON: &str = "type size free used version health creation available capacity allocated mounted written \
      quota";
 
-/// `name=value` with a name that ZFS knows; names of users hold a colon.
+/// `name=value` with a name that ZFS knows. Names of user properties contain a colon.
 fn pair(word: &str) -> Option<(String, &str)> {
     let (name, value) = word.split_once('=')?;
     let name = properties::whole_name(name);
@@ -36,19 +36,19 @@ fn pair(word: &str) -> Option<(String, &str)> {
         .then_some((name, value))
 }
 
-/// Properties that hold for the pool where `zpool create` sets them with `-o`.
+/// Properties that `zpool create -o` sets on the pool.
 fn is_of_pool(name: &str) -> bool {
     properties::is_of_pool(name) || name.starts_with("feature@")
 }
 
-/// What a command of ZFS sets: names, values, whether it is a property of the pool; and of what.
+/// The properties that a command sets: name, value, whether the pool has it; and their owners.
 #[derive(Debug, Default, PartialEq)]
 struct Sets {
     pairs: Vec<(String, String, bool)>,
     owners: Vec<String>,
 }
 
-/// The words from `zfs` or `zpool` on, without a prompt before them.
+/// The words from `zfs` or `zpool` on, without the prompt.
 fn words_of(command: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let is_tool = |word: &str| matches!(word.rsplit('/').next(), Some("zfs" | "zpool"));
@@ -56,7 +56,7 @@ fn words_of(command: &str) -> Option<Vec<&str>> {
     Some(words[at..].to_vec())
 }
 
-/// What `command` sets, if it is one that sets properties.
+/// The properties that `command` sets; `None` if it sets none.
 fn parse(command: &str) -> Option<Sets> {
     let words = words_of(command)?;
     let of_pool = words[0].ends_with("zpool");
@@ -83,7 +83,7 @@ fn parse(command: &str) -> Option<Sets> {
     (!sets.pairs.is_empty()).then_some(sets)
 }
 
-/// Where a command ends and another begins.
+/// Whether a word ends the command.
 fn is_end(word: &str) -> bool {
     word.starts_with(['|', '>', ';', '&', '#', '<']) || word.ends_with(';')
 }
@@ -96,7 +96,7 @@ fn options<'a>(words: impl Iterator<Item = &'a str>, of_pool: bool, verb: &str, 
             break;
         }
         let Some(option) = word.strip_prefix('-').filter(|option| !option.is_empty()) else {
-            // Of a clone the last name is what is made; of the others the first.
+            // `clone` names the new dataset last, the other commands first.
             if verb != "clone" || !word.contains('@') {
                 sets.owners.push(word.to_owned());
                 break;
@@ -148,20 +148,20 @@ pub(crate) fn take(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) ->
     taken
 }
 
-/// Whether a line is such a command, with or without a prompt that nothing else knows.
+/// Whether a line is such a command, with or without a prompt.
 pub(crate) fn is_command(text: &str) -> bool {
     let mut words = text.split_whitespace();
-    let dressed = |word: &&str| {
+    let is_prompt = |word: &&str| {
         matches!(*word, "sudo" | "doas" | "time" | "#" | "$" | "%" | ">" | "~")
             || word.ends_with(['$', '#', '%', '>', '\u{276f}', '\u{279c}'])
     };
-    let first = words.find(|word| !dressed(word)).unwrap_or_default();
+    let first = words.find(|word| !is_prompt(word)).unwrap_or_default();
     matches!(first.rsplit('/').next(), Some("zfs" | "zpool"))
         && !first.starts_with('.')
         && parse(text).is_some()
 }
 
-/// Reads such commands; one that ends with a backslash goes on in the next line.
+/// Reads such commands. A backslash at the end of a line continues the command.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut lines = section.lines.iter();
     while let Some(line) = lines.next() {
@@ -171,10 +171,10 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// The most lines of one command.
+/// Lines of one command at most.
 const MAX_LINES: usize = 64;
 
-/// A command whole: where a line ends with a backslash it goes on in the next.
+/// The whole command: a line that ends with a backslash continues in the next.
 pub(crate) fn joined<'a>(first: &str, next: &mut impl Iterator<Item = &'a Line<'a>>) -> String {
     let mut command = first.to_owned();
     for _ in 1..MAX_LINES {
@@ -185,23 +185,23 @@ pub(crate) fn joined<'a>(first: &str, next: &mut impl Iterator<Item = &'a Line<'
     command
 }
 
-/// `name=value` as people list it: what no other program calls so.
+/// `name=value` in a list, if no other program uses that name.
 fn listed(word: &str) -> Option<(String, &str)> {
     let (name, value) = pair(word)?;
     let by_value = BY_VALUE.iter().find(|(known, _)| *known == name);
     let ours = by_value.is_none_or(|(_, values)| word_lists::has(values, value));
-    (ours && !word_lists::has(OF_EVERYBODY, &name) && !name.contains([':', '@']))
+    (ours && !word_lists::has(TOO_COMMON, &name) && !name.contains([':', '@']))
         .then_some((name, value))
 }
 
-/// The pairs of a line that holds nothing else.
+/// The pairs of a line that holds only pairs.
 fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
     let text = text.trim_start_matches(['*', '-', '•', '–', ' ']).trim_end_matches([',', ';', ' ']);
     if let Some((name, value)) = text.split_once(" = ") {
         let (name, value) = (name.trim(), value.trim());
         let single = !name.contains(char::is_whitespace) && !value.contains(char::is_whitespace);
         let word = properties::whole_name(name);
-        let ours = properties::is_known(&word) && !word_lists::has(OF_EVERYBODY, &word);
+        let ours = properties::is_known(&word) && !word_lists::has(TOO_COMMON, &word);
         return (single && ours).then_some(vec![(word, value)]);
     }
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && *word != "-o");
@@ -209,7 +209,7 @@ fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
     pairs.filter(|pairs| !pairs.is_empty())
 }
 
-/// Whether a line holds settings of a dataset that nothing names.
+/// Whether a line holds settings without the name of their dataset.
 pub(crate) fn is_listed(text: &str) -> bool {
     text.contains('=') && all_listed(text).is_some()
 }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_sets() {
+    fn commands_set_properties_of_datasets_and_pools() {
         for (command, pairs, owners) in [
             ("zfs set compress=lz4 tank/a", &["compression=lz4"][..], &["tank/a"][..]),
             (
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_other_programs_are_not_of_zfs() {
+    fn settings_of_other_programs_are_not_properties_of_zfs() {
         assert!(is_listed("recordsize=8k"));
         assert!(is_listed("- compression=lz4, atime=off"));
         assert!(is_listed("sync=disabled"));

@@ -1,17 +1,17 @@
-//! `/proc/spl/kstat/zfs/dbgmsg` read twice: ZFS's own log is a ring that goes back for hours.
+//! `/proc/spl/kstat/zfs/dbgmsg` read twice. ZFS's own log is a ring that reaches back for hours.
 //!
-//! Messages that stood there at the first reading are history. Only those that came since are of
-//! now, as with any counter. A single reading stays as it is.
+//! Messages that were there at the first reading are history; only the later ones describe the
+//! present, as with any counter. A single reading stays whole.
 
 use std::collections::HashMap;
 
 use crate::evidence::{Evidence, Statement};
 use crate::read::host::{Moment, reading_of};
 
-/// The end of the name of the file.
+/// The end of the file's path.
 const FILE: &str = "/spl/kstat/zfs/dbgmsg";
 
-/// Leaves of two readings what the second has beyond the first.
+/// Of two readings, keeps only the messages that the second adds.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let moment = |input: &str| reading_of(input).0.filter(|_| input.ends_with(FILE));
     if evidence.inputs.iter().all(|input| moment(&input.name) != Some(Moment::End)) {
@@ -22,7 +22,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     for one in evidence.log.iter().filter(is_early) {
         *known.entry(one.value.clone()).or_default() += 1;
     }
-    // Of equal messages the first ones are the older ones.
+    // Among equal messages, the first ones are the oldest.
     evidence.log.retain(|one| match moment(&one.source.input) {
         Some(Moment::Start) => false,
         Some(Moment::End) => match known.get_mut(&one.value).filter(|count| **count > 0) {

@@ -1,9 +1,9 @@
-//! Kstats in every text: Linux files, FreeBSD sysctl, illumos blocks and `kstat -p`, and what
-//! people make of them (header cut off, columns swapped by awk, rates put behind in parentheses).
+//! Kstats in every format: Linux files, FreeBSD sysctl, illumos blocks and `kstat -p`. Also their
+//! edited forms: no header, columns swapped by awk, rates appended in parentheses.
 //!
-//! A Linux file does not say its own name: it is taken from the rows, then from the path. The whole
-//! formats are those of `ogive_kstat`; only single rows are read here, because a paste may lack any
-//! line of them.
+//! A Linux file does not contain its own name; the name comes from the rows, then from the path.
+//! Whole formats belong to `ogive_kstat`. This module reads single rows, because a paste may lack
+//! any line.
 
 use ogive_kstat::table::Kind;
 use ogive_kstat::{arcstats, files, illumos};
@@ -16,7 +16,7 @@ use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Rows by which a kstat is known when nothing else names it.
+/// Rows that identify a kstat without a name.
 const MARK_ROWS: [(&str, &str); 18] = [
     (
         "arcstats",
@@ -45,7 +45,7 @@ const MARK_ROWS: [(&str, &str); 18] = [
     ("brtstats", "brt_addref_entry_in_memory"),
 ];
 
-/// Parts of names of rows that are levels, for kstats that `ogive_kstat` does not declare.
+/// Parts of row names that mark a level, for kstats that `ogive_kstat` does not declare.
 const GAUGE_MARKS: &str = "_size|_max|_min|_limit|_target|hiwater|lowater|cache_count|_elements|_chains|evictable\
      |_avail|in_pool|_cnt|hash_table_count|mutex_count|io_active";
 
@@ -61,7 +61,7 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
     if name == "arcstats" && arcstats::REMOVED_ROWS.iter().any(|field| field.name == row) {
         return Kind::Gauge;
     }
-    // Order statistics of ABDs and levels of the dbuf cache are numbers of buffers now.
+    // Scatter orders of ABDs and levels of the dbuf cache count buffers now.
     let level = matches!(row, "c" | "p" | "size" | "inodes" | "worker_threads")
         || row.starts_with("cache_level_")
         || row.starts_with("scatter_order_")
@@ -71,7 +71,7 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
     if level { Kind::Gauge } else { Kind::Counter }
 }
 
-/// A figure of a kind.
+/// A number of this kind.
 pub(crate) fn number(kind: Kind, value: f64) -> Number {
     match kind {
         Kind::Counter => Number::Counter(value),
@@ -101,7 +101,7 @@ struct Row<'t> {
     rate: Option<&'t str>,
 }
 
-/// One row in any of the dresses.
+/// One row in any of these formats.
 fn row(text: &str) -> Option<Row<'_>> {
     let text = text.trim_start_matches([' ', '*', '•']);
     if let Some(found) = VALUE_FIRST.captures(text) {
@@ -117,7 +117,7 @@ fn row(text: &str) -> Option<Row<'_>> {
     Some(Row { name, value, rate: None })
 }
 
-/// Whether a line without heading can be a row of a Linux kstat.
+/// Whether a line without a heading can be a row of a Linux kstat.
 pub(crate) fn is_known_row(text: &str) -> bool {
     let Some(row) = row(text) else { return false };
     arcstats::ARCSTATS.field(row.name).is_some() && row.name.len() > 1 && row.name != "size"
@@ -126,18 +126,18 @@ pub(crate) fn is_known_row(text: &str) -> bool {
         || matches!(row.name, "recycle_miss" | "mutex_miss" | "arc_prune" | "deleted")
 }
 
-/// Whether a line has the shape of a row, of whatever kstat: one word and one number.
+/// Whether a line has the shape of a row of any kstat: one word and one number.
 pub(crate) fn has_row_shape(text: &str) -> bool {
     text.len() < 200
         && (VALUE_FIRST.is_match(text) || NAME_VALUE.is_match(text) || LINUX_ROW.is_match(text))
 }
 
-/// Whether a line holds the seven numbers a kstat of Linux begins with.
+/// Whether a line has the seven numbers that open a Linux kstat.
 pub(crate) fn is_header(text: &str) -> bool {
     text.contains(" 0x") && HEADER.is_match(text)
 }
 
-/// Name of the kstat whose rows these are, and its pool.
+/// The name of the kstat with these rows, and its pool.
 fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Option<String>) {
     let (stem, pool) = path.map(name_and_pool).unwrap_or_default();
     let score =
@@ -170,7 +170,7 @@ pub(crate) fn name_and_pool(path: &str) -> (String, Option<String>) {
     (stem.to_lowercase(), pool)
 }
 
-/// Reads a Linux named kstat, whole or in part.
+/// Reads a Linux named kstat, whole or partial.
 pub(crate) fn read_linux(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut times = None;
     let mut rows = Vec::new();
@@ -209,15 +209,15 @@ pub(crate) fn read_linux(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.push(table);
 }
 
-/// The most kstats of one section.
+/// Kstats of one section at most.
 const MAX_KSTATS: usize = 4096;
 
-/// Kstats of which each line names its own.
+/// Kstats whose lines each name their kstat.
 #[derive(Default)]
 pub(crate) struct Kstats(Vec<Rows>);
 
 impl Kstats {
-    /// Takes FreeBSD's `kstat.zfs.misc.arcstats.hits: 8019094`; `false` if a line is another sysctl.
+    /// Takes FreeBSD's `kstat.zfs.misc.arcstats.hits: 8019094`; `false` for any other sysctl.
     pub(crate) fn take_sysctl(
         &mut self,
         line: &Line<'_>,
@@ -246,13 +246,13 @@ impl Kstats {
         true
     }
 
-    /// Ends them all.
+    /// Adds all of them to the evidence.
     pub(crate) fn end(self, reading: &mut Reading<'_>) {
         self.0.into_iter().for_each(|rows| reading.push(rows));
     }
 }
 
-/// Whether a line begins a block, or is one of `kstat -p`.
+/// Whether a line begins a block, or is a line of `kstat -p`.
 pub(crate) fn is_illumos(text: &str) -> bool {
     illumos::title(text, "module:", "instance:").is_some()
         || illumos::row(text).is_some_and(|row| {
@@ -261,7 +261,7 @@ pub(crate) fn is_illumos(text: &str) -> bool {
         })
 }
 
-/// Reads the blocks of illumos `kstat`, and `kstat -p` lines.
+/// Reads the blocks of illumos `kstat` and the lines of `kstat -p`.
 pub(crate) fn read_illumos(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut kstats = Kstats::default();
     let mut created_s = None;

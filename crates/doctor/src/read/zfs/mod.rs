@@ -1,7 +1,7 @@
-//! What ZFS and its own tools print: kstats, parameters, properties, `zpool`, `arcstat`,
-//! `arc_summary`. `ogive stat` prints in the same forms.
+//! Output of ZFS and its tools: kstats, parameters, properties, `zpool`, `arcstat`, `arc_summary`.
+//! `ogive stat` prints the same formats.
 //!
-//! What SPL keeps beside it of memory and task queues is read with the system's own.
+//! The kstats of SPL about memory and task queues are read by `read::system` and `read::table`.
 
 pub(super) mod arc_summary;
 pub(super) mod bench;

@@ -1,4 +1,4 @@
-//! Parameters: module parameters in any form, sysctls, sysfs files, the kernel's command line,
+//! Parameters: module parameters in any form, sysctls, sysfs files, the kernel's command line, and
 //! settings of programs (`NAME="value"`).
 
 use ogive_kstat::table::Kind;
@@ -11,7 +11,7 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::word_lists;
 
-/// Module parameters and files of sysfs, with their paths or by names that ZFS uses.
+/// Module parameters and sysfs files, by path or by a name that ZFS uses.
 pub(crate) static PARAMETERS: Format = Format {
     name: "module parameters",
     shapes: &[
@@ -33,7 +33,7 @@ pub(crate) static PARAMETERS: Format = Format {
     ..FORMAT
 };
 
-/// Whether a line is one of these, and no sentence about one.
+/// Whether a line is a parameter, and not a sentence about one.
 pub(crate) fn is_parameter(text: &str) -> bool {
     PARAMETERS.is_row(text) && !text.ends_with('.') && !text.contains(" at ")
 }
@@ -54,10 +54,10 @@ pub(crate) fn is_sysctl(text: &str) -> bool {
     SYSCTL.is_match(text.trim())
 }
 
-/// Parts of names of sysctls that count up. Those of vnodes are of FreeBSD's sys/kern/vfs_subr.c:
-/// `vfs.vnode.stats.created`, `.skipped_requeues` and `.alloc_sleeps`, `vfs.vnode.vnlru.recycles`,
-/// `.recycles_free`, `.direct_recycles_free` and `.failed_runs`, and their older names without
-/// `vnode`; kernels with more counters of their own call them by what they count.
+/// Parts of names of sysctls that count up. Those of vnodes are from FreeBSD's sys/kern/vfs_subr.c:
+/// `vfs.vnode.stats.created`, `.skipped_requeues` and `.alloc_sleeps`; `vfs.vnode.vnlru.recycles`,
+/// `.recycles_free`, `.direct_recycles_free` and `.failed_runs`; and their older names without
+/// `vnode`. Kernels with more counters name each after the event that it counts.
 const COUNTER_MARKS: &str = "recycles|failed_runs|alloc_sleeps|deferred_inact|_free_calls|created|_count|vm.stats.\
      |_misses|_hits|evict|.calls|freed|skip|examined|pdwakeups";
 
@@ -69,11 +69,12 @@ fn sysctl_kind(name: &str) -> Kind {
     if counts && !level { Kind::Counter } else { Kind::Gauge }
 }
 
-/// Sysctls that say what the host is.
+/// Sysctls that describe the host.
 const OF_HOST: &str = "hw.ncpu=cpus hw.physmem=ram hw.realmem=ram hw.model=cpu_model kern.osrelease=kernel \
      kern.ostype=os vfs.zfs.version.module=zfs_release";
 
-/// Reads sysctls: kstats become tables, the others parameters and, if numbers, a table `sysctl`.
+/// Reads sysctls: kstats become tables, the others parameters. Numbers also go into the table
+/// `sysctl`.
 pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut kstats = Kstats::default();
     let mut numbers = reading.table("sysctl").taken(section.hint.time_s);

@@ -1,5 +1,5 @@
-//! Properties of datasets and pools: `zfs get`, `zpool get`, `zfs list`, `zpool list`, with `-H`
-//! and `-p`, with or without headings, in any choice of columns.
+//! Properties of datasets and pools: `zfs get`, `zpool get`, `zfs list`, `zpool list`. They may
+//! have `-H` and `-p`, headings or none, and any choice of columns.
 
 use crate::evidence::Property;
 use crate::pattern::Pattern;
@@ -13,7 +13,7 @@ const OF_POOLS: &str = "capacity health ashift fragmentation freeing leaked dedu
      autoexpand autoreplace autotrim allocated free size bcloneused bclonesaved bcloneratio \
      failmode multihost listsnapshots cachefile altroot bootfs checkpoint";
 
-/// Properties by which a row without heading is known.
+/// Properties that identify a row without a heading.
 const KNOWN: &str = "type creation used available referenced compressratio mounted quota reservation recordsize \
      volsize volblocksize mountpoint sharenfs checksum compression atime relatime devices exec \
      setuid readonly zoned snapdir aclinherit aclmode acltype canmount xattr copies version \
@@ -23,7 +23,7 @@ const KNOWN: &str = "type creation used available referenced compressratio mount
      encryption keylocation keyformat pbkdf2iters special_small_blocks prefetch direct longname \
      keystatus encryptionroot";
 
-/// Whether ZFS has a property of the name.
+/// Whether ZFS has a property of this name.
 pub(crate) fn is_known(name: &str) -> bool {
     word_lists::has(KNOWN, name) || is_of_pool(name) || name.starts_with("feature@")
 }
@@ -36,7 +36,7 @@ pub(crate) fn is_of_pool(name: &str) -> bool {
 static SOURCE: Pattern =
     Pattern::new(r"^(.*?)\s+(local|default|temporary|received|-|inherited(?: from \S+)?)$");
 
-/// Whether a line is `dataset property value [source]` without heading.
+/// Whether a line is `dataset property value [source]` without a heading.
 pub(crate) fn is_row(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let owner = words.next().unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) fn is_row(text: &str) -> bool {
                 && text.contains("  "))
 }
 
-/// Whether a word is a column of the lists.
+/// Whether a word is a column of these lists.
 fn is_column(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase()) && is_known(&whole_name(word))
 }
@@ -90,7 +90,7 @@ pub(crate) fn read_get(section: &Section<'_>, reading: &mut Reading<'_>) {
         of_pool |= is_of_pool(&property.name) || property.name.starts_with("feature@");
         reading.evidence.properties.push(property);
     }
-    // `zpool get` and `zfs get` look alike; one property that only pools have decides for all.
+    // `zpool get` and `zfs get` look alike; one property that only pools have decides for all rows.
     for property in &mut reading.evidence.properties[begun..] {
         property.of_pool = of_pool && !property.owner.contains('/');
     }
@@ -99,9 +99,9 @@ pub(crate) fn read_get(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn row(text: &str, names: &[&str], line: &Line<'_>, reading: &Reading<'_>) -> Option<Property> {
     let at = names.iter().position(|name| *name == "VALUE")?;
     let cells = cells(text, at + 1);
-    let cell = |wanted: &str| cells.get(names.iter().position(|name| *name == wanted)?).copied();
+    let cell = |column: &str| cells.get(names.iter().position(|name| *name == column)?).copied();
     let rest = *cells.get(at)?;
-    // With -H columns are apart by a tab; values such as dates hold blanks.
+    // `-H` separates columns with a tab; values such as dates contain blanks.
     let found = SOURCE.captures(rest).filter(|_| names[at..].contains(&"SOURCE"));
     let (value, origin) = found.map_or((rest, None), |found| {
         (found.get(1).map_or("", |value| value.as_str()), Some(found[2].to_owned()))
@@ -124,7 +124,7 @@ fn row(text: &str, names: &[&str], line: &Line<'_>, reading: &Reading<'_>) -> Op
     })
 }
 
-/// The other names under which ZFS takes a property: those of the columns of its lists.
+/// Other names of a property that ZFS accepts: the columns of its lists.
 const OTHER_NAMES: &str = "compress=compression rdonly=readonly recsize=recordsize volblock=volblocksize \
      avail=available refer=referenced reserv=reservation refreserv=refreservation \
      ratio=compressratio refratio=refcompressratio lused=logicalused lrefer=logicalreferenced \
@@ -134,7 +134,7 @@ const OTHER_NAMES: &str = "compress=compression rdonly=readonly recsize=recordsi
      expand=autoexpand replace=autoreplace listsnaps=listsnapshots dedup=dedupratio \
      ckpoint=checkpoint";
 
-/// The name by which `zfs get` shows a property that may be given by another.
+/// The name that `zfs get` shows for a property; ZFS accepts others too.
 pub(crate) fn whole_name(name: &str) -> String {
     let name = name.to_lowercase();
     word_lists::other(OTHER_NAMES, &name).map_or_else(|| name.clone(), str::to_owned)
@@ -149,7 +149,7 @@ pub(crate) fn is_list_heading(text: &str) -> bool {
         && !words.contains(&"PROPERTY")
 }
 
-/// Reads `zpool list` (with `-v` the devices are passed over) and `zfs list`.
+/// Reads `zfs list` and `zpool list`; the devices of `zpool list -v` are skipped.
 pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut names: Vec<&str> = Vec::new();
     let mut heading_is_indented = false;
@@ -170,7 +170,7 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         let cells = cells(text, names.len());
         if names.is_empty() || cells.len() < names.len() {
-            // Devices and groups of `-v` have fewer cells.
+            // Devices and groups of `-v` have fewer cells than pools.
             let is_group = word_lists::has("logs cache spares special dedup mirror", cells[0]);
             if names.is_empty() || !is_indented(line) && !is_group {
                 reading.leave(line);
@@ -178,7 +178,7 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         let of_pool = names.iter().any(|name| word_lists::has("HEALTH FRAG CAP ALLOC", name));
-        // Devices stand below their pool, farther in than the heading.
+        // Devices are indented below their pool, further than the heading.
         if of_pool && is_indented(line) && !heading_is_indented {
             continue;
         }
@@ -194,7 +194,8 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// The cells of a row, of which the last may hold blanks; fewer than `count` where some are missing.
+/// The cells of a row; the last one may contain blanks. The result is shorter than `count` if cells
+/// are missing.
 fn cells(row: &str, count: usize) -> Vec<&str> {
     let (mut cells, mut rest) = (Vec::with_capacity(count), row);
     while cells.len() + 1 < count
@@ -207,7 +208,7 @@ fn cells(row: &str, count: usize) -> Vec<&str> {
     cells
 }
 
-/// Says that there is no pool: an answer of its own, not a lack of one.
+/// Records that the host has no pool. That is an answer, not missing evidence.
 pub(crate) fn no_pools(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let mut table = reading.table("zpool_list");
     table.gauge("pools", Some(0.0), line);

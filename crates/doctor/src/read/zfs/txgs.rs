@@ -1,11 +1,11 @@
-//! `/proc/spl/kstat/zfs/POOL/txgs`: the last transaction groups, one a row.
+//! `/proc/spl/kstat/zfs/POOL/txgs`: the last transaction groups, one per row.
 //!
-//! Whether groups are forced shows in their open time (`otime`) against `zfs_txg_timeout`, and in
-//! how little they carry; so medians go into one table, and every row into one of its own.
+//! Forced groups show in their open time (`otime`) against `zfs_txg_timeout`, and in how little
+//! they carry. Medians go into one table, and each row into a table of its own.
 //!
-//! The file holds a hundred groups, which is a history of minutes. Read twice, only the groups that
-//! were committed between the two readings are of now, as with any counter; the word `groups` says
-//! which ones the medians are of.
+//! The file holds a hundred groups: a history of minutes. If it is read twice, only the groups that
+//! were committed between the readings describe the present, as with any counter. The word `groups`
+//! says which groups the medians cover.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::read::text::number::median;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// Columns in nanoseconds, bytes and plain counts with the name of their figure.
+/// Columns in nanoseconds, in bytes and of plain counts, with the names of their figures.
 const FIGURES: [(&str, &str); 9] = [
     ("ndirty", "ndirty_bytes"),
     ("nread", "nread_bytes"),
@@ -86,14 +86,14 @@ impl Group {
     }
 }
 
-/// The table of these groups; `words` says which they are.
+/// The table of these groups; `words` describes which ones they are.
 fn summary(pool: Option<String>, groups: &[Group], words: &str, source: &Source) -> Table {
     let mut table = Table { scope: pool, ..Table::named("txgs") };
     #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
     table.add("count", Some(groups.len() as f64), source);
     table.add("groups", Some(words), source);
     for (at, (_, name)) in FIGURES.iter().enumerate() {
-        // A group that is not yet committed has no whole times.
+        // The times of a group are incomplete until it is committed.
         let committed = groups.iter().filter(|group| group.is_committed);
         let values: Vec<f64> = committed.filter_map(|group| group.values[at]).collect();
         table.add(&format!("{name}_median"), median(&values), source);
@@ -106,8 +106,8 @@ fn summary(pool: Option<String>, groups: &[Group], words: &str, source: &Source)
     table
 }
 
-/// Of a pool whose groups were read more than once, only those count that were committed between
-/// the first and the last reading.
+/// If the groups of a pool were read more than once, keeps those that were committed between the
+/// first and the last reading.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let mut pools: BTreeMap<Option<String>, Vec<Source>> = BTreeMap::new();
     for table in evidence.tables.iter().filter(|table| table.name == "txgs") {
@@ -117,7 +117,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     }
     pools.retain(|_, readings| readings.len() > 1);
     for (pool, sources) in pools {
-        // The rows of a reading end at its last line.
+        // A reading's rows end at its last line.
         let of_reading = |source: &Source| -> Vec<Group> {
             let before = sources.iter().filter(|one| one.input == source.input);
             let begins = before.filter_map(|one| one.line).filter(|line| Some(*line) < source.line);
@@ -144,7 +144,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         let known = newest(first);
         let Some((source, mut last)) = readings.pop() else { continue };
         last.retain(|group| group.is_committed && group.txg > known);
-        let words = format!("{} groups while it was looked at", last.len());
+        let words = format!("{} groups committed during the capture", last.len());
         let table = summary(pool.clone(), &last, &words, source);
         evidence.tables.retain(|one| one.name != "txgs" || one.scope != pool);
         evidence.tables.push(table);
@@ -160,7 +160,7 @@ mod tests {
     const HEADING: &str =
         "txg birth state ndirty nread nwritten reads writes otime qtime wtime stime";
 
-    /// Groups one behind the other, with their open times in milliseconds; the last is open.
+    /// Successive groups with their open times in milliseconds; the last is open.
     fn text(first: usize, open_ms: &[u64]) -> String {
         let mut text = format!("{HEADING}\n");
         for (at, ms) in open_ms.iter().enumerate() {
@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn groups_older_than_the_capture_are_dropped() {
-        // Snapshots made short groups some minutes ago; since then they are closed by the clock.
+        // Snapshots forced short groups some minutes ago; since then the timeout closes them.
         let start = ("start", text(10, &[400, 400, 400, 5100]));
         let end = ("end", text(12, &[400, 5100, 5120, 5130]));
         assert_eq!(open_ms(&[start.clone(), end.clone()]), Some(5120.0));
         assert_eq!(open_ms(&[end.clone(), start.clone()]), Some(5120.0));
-        // One reading has no time of its own: it is the history that it says to be.
+        // A single reading covers no interval: it is the history that the file holds.
         assert_eq!(open_ms(std::slice::from_ref(&start)), Some(400.0));
-        // Nothing was committed meanwhile: nothing is known of now.
+        // Nothing was committed in between, so there is no present value.
         assert_eq!(open_ms(&[start.clone(), ("end", start.1)]), None);
     }
 }

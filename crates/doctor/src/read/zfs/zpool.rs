@@ -1,4 +1,4 @@
-//! `zpool status` in words and devices, `zpool iostat` in all its forms.
+//! `zpool status`: its fields and its devices. `zpool iostat` in all its forms.
 
 use super::properties;
 use super::zpool_histogram::{self, Histogram};
@@ -12,7 +12,7 @@ use crate::read::text::word_lists;
 const FIELDS: &str = "pool id state status action see scan scrub checkpoint remove config errors \
                       dedup expand comment";
 
-/// The field a line of `zpool status` begins.
+/// The field that a line of `zpool status` begins.
 fn field(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim().split_once(':')?;
     word_lists::has(FIELDS, name.trim()).then(|| (name.trim(), rest.trim()))
@@ -53,7 +53,7 @@ pub(crate) fn read_status(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         match &mut open {
-            // Fields go on in indented lines.
+            // Indented lines continue a field.
             Some(entry) if line.text.starts_with([' ', '\t']) && entry.text.len() < 4096 => {
                 entry.text.push(' ');
                 entry.text.push_str(text);
@@ -89,7 +89,7 @@ pub(crate) fn is_iostat_heading(text: &str) -> bool {
             && words.contains(&"read")
 }
 
-/// Whether a line begins `zpool iostat`, also one of its histograms.
+/// Whether a line begins `zpool iostat` or one of its histograms.
 pub(crate) fn is_iostat_beginning(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     zpool_histogram::is_heading(&words) || is_iostat_heading(text)
@@ -105,9 +105,10 @@ pub(crate) fn read_state(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Reads `zpool iostat`, with `-v`, `-l`, `-q`; histograms of `-w` and `-r` as tables of buckets.
+/// Reads `zpool iostat`, with `-v`, `-l`, `-q`; the histograms of `-w` and `-r` become tables of
+/// buckets.
 ///
-/// The first report is the average since boot, so later ones replace it where there are any.
+/// The first report is the average since boot; later reports replace it.
 pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
@@ -141,7 +142,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             || words.len() < 7.min(columns.len())
             || words.len() > columns.len()
         {
-            // Groups of devices (`logs`, `cache`, `mirror-0`) have no figures.
+            // Groups of devices (`logs`, `cache`, `mirror-0`) have no figures of their own.
             if words.len() > 2 {
                 reading.leave(line);
             }
@@ -166,8 +167,8 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     Histogram::end(histogram, reading);
 }
 
-/// The words of the line with the columns, each with its group of the line above: a group ends
-/// where a word comes again. What has but one column is in none.
+/// The words of the line with the columns, each with its group of the line above. A group ends
+/// where a word repeats. A lone column is in no group.
 fn grouped<'w>(groups: &[&'w str], words: &[&'w str]) -> Vec<(&'w str, &'w str)> {
     let (mut groups, mut group, mut seen) = (groups.iter(), "", Vec::new());
     let each = words.iter().map(|word| {

@@ -1,19 +1,19 @@
 //! Histograms of `zpool iostat`: how long requests waited (`-w`) and how large they were (`-r`),
-//! one row a bucket.
+//! one bucket per row.
 //!
-//! Each row goes into the table `zpool_iostat_histogram` as it is. What a rule asks is said of all
-//! rows together: in `zpool_iostat_sizes` how large requests are on average and which part is small
-//! or was aggregated.
-//! The first report counts from boot, later ones an interval; the latest is what is used.
+//! Each row goes unchanged into the table `zpool_iostat_histogram`. Rules ask about all rows
+//! together. `zpool_iostat_sizes` has the average size of requests, and the shares that are small
+//! or were aggregated. The first report counts since boot, later ones an interval; the latest is
+//! used.
 
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 
-/// Requests of less than this are small: below it, a disk's time goes to their number.
+/// Requests smaller than this are small: a disk spends its time on their number, not their size.
 const SMALL_BYTES: f64 = 16.0 * 1024.0;
 
-/// Whether the words are a pool or device and the groups of columns of a histogram.
+/// Whether the words are a pool or device, then the groups of columns of a histogram.
 pub(super) fn is_heading(words: &[&str]) -> bool {
     words.len() > 3
         && matches!(
@@ -22,11 +22,11 @@ pub(super) fn is_heading(words: &[&str]) -> bool {
         )
 }
 
-/// One that is being read.
+/// A histogram while it is read.
 pub(super) struct Histogram<'a, 'l> {
     /// The pool or device.
     of: &'a str,
-    /// What the buckets are called: `latency` or `req_size`.
+    /// The title of the buckets: `latency` or `req_size`.
     title: &'a str,
     columns: Vec<String>,
     rows: Vec<(f64, Vec<Option<f64>>)>,
@@ -53,7 +53,7 @@ impl<'a, 'l> Histogram<'a, 'l> {
         seconds.map(|seconds| (seconds * 1e9).round()).or_else(|| number::plain(word))
     }
 
-    /// Takes a row; whether it is one.
+    /// Takes a row; `false` if the words are none.
     pub(super) fn row(
         &mut self,
         words: &[&str],
@@ -74,14 +74,14 @@ impl<'a, 'l> Histogram<'a, 'l> {
         true
     }
 
-    /// Says what all rows come to, where the buckets are sizes.
+    /// Adds the figures of all rows, where the buckets are sizes.
     pub(super) fn end(ended: Option<Self>, reading: &mut Reading<'_>) {
         if let Some(sizes) = ended.filter(|ended| ended.title == "req_size") {
             sizes.sizes(reading);
         }
     }
 
-    /// Buckets of a column, smallest first, with how many requests each has.
+    /// Buckets of a column, smallest first, with their numbers of requests.
     fn column(&self, at: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
         let count = move |values: &Vec<Option<f64>>| values.get(at).copied().flatten();
         self.rows.iter().filter_map(move |(bucket, values)| Some((*bucket, count(values)?)))
@@ -90,7 +90,7 @@ impl<'a, 'l> Histogram<'a, 'l> {
     fn sizes(&self, reading: &mut Reading<'_>) {
         let (mut all, mut bytes, mut small, mut aggregated) = (0.0, 0.0, 0.0, 0.0);
         for (at, name) in self.columns.iter().enumerate() {
-            // A trim has a size, but no byte is moved.
+            // A trim has a size but moves no bytes.
             for (bucket, count) in self.column(at).filter(|_| !name.starts_with("trim")) {
                 all += count;
                 bytes += bucket * count;
