@@ -1,11 +1,11 @@
-//! What stands before the first column of a row: a time, a date, or the word for an average.
+//! The text before the first column of a row: a time, a date, or the word for an average.
 
 use crate::read::text::number;
 
-/// The most words that stand there.
+/// Words of that text, at most.
 pub(crate) const MOST_WORDS: usize = 3;
 
-/// What stands before a row.
+/// The text before a row.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Before {
     /// Seconds since midnight.
@@ -15,11 +15,11 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// What `text` says; `None` if it is no such thing.
+    /// Parses `text`; `None` if it is neither a time nor an average.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         let digits = text.contains(|c: char| c.is_ascii_digit());
-        // More text is no time.
+        // A time is not longer.
         if text.len() > 40 {
             return None;
         }
@@ -41,12 +41,12 @@ impl Before {
     }
 }
 
-/// Whether a line is nothing but a date or a time, as `iostat -t` prints it above a report.
+/// Whether a line is only a date or a time, as `iostat -t` prints it above a report.
 pub(crate) fn is_moment(text: &str) -> bool {
     text.contains(':') && Before::of(text).is_some_and(|before| !before.average)
 }
 
-/// A heading without what stands before its first column, and that.
+/// A heading without the text before its first column, and that text.
 pub(crate) fn of_heading(text: &str, is_known: impl Fn(&str) -> bool) -> (&str, Before) {
     let mut rest = text.trim();
     let mut before = 0;

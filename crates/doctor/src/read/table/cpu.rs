@@ -1,4 +1,4 @@
-//! The use of CPUs, as rows and words tell it.
+//! The use of CPUs in rows and words.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use super::unit::MAX_CPUS;
 use crate::evidence::{CpuUse, OneCpu, Source};
 use crate::read::text::reading::Reading;
 
-/// The use of CPUs: of all together a fact a row, of each as it was shown last.
+/// Records the use of CPUs: of all CPUs once per row, of each CPU the last row.
 ///
-/// A label that is no number is of another host: the busiest stands for all, because if it is idle,
+/// A label that is not a number names another host. The busiest host stands for all: if it is idle,
 /// all are.
 pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut Reading<'_>) {
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -42,7 +42,7 @@ pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut R
     }
 }
 
-/// The use that a row tells; a row of anything else is none.
+/// The use of CPUs in a row; `None` if the row has none.
 fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Option<CpuUse> {
     if let Some(busy) = layout.figures(To::Busy, &row.cells).next() {
         return Some(CpuUse { since_boot: row.since_boot, ..reading.busy(busy, row.line) });
@@ -60,18 +60,18 @@ fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Opt
     has_idle.then(|| per_cpu(used))
 }
 
-/// The parts that a use has.
+/// The parts of a use of CPUs.
 pub(crate) fn parts(used: &mut CpuUse) -> [&mut f64; 6] {
     let CpuUse { user, system, idle, iowait, interrupt, steal, .. } = used;
     [user, system, idle, iowait, interrupt, steal]
 }
 
-/// All parts together, percent.
+/// The sum of all parts, in percent.
 pub(crate) fn sum(mut used: CpuUse) -> f64 {
     parts(&mut used).into_iter().map(|part| *part).sum()
 }
 
-/// The use of all CPUs, which some tools count together as so many times 100.
+/// The use of all CPUs as one average; some tools add the CPUs up to a multiple of 100.
 pub(crate) fn per_cpu(mut used: CpuUse) -> CpuUse {
     let cpus = (sum(used.clone()) / 100.0).round().max(1.0);
     parts(&mut used).into_iter().for_each(|part| *part /= cpus);

@@ -1,4 +1,4 @@
-//! Walks through a section of a table: headings, rows, and what belongs to neither.
+//! Walks through a section of a table: headings, rows, and other lines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,45 +11,46 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// A table that is being read. Formats of one name are one table: each heading says which.
+/// A table while it is read. Formats of one name are one table; each heading decides which format
+/// its rows have.
 pub(crate) struct Table<'a, 'l> {
     formats: &'static [Format],
-    /// Columns of rows that have lost their heading.
+    /// Columns for rows without a heading.
     bare: Vec<Layout<'static>>,
     layouts: Vec<Layout<'a>>,
-    /// The headings so far: which layout, and which list.
+    /// The headings so far: their layout and their list.
     headings: Vec<(usize, u32)>,
-    /// What stood before the last heading.
+    /// The text before the last heading.
     before: Before,
     rows: Vec<sink::Row<'a, 'l>>,
-    /// The process that the threads below it are of.
+    /// The process whose threads come next.
     process: Option<u64>,
     omits_boot: bool,
-    /// Whether the command was asked for one report, which is of all the time since the start.
+    /// Whether the command asked for one report, which covers the time since boot.
     is_of_boot: bool,
-    /// Which rows were shown, by heading and by what they are of.
+    /// The rows so far, by heading and subject.
     shown: HashSet<(usize, Option<&'a str>)>,
 }
 
-/// Headings under which a row is tried, at most.
+/// Headings that are tried for one row, at most.
 const MOST_HEADINGS: usize = 16;
 
-/// Reads a section that is nothing but a table.
+/// Reads a section that is only a table.
 pub(crate) fn read(formats: &'static [Format], section: &Section<'_>, reading: &mut Reading<'_>) {
     read_with(formats, section, reading, |_, _| false);
 }
 
-/// Reads a table, and what stands beside it with `beside`, which says whether it knows a line.
+/// Reads a table, and with `other` the lines around it; `other` returns whether it took a line.
 pub(crate) fn read_with(
     formats: &'static [Format],
     section: &Section<'_>,
     reading: &mut Reading<'_>,
-    mut beside: impl FnMut(&Line<'_>, &mut Reading<'_>) -> bool,
+    mut other: impl FnMut(&Line<'_>, &mut Reading<'_>) -> bool,
 ) {
     let mut table = Table::new(formats, section);
     let mut others = Vec::new();
     for line in section.lines {
-        if !table.take(line, reading) && !beside(line, reading) {
+        if !table.take(line, reading) && !other(line, reading) {
             others.push((line, table.headings.len()));
         }
     }
@@ -61,7 +62,7 @@ pub(crate) fn read_with(
     table.end(reading);
 }
 
-/// The columns of rows that have lost their heading.
+/// The columns for rows without a heading.
 pub(crate) fn bare(format: &'static Format) -> impl Iterator<Item = Layout<'static>> {
     format.bare.iter().map(move |heading| Layout::under(format, heading))
 }
@@ -72,7 +73,7 @@ pub(crate) fn is_row(layout: &Layout<'_>, text: &str) -> bool {
 }
 
 impl<'a, 'l> Table<'a, 'l> {
-    /// Nothing of it yet.
+    /// An empty table.
     pub(crate) fn new(formats: &'static [Format], section: &Section<'_>) -> Self {
         let command = section.hint.command.as_deref();
         Self {
@@ -89,7 +90,7 @@ impl<'a, 'l> Table<'a, 'l> {
         }
     }
 
-    /// Takes a line; `false` if it is none of the table.
+    /// Takes a line; `false` if it is not part of the table.
     pub(crate) fn take(&mut self, line: &'a Line<'l>, reading: &mut Reading<'_>) -> bool {
         let text = line.text.trim();
         if text.is_empty() {
@@ -134,7 +135,8 @@ impl<'a, 'l> Table<'a, 'l> {
         self.begin(Layout::under(&self.formats[0], heading), reading);
     }
 
-    /// Takes a row of sorted output, whose heading may stand anywhere: below number `below`, above.
+    /// Takes a row of sorted output, whose heading may be anywhere. `below` is the number of
+    /// headings above the row.
     fn take_anywhere(&mut self, below: usize, line: &'a Line<'l>) -> bool {
         let (above, below) = self.headings.split_at(below);
         let nearest = below.iter().chain(above.iter().rev()).take(MOST_HEADINGS).copied();
@@ -147,7 +149,7 @@ impl<'a, 'l> Table<'a, 'l> {
     /// Begins a list under a heading.
     fn begin(&mut self, layout: Layout<'a>, reading: &mut Reading<'_>) {
         self.process = None;
-        // Intervals under the same names belong together, wherever the heading is printed again.
+        // Intervals under the same names belong together, even if the heading is repeated.
         let known = self.layouts.iter().position(|known| known.names == layout.names);
         let at = known.unwrap_or(self.layouts.len());
         if layout.format.percent.is_some() {
@@ -164,7 +166,7 @@ impl<'a, 'l> Table<'a, 'l> {
         let layout = &self.layouts[at];
         let Some((cells, before)) = layout.cut(text) else { return false };
         let format = layout.format;
-        // Some tools print the time only where it changes.
+        // Some tools print the time only when it changes.
         let last = || self.rows.last().filter(|row| row.layout == at && !before.average);
         let time_s = before.time_s.or_else(|| last().and_then(|row| row.time_s));
         let since_boot = match format.boot {
@@ -185,7 +187,7 @@ impl<'a, 'l> Table<'a, 'l> {
             if !list::is_row(layout, &cells) {
                 return false;
             }
-            // Threads are drawn below the process they are of.
+            // Threads are drawn below their process.
             let process = list::process_of_threads(layout, &cells);
             is_process = process.is_some();
             self.process = process.or(self.process);
@@ -207,11 +209,11 @@ impl<'a, 'l> Table<'a, 'l> {
         true
     }
 
-    /// Puts what was read into the evidence.
+    /// Adds the rows to the evidence.
     pub(crate) fn end(self, reading: &mut Reading<'_>) {
         let Self { layouts, mut rows, .. } = self;
         rows.sort_by_key(|row| row.line.number);
-        // Averages count only where no row of an interval does.
+        // Averages count only where there is no row of an interval.
         let only_averages = |at: usize| rows.iter().all(|row| row.layout != at || row.average);
         let only: Vec<bool> = (0..layouts.len()).map(only_averages).collect();
         rows.retain(|row| only[row.layout] || !row.average);
@@ -232,7 +234,7 @@ impl<'a, 'l> Table<'a, 'l> {
     }
 }
 
-/// Rows of a list under one heading, or the same heading again.
+/// Rows of a list under one heading, or the same heading repeated.
 fn threads(
     layout: &Layout<'_>,
     percent: Percent,
@@ -240,7 +242,7 @@ fn threads(
     reading: &mut Reading<'_>,
 ) {
     let figures = || rows.iter().flat_map(|row| layout.figures(To::Percent, &row.cells));
-    // Of all CPUs nothing is more than 100: these are of one.
+    // No percent of all CPUs exceeds 100, so these are of one CPU.
     let of_one = percent == Percent::AllCpus && figures().any(|percent| percent > 101.0);
     for list in rows.chunk_by(|one, other| one.list == other.list) {
         let cells: Vec<&[&str]> = list.iter().map(|row| &row.cells[..]).collect();
@@ -257,12 +259,12 @@ fn threads(
     }
 }
 
-/// Threads of a process that have less than this part of its figure were cut off.
+/// If the threads of a process have less than this part of its figure, some were cut off.
 const CUT_PART: f64 = 0.5;
 
-/// Processes of which only a part of the threads is shown below them.
+/// Processes whose list of threads is incomplete.
 fn cut_processes(layout: &Layout<'_>, rows: &[&sink::Row<'_, '_>]) -> HashSet<u64> {
-    // Of each process its own figure, and the sum of its threads.
+    // For each process: its own figure, and the sum of its threads.
     let mut figures: HashMap<u64, (f64, f64)> = HashMap::new();
     for row in rows {
         let Some(process) = row.process else { continue };
@@ -274,12 +276,12 @@ fn cut_processes(layout: &Layout<'_>, rows: &[&sink::Row<'_, '_>]) -> HashSet<u6
     figures.into_iter().filter(is_cut).map(|(process, _)| process).collect()
 }
 
-/// Whether the command names no number, so no interval either.
+/// Whether the command has no number, and so no interval.
 fn has_no_interval(command: &str) -> bool {
     command.split_whitespace().all(|word| word.parse::<f64>().is_err())
 }
 
-/// Whether the command leaves out the report since boot (`iostat -y`).
+/// Whether the command omits the report since boot (`iostat -y`).
 fn omits_boot(command: &str) -> bool {
     let mut options = command.split_whitespace().filter(|word| word.starts_with('-'));
     options.any(|option| !option.starts_with("--") && option.contains('y'))

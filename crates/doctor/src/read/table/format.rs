@@ -1,54 +1,54 @@
-//! What a format of a table is: the words of its heading, its columns, and whose its rows are.
+//! A format of a table: the words of its heading, its columns, and the kind of its rows.
 //!
-//! Lists of words are one string, divided by blanks; names of a column are one string, divided by
-//! bars, of which the first that the heading has counts. A name that begins with `*` is the end of
-//! one. `1:sy` is the first of two columns called `sy`.
+//! A list of words is one string, separated by blanks. The names of a column are one string,
+//! separated by bars; the first one in the heading counts. A name that begins with `*` matches the
+//! end of a word. `1:sy` is the first of two columns called `sy`.
 
 use super::clock;
 use super::unit::Unit;
 use crate::read::text::number;
 
-/// A format as data; take [`FORMAT`] for what is not said.
+/// A format as data; [`FORMAT`] has the defaults.
 pub(crate) struct Format {
-    /// What people call it.
+    /// Its usual name.
     pub(crate) name: &'static str,
-    /// The words by which its heading is known.
+    /// The words that identify its heading.
     pub(crate) heading: Heading,
-    /// Whether a time or a label may stand before the first column.
+    /// Whether a time or a label may precede the first column.
     pub(crate) clocked: bool,
-    /// Whether one must stand before its heading.
+    /// Whether a time or a label must precede its heading.
     pub(crate) needs_clock: bool,
     /// Names of columns whose cells may be missing.
     pub(crate) missing: &'static str,
     /// Whether cells at the end of a row may be missing.
     pub(crate) may_be_short: bool,
-    /// The headings of rows that have lost theirs.
+    /// Headings for rows without one.
     pub(crate) bare: &'static [&'static str],
-    /// Rows are threads or processes, and their percents are of this.
+    /// Set if rows are threads or processes: the base of their percents.
     pub(crate) percent: Option<Percent>,
-    /// Rows are programs by their names: neither command lines nor threads of the kernel.
+    /// Whether rows name programs, not command lines or threads of the kernel.
     pub(crate) programs: bool,
     /// The tables that figures go into.
     pub(crate) tables: &'static [&'static str],
-    /// What becomes of several rows.
+    /// How several rows are combined.
     pub(crate) rows: Rows,
-    /// Which rows are means since the start.
+    /// Which rows are averages since boot.
     pub(crate) boot: Boot,
-    /// Where figures go whose column is not listed.
+    /// The destination of columns that are not listed.
     pub(crate) others: To,
-    /// Whether processes stand beside their own threads, which are left out.
+    /// Whether the list shows processes and also their threads; the threads are dropped.
     pub(crate) with_threads: bool,
-    /// Whether anything may stand behind the last known column.
+    /// Whether text may follow the last known column.
     pub(crate) is_open: bool,
-    /// Its columns, of which those of all lists follow if rows are threads.
+    /// Its columns. If rows are threads, the columns of all lists come after them.
     pub(crate) columns: &'static [Column],
-    /// Beginnings of lines that say nothing.
+    /// Beginnings of lines without information.
     pub(crate) silent: &'static [&'static str],
-    /// Beginnings of lines above the heading: they begin the table, and say nothing more.
+    /// Beginnings of lines above the heading: they begin the table and have no other information.
     pub(crate) above: &'static [&'static str],
 }
 
-/// A format of which nothing is said.
+/// The defaults of a format.
 pub(crate) const FORMAT: Format = Format {
     name: "",
     heading: Heading::of("", ""),
@@ -72,13 +72,13 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The words of a heading.
 pub(crate) struct Heading {
-    /// All of these are there,
+    /// All of these words are present,
     pub(crate) all: &'static str,
-    /// one of each of these groups is, which `&` divides,
+    /// and one word of each of these groups, separated by `&`,
     pub(crate) any: &'static str,
     /// and none of these.
     pub(crate) none: &'static str,
-    /// This percentage of the words are names of columns.
+    /// At least this percentage of the words are names of columns.
     pub(crate) known_percent: usize,
 }
 
@@ -88,48 +88,47 @@ impl Heading {
         Self { all, any, none: "", known_percent: 0 }
     }
 
-    /// None of `none`.
+    /// Adds words that must be absent.
     pub(crate) const fn without(self, none: &'static str) -> Self {
         Self { none, ..self }
     }
 
-    /// At least `percent` of the words are names of columns.
+    /// Requires that `percent` of the words are names of columns.
     pub(crate) const fn known(self, percent: usize) -> Self {
         Self { known_percent: percent, ..self }
     }
 }
 
-/// What the percent of a list is of.
+/// The base of a list's percents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Percent {
-    /// Of one CPU, while watched.
+    /// Of one CPU, during the interval.
     OneCpu,
-    /// Of all CPUs, while watched.
+    /// Of all CPUs, during the interval.
     AllCpus,
     /// Of one CPU, over the life of the process.
     Life,
 }
 
-/// What becomes of several rows.
+/// How several rows are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// Each is a table.
+    /// Each is a table of its own.
     Each,
-    /// Each is an interval: a table `<table>_row`, and all together their medians.
+    /// Each is an interval and becomes a table `<table>_row`; the table has their medians.
     Intervals,
-    /// The same, with the most of each figure, how many there are and how long one is.
+    /// As above, with the maximum of each figure, the number of intervals and their length.
     IntervalsWithMost,
 }
 
-/// Which rows are means since the start.
+/// Which rows are averages since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Boot {
     /// None.
     Never,
-    /// The first of each device or CPU, unless it was left out by `-y`.
+    /// The first of each device or CPU, unless `-y` omitted it.
     First,
-    /// One that was printed at the moment of its heading, and a list by a command that names no
-    /// interval.
+    /// A row with the same time as its heading, and a list from a command without an interval.
     WithHeading,
 }
 
@@ -138,46 +137,46 @@ pub(crate) enum Boot {
 pub(crate) struct Column {
     /// Its names, the best first.
     pub(crate) names: &'static str,
-    /// Where its cells go.
+    /// The destination of its cells.
     pub(crate) to: To,
-    /// What its cells hold.
+    /// The unit of its cells.
     pub(crate) unit: Unit,
 }
 
-/// Where cells go.
+/// The destination of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum To {
-    /// Nowhere: they show that a row is of this list.
+    /// Nowhere: they only identify a row of this list.
     Nothing,
-    /// The function of the kernel in which a thread waits.
+    /// The kernel function in which a thread waits.
     Waits,
     /// A time of day.
     Clock,
-    /// What a table is about.
+    /// The subject of a table, such as a device.
     Scope,
-    /// A figure that is true at the moment; `table.figure` goes into a table of its own.
+    /// A momentary figure; `table.figure` goes into a table of its own.
     Gauge(&'static str),
-    /// A figure a second.
+    /// A figure per second.
     Rate(&'static str),
-    /// The first if its unit says that it is a second, else the second.
+    /// The first name if the unit is per second, else the second.
     RateOr(&'static str, &'static str),
     /// A figure under its own name.
     Own,
-    /// A figure a second under its own name.
+    /// A figure per second under its own name.
     OwnRate,
-    /// A figure under its own name and `_bytes`.
+    /// A figure under its own name with `_bytes`.
     OwnBytes,
     /// The load of 1, 5 and 15 minutes.
     Load,
-    /// Which CPU: a number, or all of them.
+    /// The CPU: a number, or all of them.
     Cpu,
-    /// Part of the use of a CPU, which the name of the column tells.
+    /// A part of the use of a CPU; the column's name says which.
     Used,
-    /// All that is used.
+    /// The total use of a CPU.
     Busy,
     /// The number of a thread or process, threads first.
     Id,
-    /// The number of its process, where the list is of threads.
+    /// The number of the process, in a list of threads.
     Process,
     /// The number of its parent.
     Parent,
@@ -185,7 +184,7 @@ pub(crate) enum To {
     Command,
     /// The letter of a state, or a word.
     State,
-    /// Memory; what has none is the kernel's.
+    /// Memory; a row without any is the kernel's.
     Memory,
     /// Percent of CPU.
     Percent,
@@ -193,32 +192,32 @@ pub(crate) enum To {
     UserPercent,
     /// Percent of CPU in the kernel.
     SystemPercent,
-    /// The part of its CPU in user space, percent.
+    /// The user share of its CPU, in percent.
     UserShare,
-    /// CPU time, all columns together.
+    /// CPU time, the sum of all such columns.
     Seconds,
 }
 
-/// A column that is no figure.
+/// A column without a figure.
 pub(crate) const fn column(names: &'static str, to: To, unit: Unit) -> Column {
     Column { names, to, unit }
 }
 
-/// A figure that is true at the moment.
+/// A momentary figure.
 pub(crate) const fn gauge(names: &'static str, figure: &'static str, unit: Unit) -> Column {
     column(names, To::Gauge(figure), unit)
 }
 
-/// A figure a second.
+/// A figure per second.
 pub(crate) const fn rate(names: &'static str, figure: &'static str, unit: Unit) -> Column {
     column(names, To::Rate(figure), unit)
 }
 
-/// Names of the column with the command, in all languages that tools speak.
+/// Names of the command column, in every language of these tools.
 pub(crate) const COMMAND: &str =
     "COMMAND|CMD|Command|COMM|ARGS|UCMD|UCOMM|BEFEHL|COM.|ORDEN|COMANDO|COMMANDE|命令";
 
-/// Columns of all lists. `CPU` is the number of a CPU where another column has the percent.
+/// Columns of all lists. `CPU` is the number of a CPU if another column has the percent.
 static COLUMNS: [Column; 15] = [
     column("TID|LWP|SPID|PID|Pid|进程号", To::Id, Unit::Whole),
     column("TGID|PID", To::Process, Unit::Whole),
@@ -238,12 +237,12 @@ static COLUMNS: [Column; 15] = [
 ];
 
 impl Format {
-    /// Its own columns, and those of all lists that go elsewhere.
+    /// Its own columns, then those of all lists that have another destination.
     pub(super) fn columns(&self) -> impl Iterator<Item = &'static Column> {
         self.columns.iter().chain(self.shared())
     }
 
-    /// Columns of all lists, if it is one, that go where none of its own goes.
+    /// If it is a list, the columns of all lists whose destination none of its own has.
     pub(super) fn shared(&self) -> impl Iterator<Item = &'static Column> {
         let own = self.columns;
         let is_new = move |column: &&Column| {
@@ -253,18 +252,18 @@ impl Format {
         shared.iter().filter(is_new)
     }
 
-    /// Names of columns that hold blanks.
+    /// Names of columns that contain blanks.
     pub(super) fn phrases(&self) -> impl Iterator<Item = &'static str> {
         let names = self.columns().flat_map(|column| column.names.split('|'));
         names.filter(|name| name.contains(' '))
     }
 
-    /// Whether a line begins the table: its heading, or a line above that.
+    /// Whether a line begins the table: its heading, or a line above the heading.
     pub(crate) fn begins(&self, text: &str) -> bool {
         self.above.iter().any(|begin| text.starts_with(begin)) || self.is_heading(text)
     }
 
-    /// Words of which each line that begins the table has one; `None` if no word is sure.
+    /// Words of which every first line of the table has one; `None` if there are no such words.
     pub(crate) fn naming_words(&self) -> Option<Vec<&'static str>> {
         let Heading { all, any, .. } = self.heading;
         let is_exact = |word: &&str| !word.is_empty() && !word.contains('*');
@@ -274,7 +273,7 @@ impl Format {
             words.iter().all(is_exact).then_some(words)
         };
         let mut words = of_all.or_else(|| any.split(" & ").find_map(of_any))?;
-        // The end of a word is only sure where a blank follows.
+        // A word at the end of such a beginning may be cut; one before a blank is whole.
         let above: Option<Vec<_>> = self.above.iter().map(|begin| begin.split_once(' ')).collect();
         words.extend(above?.iter().map(|(word, _)| word));
         Some(words)
@@ -287,7 +286,7 @@ impl Format {
             return false;
         }
         let words: Vec<&str> = text.split(is_gap).filter(|word| !word.is_empty()).collect();
-        let has = |wanted: &str| words.iter().any(|word| is_like(wanted, word));
+        let has = |name: &str| words.iter().any(|word| is_like(name, word));
         let is_command = |column: &Column| {
             let is_there = |name: &str| has(name) || name.contains(' ') && text.contains(name);
             column.to == To::Command && column.names.split('|').any(is_there)
@@ -302,7 +301,7 @@ impl Format {
             && self.has_no_figures(text)
     }
 
-    /// Whether names of columns are all there is, behind what may stand before them.
+    /// Whether a line has only names of columns, after a time or label.
     fn has_no_figures(&self, text: &str) -> bool {
         let names = if self.clocked {
             let (names, _) = clock::of_heading(text, |word| self.is_column(word));
@@ -327,24 +326,24 @@ impl Format {
     }
 }
 
-/// Longer lines are no headings.
+/// Longer lines are not headings.
 const MAX_HEADING: usize = 600;
-/// Fewer words are none.
+/// A heading has at least this many words.
 const LEAST_WORDS: usize = 3;
 
-/// Whether names of columns end at a character: blanks, bars between groups, boxes and graphs that
-/// are drawn, and marks of the column that a list is sorted by.
+/// Whether a character separates names of columns: blanks, bars between groups, drawn boxes and
+/// graphs, and the mark of the sorted column.
 pub(crate) fn is_gap(c: char) -> bool {
     c.is_whitespace() || c == '|' || is_drawn(c)
 }
 
-/// Whether a character is of a box, a graph or a mark.
+/// Whether a character is part of a box, a graph or a mark.
 pub(crate) fn is_drawn(c: char) -> bool {
     matches!(c, '─'..='╿' | '▀'..='▟' | '■'..='◿' | '⠀'..='⣿' | '⯅' | '⯆' | '↑' | '↓')
         || matches!(c, '¹' | '²' | '³' | '⁴')
 }
 
-/// The names of a heading.
+/// The names in a heading.
 pub(super) fn names<'h>(heading: &'h str, format: &Format) -> Vec<&'h str> {
     let phrases: Vec<&str> = format.phrases().collect();
     if !phrases.is_empty() && heading.contains('\t') {
@@ -358,7 +357,7 @@ pub(super) fn names<'h>(heading: &'h str, format: &Format) -> Vec<&'h str> {
         found.push(&rest[..end]);
         rest = rest[end..].trim_start_matches(is_gap);
     }
-    // The number of a page (`1/29`, `1/1673e4`), the mark of a report (`_cpu_`).
+    // The number of a page (`1/29`, `1/1673e4`) or the mark of a report (`_cpu_`).
     let is_page =
         |(page, of): (&str, &str)| page.parse::<u32>().is_ok() && of.parse::<f64>().is_ok();
     let is_mark = |word: &&str| {
@@ -370,18 +369,18 @@ pub(super) fn names<'h>(heading: &'h str, format: &Format) -> Vec<&'h str> {
     found
 }
 
-/// Which of the names of a column `word` is.
+/// The position of `word` among the names of a column.
 pub(crate) fn rank(names: &str, word: &str) -> Option<usize> {
     names.split('|').position(|name| is_like(name, word))
 }
 
-/// Whether a word is `wanted`, or ends or begins as that says (`*/s`, `kb*`).
-fn is_like(wanted: &str, word: &str) -> bool {
-    if let Some(end) = wanted.strip_prefix('*') {
+/// Whether a word matches `name`, which may be an end or a beginning (`*/s`, `kb*`).
+fn is_like(name: &str, word: &str) -> bool {
+    if let Some(end) = name.strip_prefix('*') {
         word.ends_with(end) && word.len() > end.len()
-    } else if let Some(begin) = wanted.strip_suffix('*') {
+    } else if let Some(begin) = name.strip_suffix('*') {
         word.starts_with(begin) && word.len() > begin.len()
     } else {
-        wanted == word
+        name == word
     }
 }

@@ -1,26 +1,26 @@
-//! The columns of one heading, and a row cut into their cells.
+//! The columns under one heading; cuts rows into their cells.
 //!
-//! Cells are told apart by tabs where there are any, else by two blanks or more where names of
-//! columns hold blanks, else by words, of which a cell has as many as its column says. The one
-//! column of text has so many that what stands behind it is what its columns say.
+//! Tabs separate cells if the row has any. Otherwise two blanks or more do, if names of columns
+//! contain blanks. Otherwise words do: the unit of a column says how many words a cell has. The one
+//! column of text takes as many words as leave the rest to the columns after it.
 
 use super::clock::{self, Before, MOST_WORDS};
 use super::format::{Column, Format, To, is_drawn, is_gap, names, rank};
 use super::unit::{self, Unit};
 
-/// Of so many columns of figures a row is known by itself.
+/// With this many columns of figures, a row is certain.
 const SURE_FIGURES: usize = 3;
-/// Longer texts are no cells.
+/// Longer texts are not cells.
 const MAX_TEXT: usize = 4096;
 
-/// A heading, understood.
+/// The columns of a heading.
 #[derive(Clone)]
 pub(crate) struct Layout<'h> {
     pub(super) format: &'static Format,
     pub(super) names: Vec<&'h str>,
-    /// Columns of the format with their places, the best place of each first.
+    /// Columns of the format with their places; the best place of each comes first.
     columns: Vec<(&'static Column, usize)>,
-    /// What cells of a place hold, where the format or the name says so.
+    /// The unit of each place, if the format or the name gives it.
     units: Vec<Option<Unit>>,
     spaced: bool,
 }
@@ -31,7 +31,7 @@ impl<'h> Layout<'h> {
         Self::with_before(format, heading).0
     }
 
-    /// The same, and what stands before the first name.
+    /// The same, with the text before the first name.
     pub(super) fn with_before(format: &'static Format, heading: &'h str) -> (Self, Before) {
         let heading = heading.trim().trim_start_matches('#');
         let (heading, before) = if format.clocked {
@@ -44,7 +44,7 @@ impl<'h> Layout<'h> {
             let last = names.iter().rposition(|name| format.is_column(name));
             names.truncate(last.map_or(names.len(), |at| at + 1));
         }
-        // The first of two of a name may be a column by itself.
+        // The first of two equal names may be a column of its own.
         let numbered = |at: usize| -> Option<String> {
             let is_first = names[at + 1..].contains(&names[at]);
             let name = is_first.then(|| format!("1:{}", names[at]));
@@ -63,7 +63,7 @@ impl<'h> Layout<'h> {
         columns.extend(format.shared().flat_map(places).filter(|(_, at)| !own.contains(at)));
         let unit = |(at, name): (usize, &&str)| {
             let column = columns.iter().find(|(_, place)| *place == at);
-            column.map(|(column, _)| column.unit).or_else(|| told_by_name(name))
+            column.map(|(column, _)| column.unit).or_else(|| unit_by_name(name))
         };
         let units = names.iter().enumerate().map(unit).collect();
         let spaced = format.phrases().next().is_some();
@@ -80,12 +80,12 @@ impl<'h> Layout<'h> {
         self.columns.iter().find(|(_, place)| *place == at).map(|(column, _)| *column)
     }
 
-    /// The places of what goes to `to`, the best first.
+    /// The places with destination `to`, the best first.
     pub(super) fn places(&self, to: To) -> impl Iterator<Item = usize> {
         self.columns.iter().filter(move |(column, _)| column.to == to).map(|(_, at)| *at)
     }
 
-    /// Cells of what goes to `to` that are not empty, with what they hold, the best first.
+    /// Cells with destination `to` that are not empty, with their units, the best first.
     pub(super) fn cells_of<'t>(
         &self,
         to: To,
@@ -95,33 +95,33 @@ impl<'h> Layout<'h> {
         found.filter(|(_, cell)| !unit::is_empty(cell))
     }
 
-    /// The best cell of what goes to `to`.
+    /// The best cell with destination `to`.
     pub(crate) fn cell<'t>(&self, to: To, cells: &[&'t str]) -> Option<&'t str> {
         self.cells_of(to, cells).next().map(|(_, cell)| cell)
     }
 
-    /// The figures of what goes to `to`, the best first.
+    /// The figures with destination `to`, the best first.
     pub(super) fn figures(&self, to: To, cells: &[&str]) -> impl Iterator<Item = f64> {
         self.cells_of(to, cells).filter_map(|(unit, cell)| unit.figure(cell))
     }
 
-    /// What cells of a place hold.
+    /// The unit of the cells of a place.
     pub(super) fn unit(&self, at: usize) -> Unit {
         self.units.get(at).copied().flatten().unwrap_or(Unit::Word)
     }
 
-    /// What figures of a place hold: those of a column that nothing is known of are numbers.
+    /// The unit of the figures of a place. In an unknown column they are plain numbers.
     pub(super) fn unit_of_figures(&self, at: usize) -> Unit {
         self.units.get(at).copied().flatten().unwrap_or(Unit::Number)
     }
 
-    /// Whether a line is a row without doubt: it has figures under several columns of figures.
+    /// Whether a line is certainly a row: it has figures in several columns of figures.
     pub(crate) fn is_sure(&self, text: &str) -> bool {
         let figures = self.units.iter().flatten().filter(|unit| !unit.fits("x"));
         figures.count() >= SURE_FIGURES && self.cut(text).is_some()
     }
 
-    /// The cells of a row, and what stands before them; `None` if one is not what its column says.
+    /// The cells of a row, and the text before them; `None` if a cell does not fit its column.
     pub(crate) fn cut<'t>(&self, text: &'t str) -> Option<(Vec<&'t str>, Before)> {
         let whole = text.trim_start_matches(is_gap).trim_end_matches(is_drawn).trim_end();
         if !self.format.clocked {
@@ -140,20 +140,20 @@ impl<'h> Layout<'h> {
         None
     }
 
-    /// Whether a figure was pushed into the command by the time before the row.
+    /// Whether the time before the row pushed a figure into the command.
     fn begins_too_soon(&self, cells: &[&str]) -> bool {
         let words = self.cell(To::Command, cells).and_then(|text| text.split_once(' '));
         words.is_some_and(|(first, _)| Unit::Number.fits(first))
     }
 
-    /// The cells of a row that nothing stands before.
+    /// The cells of a row without text before it.
     fn cells<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut cells: Vec<&str> = Vec::with_capacity(self.names.len());
         if self.spaced {
             let gap = if text.contains('\t') { "\t" } else { "  " };
             cells.extend(text.split(gap).map(str::trim));
             if gap == "\t" {
-                // Empty cells at the end were cut off.
+                // Empty cells at the end were trimmed.
                 cells.resize(self.names.len().max(cells.len()), "");
             } else {
                 cells.retain(|cell| !cell.is_empty());
@@ -167,7 +167,7 @@ impl<'h> Layout<'h> {
         self.words(text, &mut cells).then_some(cells)
     }
 
-    /// Cuts what is left of a row into the cells that are left.
+    /// Cuts the rest of a row into the remaining cells.
     fn words<'t>(&self, rest: &'t str, cells: &mut Vec<&'t str>) -> bool {
         let at = cells.len();
         if at == self.names.len() {
@@ -205,7 +205,7 @@ impl<'h> Layout<'h> {
     }
 }
 
-/// Where the first `count` words of `rest` end.
+/// The end of the first `count` words of `rest`.
 fn words_end(rest: &str, count: usize) -> usize {
     let mut end = 0;
     for _ in 0..count {
@@ -215,8 +215,8 @@ fn words_end(rest: &str, count: usize) -> usize {
     end
 }
 
-/// What the cells of a column hold that no format lists: its name tells where they are figures.
-fn told_by_name(name: &str) -> Option<Unit> {
+/// The unit of a column that no format lists, if its name shows that it has figures.
+fn unit_by_name(name: &str) -> Option<Unit> {
     if name.contains("kB") || name.ends_with("req-sz") {
         return Some(Unit::Kilobytes);
     }

@@ -1,11 +1,11 @@
-//! A row of a list of threads or processes, whatever tool printed it.
+//! A row of a list of threads or processes, of any tool.
 //!
-//! Tools differ in order and choice of columns, not in what a column is called: one table of names
-//! is enough, beside which a format lists what only it has. The command may hold blanks and stand
-//! anywhere.
+//! Tools differ in order and choice of columns, but not in their names. One table of names
+//! therefore suffices, and a format lists only what the tool alone has. The command may contain
+//! blanks and stand in any column.
 //!
-//! Invariants: a column that is not there gives no figure; a state that is none, and a number that
-//! is none, make a row one of another list.
+//! Invariants: a missing column gives no figure. A row with an invalid state or number belongs to
+//! another list.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,16 @@ use crate::read::text::clean::Line;
 use crate::read::text::frame::{self, short_name};
 use crate::read::text::reading::Reading;
 
-/// Bytes that the kernel keeps of a thread's name.
+/// Length of a thread's name in the kernel.
 const MAX_THREAD_NAME: usize = 15;
-/// Longer commands are none.
+/// Longer texts are not commands.
 const MAX_COMMAND: usize = 4096;
-/// What the kernel is called where it is one program with all its threads.
+/// Names of the kernel where it counts as one program with all its threads.
 const KERNELS: [&str; 5] = ["kernel_task", "System", "system", "System interrupts", "Interrupts"];
 /// Names of idle time where a tool lists it as a program.
 const IDLE: [&str; 5] = ["Idle", "idle", "System Idle Process", "_Total", "_total"];
 
-/// The process whose threads stand below a row.
+/// The process whose threads follow a row.
 pub(super) fn process_of_threads(layout: &Layout<'_>, cells: &[&str]) -> Option<u64> {
     let shown = layout.has(&["TID"]) && layout.has(&["TGID"]);
     let is_thread = layout.cells_of(To::Id, cells).count() > 0;
@@ -42,7 +42,7 @@ pub(super) fn is_row(layout: &Layout<'_>, cells: &[&str]) -> bool {
         && cells.iter().filter(|cell| !unit::is_empty(cell)).count() > 1
 }
 
-/// What the cells of a row say; `None` if it is not of this list.
+/// The thread of a row; `None` if the row is not of this list.
 pub(super) fn thread(
     layout: &Layout<'_>,
     cells: &[&str],
@@ -50,7 +50,7 @@ pub(super) fn thread(
     reading: &Reading<'_>,
 ) -> Option<Thread> {
     let id = layout.cell(To::Id, cells).map(|id| id.trim_end_matches(['*', '+', '-', ',']));
-    // Numbers below zero are of sums.
+    // Negative numbers belong to rows of sums.
     let id: Option<u64> = id.map(str::parse).transpose().ok()?;
     let (unit, raw) = layout.cells_of(To::Command, cells).next()?;
     let raw =
@@ -58,10 +58,10 @@ pub(super) fn thread(
     let mut thread = if layout.format.programs {
         program(raw, line, reading)
     } else {
-        // Trees are drawn in front of the command.
-        let (name, dressed) = frame::thread(raw.trim_start_matches(is_branch));
+        // Trees are drawn before the command.
+        let (name, is_kernel) = frame::thread(raw.trim_start_matches(is_branch));
         let mut thread = reading.thread(name_of(&name, of_threads(layout)), line);
-        thread.kernel = dressed;
+        thread.kernel = is_kernel;
         thread.command = Some(name).filter(|name| name.contains(' ') && *name != thread.name);
         thread
     };
@@ -79,7 +79,7 @@ pub(super) fn thread(
             && layout.cell(To::Parent, cells) == Some("2");
         thread.kernel = (no_memory || child).then_some(true);
     }
-    // A process that has ended is dressed like a thread of the kernel, and has no memory.
+    // A process that has ended has no memory and is bracketed like a thread of the kernel.
     let ended = thread.state == Some('Z') || raw.ends_with("<defunct>");
     thread.kernel = thread.kernel.filter(|_| !ended);
     thread.cpu_time_s = seconds(layout, cells);
@@ -89,7 +89,7 @@ pub(super) fn thread(
 
 /// A program by its name.
 pub(crate) fn program(name: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
-    // Several of one name are numbered (`chrome#3`) or counted (`Google Chrome (12)`).
+    // Programs of one name are numbered (`chrome#3`) or counted (`Google Chrome (12)`).
     let name = name.split('#').next().unwrap_or(name).trim();
     let counted = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
     let name = counted.filter(|(_, count)| count.parse::<u32>().is_ok()).map_or(name, |one| one.0);
@@ -102,15 +102,15 @@ pub(crate) fn is_idle(name: &str) -> bool {
     IDLE.contains(&name)
 }
 
-/// Notes where a thread that cannot be interrupted waits: a stack of one frame. Others sleep
-/// because they have nothing to do, and where they do so tells nothing.
+/// Records where a thread in uninterruptible sleep waits, as a stack of one frame. Other threads
+/// sleep because they have no work, so their place is no evidence.
 pub(crate) fn note_wait(thread: &Thread, channel: &str, reading: &mut Reading<'_>) {
-    // A condition variable or the scheduler says that it waits, and not for what.
+    // A condition variable or the scheduler shows that it waits, but not for what.
     let is_any = ["cv_", "schedule"].iter().any(|begin| channel.starts_with(begin));
     if thread.state != Some('D') || is_any || channel == "do_wait" {
         return;
     }
-    // `-` and `0` stand where it is not known, and old kernels cut names to a few letters.
+    // `-` and `0` mean unknown, and old kernels cut names to a few letters.
     if let Some(symbol) = frame::symbol_name(channel).filter(|name| name.len() > 3) {
         reading.evidence.kernel_stacks.push(KernelStack {
             thread: Some(thread.name.clone()),
@@ -121,8 +121,8 @@ pub(crate) fn note_wait(thread: &Thread, channel: &str, reading: &mut Reading<'_
     }
 }
 
-/// Which rows are threads of a process that a tool shows beside them: of those that share owner and
-/// memory, one that uses as much as the others together is the process.
+/// Which rows are threads of a process in the same list. Among rows with the same owner and memory,
+/// one that uses as much as the others together is the process.
 pub(super) fn are_threads(layout: &Layout<'_>, rows: &[&[&str]]) -> Vec<bool> {
     let memory = |cells: &[&str]| -> Option<String> {
         let place = |name: &&str| layout.names.iter().position(|other| other == name);
@@ -133,7 +133,7 @@ pub(super) fn are_threads(layout: &Layout<'_>, rows: &[&[&str]]) -> Vec<bool> {
     };
     let used = |cells: &[&str]| layout.figures(To::Percent, cells).next().unwrap_or_default();
     let shared: Vec<Option<String>> = rows.iter().map(|cells| memory(cells)).collect();
-    // Of each process: the row with the most, that, and the sum.
+    // For each process: the row with the most CPU, its figure, and the sum of all rows.
     let mut sums: HashMap<&str, (usize, f64, f64)> = HashMap::new();
     for (at, (memory, cells)) in shared.iter().zip(rows).enumerate() {
         let Some(memory) = memory else { continue };
@@ -151,14 +151,14 @@ pub(super) fn are_threads(layout: &Layout<'_>, rows: &[&[&str]]) -> Vec<bool> {
     shared.iter().enumerate().map(is_thread).collect()
 }
 
-/// Whether the rows of a list are of threads.
+/// Whether the rows of a list are threads.
 fn of_threads(layout: &Layout<'_>) -> bool {
     layout.has(&["TID", "LWP", "SPID"])
 }
 
-/// CPU time: the first column that has one, or the parts that make it up.
+/// CPU time: the first column that has one, or the sum of its parts.
 fn seconds(layout: &Layout<'_>, cells: &[&str]) -> Option<f64> {
-    // atop counts the kernel's part and the program's apart.
+    // atop counts user and system time in separate columns.
     let is_sum = layout.cells_of(To::Seconds, cells).next()?.0 == Unit::Seconds;
     let mut times = layout.figures(To::Seconds, cells);
     let first = times.next()?;
@@ -172,7 +172,7 @@ fn percents(layout: &Layout<'_>, thread: &mut Thread, cells: &[&str]) {
         Some(if unit == Unit::Cores { value * 100.0 } else { value })
     };
     let (user, system) = (figure(To::UserPercent), figure(To::SystemPercent));
-    // Of some lists only the parts are shown.
+    // Some lists show only the parts.
     let percent = user.zip(system).map(|(user, system)| user + system);
     let percent = percent.or_else(|| figure(To::Percent));
     let by_share = percent.zip(figure(To::UserShare));
@@ -185,9 +185,9 @@ fn percents(layout: &Layout<'_>, thread: &mut Thread, cells: &[&str]) {
     }
 }
 
-/// The name in a command; those of threads may hold blanks (`GC Thread#0`), and are short.
+/// The name in a command. Names of threads may contain blanks (`GC Thread#0`) and are short.
 pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
-    // Bundles of macOS have blanks in their paths.
+    // Paths of macOS bundles contain blanks.
     if let Some((_, program)) = command.rsplit_once(".app/Contents/MacOS/") {
         return program.split(" -").next().unwrap_or(program).to_owned();
     }
@@ -198,12 +198,12 @@ pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
     if of_thread && !is_line {
         command.to_owned()
     } else {
-        // `sshd: user`, of which `awk` left the first word.
+        // `sshd: user`, cut to its first word by `awk`.
         short_name(command).trim_end_matches(':').to_owned()
     }
 }
 
-/// The letter of a state: FreeBSD names the wait channel of what sleeps, others have words.
+/// The letter of a state. FreeBSD shows the wait channel of a sleeping thread; others show words.
 fn state(layout: &Layout<'_>, state: &str) -> Option<char> {
     let first = state.chars().next()?;
     let is_letters = first.is_ascii_uppercase() && state.len() <= 6;
@@ -221,7 +221,7 @@ fn state(layout: &Layout<'_>, state: &str) -> Option<char> {
     }
 }
 
-/// Whether a character belongs to a tree that is drawn in front of a command.
+/// Whether a character is part of a tree drawn before a command.
 pub(crate) fn is_branch(c: char) -> bool {
     matches!(c, '\\' | '_' | '|' | ' ' | '`' | '-' | '+' | '├' | '└' | '─' | '│' | '┬' | '┌' | '╴')
 }

@@ -1,18 +1,20 @@
 //! One engine for tables: a format is data, and a row becomes threads, the use of CPUs and figures.
 //!
 //! ```text
-//! heading → layout (a column of the format for each name) → cells → what each column is for
+//! heading → layout (a column of the format for each name) → cells → the purpose of each column
 //! ```
 //!
-//! A format (`format`) says by which words its heading is known, what its columns hold and where
-//! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `cpu` the use of CPUs,
-//! `sink` the rest, and `engine` walks through a section. A tool that prints more than a table
-//! gives `read_with` a reader of the lines beside it. A row of a list that has lost its heading is known
-//! by its cells (`headless_rows`), and one of sorted output is tried under the headings next to it.
+//! A `format` has the words of its heading, its columns with their units, and the destination of
+//! each column. `layout` cuts rows into cells. `list` makes a thread of a row, `cpu` a use of CPUs,
+//! and `sink` the rest; `engine` walks through a section. If a tool prints lines around its table,
+//! `read_with` takes a reader for them.
 //!
-//! Invariants: a row is taken only if each of its cells is what its column says, so that rows of
-//! another list are not read under the wrong names. A column that is not there gives no figure. A
-//! column that no format lists is kept in the table under its own name.
+//! A row of a list without a heading is recognised by its cells (`headless_rows`). A row of sorted
+//! output is tried under the nearest headings.
+//!
+//! Invariants: a row is taken only if each cell fits its column, so that rows of another list are
+//! not read under the wrong names. A missing column gives no figure. A column that the format does
+//! not list stays in the table under its own name.
 
 mod clock;
 pub(super) mod cpu;

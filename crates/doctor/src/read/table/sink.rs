@@ -1,4 +1,4 @@
-//! What becomes of rows: threads, the load, and figures in tables.
+//! The destination of rows: threads, the load, and figures in tables.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ pub(super) struct Row<'a, 'l> {
     pub(super) average: bool,
     pub(super) since_boot: bool,
     pub(super) process: Option<u64>,
-    /// It is of that process itself, whose threads stand below it.
+    /// The row is the process itself; its threads come next.
     pub(super) is_process: bool,
 }
 
-/// One figure of a row: the table that it goes into if that is one of its own, its name and value.
+/// One figure of a row: its table if that is not the format's, its name and its value.
 pub(super) struct Figure {
     table: Option<&'static str>,
     name: String,
@@ -31,7 +31,7 @@ pub(super) struct Figure {
     is_rate: bool,
 }
 
-/// The figures of a row, by the order of its columns.
+/// The figures of a row, in the order of its columns.
 pub(super) fn figures(layout: &Layout<'_>, cells: &[&str]) -> Vec<Figure> {
     let figure = |(at, (name, cell)): (usize, (&&str, &&str))| {
         let value = layout.unit_of_figures(at).figure(cell)?;
@@ -75,17 +75,17 @@ fn put(table: &mut Rows, figure: &Figure, line: &Line<'_>) {
     }
 }
 
-/// What a row is of: a device, or a CPU.
+/// The subject of a row: a device, or a CPU.
 pub(super) fn scope<'a>(layout: &Layout<'_>, cells: &[&'a str]) -> Option<&'a str> {
     layout.cell(To::Scope, cells).or_else(|| layout.cell(To::Cpu, cells))
 }
 
-/// A time of day in a column of its own, or before the row.
+/// The time of day, from a column or from the text before the row.
 fn time(layout: &Layout<'_>, row: &Row<'_, '_>) -> Option<f64> {
     layout.cell(To::Clock, &row.cells).and_then(time_of_day).or(row.time_s)
 }
 
-/// A row as a table by itself.
+/// A row as a table of its own.
 pub(super) fn table(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
     let figures = figures(layout, &row.cells);
     for name in layout.format.tables {
@@ -98,7 +98,7 @@ pub(super) fn table(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &mut Readin
     apart(&figures, None, None, row, reading);
 }
 
-/// Figures that go into tables of their own.
+/// Adds figures that have tables of their own.
 fn apart(
     figures: &[Figure],
     scope: Option<&str>,
@@ -117,8 +117,8 @@ fn apart(
     }
 }
 
-/// A row of a list: its thread, and what figures there are of it. `of_one` says that its percents
-/// are of one CPU, though the tool's are of all.
+/// A row of a list: its thread and its figures. `of_one` means that the percents are of one CPU,
+/// although the tool's are usually of all.
 pub(super) fn thread(
     layout: &Layout<'_>,
     row: &Row<'_, '_>,
@@ -142,7 +142,7 @@ pub(super) fn thread(
         thread.process = row.process.or(thread.process);
     }
     let mut figures = figures(layout, &row.cells);
-    // pidstat prints -1 for what it may not see.
+    // pidstat prints -1 for what it may not read.
     figures.retain(|figure| figure.value >= 0.0);
     #[expect(clippy::cast_precision_loss, reason = "a number of a process")]
     let id = thread.id.map(|id| id as f64);
@@ -153,7 +153,8 @@ pub(super) fn thread(
     reading.evidence.threads.push(thread);
 }
 
-/// Rows that are intervals: each by itself, and the medians of all. The last row's figures are told.
+/// Rows that are intervals: each as its own table, and the medians of all. The columns are those of
+/// the last row.
 pub(super) fn intervals(layout: &Layout<'_>, rows: &[&Row<'_, '_>], reading: &mut Reading<'_>) {
     let mut scopes: Vec<Option<&str>> = Vec::new();
     let mut of_scope: HashMap<Option<&str>, Vec<&Row<'_, '_>>> = HashMap::new();
@@ -222,10 +223,10 @@ fn series(
     reading.push(table);
 }
 
-/// The load, where a row has it.
+/// The load, if a row has it.
 pub(super) fn load(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
     let figures: Vec<f64> = layout.figures(To::Load, &row.cells).collect();
     if let [one, five, fifteen] = figures[..] {
-        reading.evidence.host.load = Some(reading.said([one, five, fifteen], row.line));
+        reading.evidence.host.load = Some(reading.statement([one, five, fifteen], row.line));
     }
 }

@@ -1,21 +1,21 @@
-//! What the cells of a column hold, and how many words of a row are one of them.
+//! The units of cells, and how many words of a row make up one cell.
 
 use crate::read::text::number;
 
-/// What stands in a cell that has no figure.
+/// Cells without a figure.
 const EMPTY: [&str; 8] = ["-", "?", "*", "N/A", "n/a", "--", "?unavailable?", ""];
 
 /// No machine has more CPUs.
 pub(super) const MAX_CPUS: u16 = 4096;
 
-/// What a cell holds.
+/// The unit of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Anything, in one word.
+    /// Any single word.
     Word,
-    /// Anything, in any number of words; a list has one such column.
+    /// Any number of words; a list has one such column.
     Text,
-    /// Anything, in this number of words.
+    /// This number of words.
     Words(usize),
     /// The text before a slash (`mysqld/9`).
     UntilSlash,
@@ -23,25 +23,25 @@ pub(crate) enum Unit {
     Whole,
     /// A figure, perhaps with a decimal suffix or its sign.
     Number,
-    /// Percent.
+    /// A percent.
     Percent,
-    /// Percent with its sign or decimals, by which it is known.
+    /// A percent with its sign or decimals, which distinguish it from other numbers.
     Share,
     /// Bytes, with a binary suffix.
     Bytes,
-    /// This number of bytes each; with a suffix, bytes.
+    /// Units of this number of bytes; with a suffix, bytes.
     BytesOf(u32),
-    /// Kilobytes, kept as such, also where the cell has a suffix.
+    /// Kilobytes. They stay kilobytes even if the cell has a suffix.
     Kilobytes,
     /// Milliseconds, perhaps with their unit.
     Milliseconds,
-    /// Milliseconds of a CPU a second, as percent.
+    /// Milliseconds of CPU per second, converted to percent.
     MillisecondsASecond,
     /// CPU time.
     Time,
     /// Seconds, perhaps with their `s`, or CPU time.
     Seconds,
-    /// Seconds with two decimals; thousands have any mark, also a blank.
+    /// Seconds with two decimals; any mark or a blank may separate thousands.
     Hundredths,
     /// CPUs (`250m` is a quarter of one).
     Cores,
@@ -49,17 +49,17 @@ pub(crate) enum Unit {
     Cpu,
     /// A state.
     State,
-    /// A date or a time of day, of one word or several.
+    /// A date or a time of day, in one word or several.
     Date,
     /// A terminal as Linux names it.
     Terminal,
-    /// A terminal as others do.
+    /// A terminal as other systems name it.
     OtherTerminal,
-    /// Two figures and a slash between them.
+    /// Two figures with a slash between them.
     Pair,
 }
 
-/// Whether a cell has nothing.
+/// Whether a cell is empty.
 pub(crate) fn is_empty(cell: &str) -> bool {
     EMPTY.contains(&cell)
 }
@@ -104,7 +104,7 @@ impl Unit {
         }
     }
 
-    /// Whether a cell is what its column says.
+    /// Whether a cell fits the unit.
     pub(crate) fn fits(self, cell: &str) -> bool {
         let is_linux = cell == "?" || cell.starts_with("pts/") || cell.starts_with("tty");
         match self {
@@ -122,7 +122,7 @@ impl Unit {
         }
     }
 
-    /// How many of the words that a row goes on with are one cell.
+    /// How many of the next words of a row make up one cell.
     pub(crate) fn words<'t>(self, mut words: impl Iterator<Item = &'t str>) -> usize {
         let first = words.next().unwrap_or_default();
         let second = words.next().unwrap_or_default();
@@ -156,7 +156,7 @@ fn is_unit(word: &str) -> bool {
         || matches!(word, "B/s" | "K/s" | "M/s" | "G/s" | "T/s")
 }
 
-/// A whole number; marks of macOS and lists (`123*`, `0-`, `12,`) are no part of it.
+/// A whole number, without the marks of macOS and of lists (`123*`, `0-`, `12,`).
 fn whole(cell: &str) -> Option<f64> {
     let digits = cell.trim_end_matches(['*', '+', '-', ',']);
     let bare = digits.strip_prefix('-').unwrap_or(digits);

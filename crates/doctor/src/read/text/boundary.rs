@@ -1,5 +1,5 @@
-//! Lines between two outputs, and what they say of the next: prompts with their commands, banners
-//! of files, dates, Markdown fences.
+//! Lines between two outputs that describe the next one: prompts with their commands, banners of
+//! files, dates, Markdown fences.
 
 use std::borrow::Cow;
 
@@ -25,8 +25,8 @@ static NAME_BANNER: Pattern = Pattern::new(
     r"^(?:={3,}|-{3,}|#{3,}|\*{3,})\s*([\w./ |-]{2,80}?)\s*(?:={3,}|-{3,}|#{3,}|\*{3,}):?$",
 );
 
-/// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
-/// a prompt: `# Overhead  Command` is a heading of perf.
+/// The first words of commands whose output people paste. After a bare `#` or `$` only these make a
+/// prompt: `# Overhead  Command` is a heading of perf.
 const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch while for time \
      date echo ls uname \
      uptime free top htop ps pidstat vmstat mpstat iostat sar iotop atop atopsar zfs zpool \
@@ -37,7 +37,7 @@ const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch w
      btop busybox powermetrics spindump pbpaste procinfo nmon dstat collectl tasklist \
      typeperf wmic dool turbostat bpytop";
 
-/// First words of commands without a reader; they show what was done.
+/// First words of commands without a reader; they record what was done.
 const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt apt-get dnf yum \
      pacman pkg systemctl \
      service virsh qm pct fio bonnie++ iperf iperf3 modprobe rmmod insmod kldload git cd curl \
@@ -47,10 +47,10 @@ const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt ap
      python python3 bash sh cpupower ipmitool sensors umount exportfs smbstatus nice ionice \
      taskset less";
 
-/// Of those the ones with which a sentence behind a `#` may begin.
+/// The ones among them that may begin an English sentence after a `#`.
 const ALSO_ENGLISH: &str = "make find sync service sleep nice kill less";
 
-/// What the text behind the boundary is about, if `text` is one.
+/// The subject of the text after the boundary, if `text` is a boundary.
 pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
     let line = text.trim_end();
     let first = line.trim_start().bytes().next()?;
@@ -73,19 +73,19 @@ pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
     Some(Hint { path, command: Some(command.into_owned()), time_s: before.time_s })
 }
 
-/// The command at a prompt, if a line is one.
+/// The command at the prompt, if the line is one.
 pub(crate) fn command(text: &str) -> Option<String> {
     prompt(text.trim_end()).map(Cow::into_owned)
 }
 
-/// The first word of a command that says what runs.
+/// The word of a command that names its program.
 fn program(command: &str) -> Option<&str> {
     let words = command.split_whitespace();
     let mut names = words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(';'));
     names.find(|word| !matches!(*word, "sudo" | "doas") && !word.contains('='))
 }
 
-/// The command behind a prompt.
+/// The command after a prompt.
 fn prompt(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains(['#', '$', '%', '>', '\u{276f}', '\u{279c}', '\u{3bb}']) {
         return None;
@@ -98,12 +98,12 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
     let word = program(command)?;
     // `# perf version : 6.1` is a line of a perf header.
     let known = word_lists::has(COMMANDS, word) && !command.contains(" : ");
-    let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
+    let has_host = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
-    (known || dressed || is_other(command, word)).then_some(Cow::Borrowed(command))
+    (known || has_host || is_other(command, word)).then_some(Cow::Borrowed(command))
 }
 
-/// Whether a command runs something else that people run, and is no comment that begins like one.
+/// Whether a command runs some other program, and is not a comment that begins like one.
 fn is_other(command: &str, word: &str) -> bool {
     if command.contains(" : ") {
         return false;
@@ -115,7 +115,7 @@ fn is_other(command: &str, word: &str) -> bool {
             && (!word_lists::has(ALSO_ENGLISH, word) || rest.any(plain))
 }
 
-/// The file a command prints: the last argument of `cat` and its like that is a path.
+/// The file that a command prints: the last argument of `cat` and similar commands that is a path.
 fn argument_path(command: &str) -> Option<String> {
     let first = command.split('|').next().unwrap_or(command);
     let mut words = first.split_whitespace();
@@ -125,7 +125,7 @@ fn argument_path(command: &str) -> Option<String> {
     prints.then(|| path.to_owned())
 }
 
-/// A heading line some people put above an output; it is no part of it.
+/// Whether a line is a heading that people put above an output; it is not part of the output.
 pub(crate) fn is_heading(text: &str) -> bool {
     NAME_BANNER.is_match(text.trim())
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_are_told_from_headings() {
+    fn prompts_are_distinguished_from_headings() {
         for (line, command) in [
             ("# arcstat 1", "arcstat 1"),
             ("$ top -H -b -n1", "top -H -b -n1"),

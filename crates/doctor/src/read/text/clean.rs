@@ -1,19 +1,19 @@
 //! Saved or pasted bytes as clean lines with their numbers.
 //!
-//! What people send has passed through terminals, mail, forums and Windows: carriage returns,
-//! colours, cursor movements, quoting, HTML entities, UTF-16, bytes that are no UTF-8. All of that
-//! is taken off here, once, so that no reader of a format has to know of it. What is left of a line
-//! keeps its leading blanks (they carry depth in call graphs and vdev trees).
+//! Pastes have passed through terminals, mail, forums and Windows. They contain carriage returns,
+//! colours, cursor movements, quoting, HTML entities, UTF-16 and invalid UTF-8. All of that is
+//! removed here, once, so that readers need not handle it. A line keeps its leading blanks, because
+//! they carry depth in call graphs and vdev trees.
 //!
-//! Invariants: one line out for every line in, so numbers are those of the file; memory is bounded
-//! by [`MAX_TEXT_BYTES`] and [`MAX_LINE_BYTES`]; no input panics.
+//! Invariants: each line of input gives one line, so numbers are those of the file.
+//! [`MAX_TEXT_BYTES`] and [`MAX_LINE_BYTES`] bound the memory. No input panics.
 
 use std::borrow::Cow;
 
-/// The most text of one file that is looked at; the rest is reported as not read.
+/// Bytes of one file that are read at most; the rest is reported as not read.
 pub const MAX_TEXT_BYTES: usize = 32 << 20;
 
-/// A longer line is cut here: no tool prints one, so it is data or damage.
+/// Longer lines are cut here: no tool prints them, so they are binary data or damage.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// One cleaned line.
@@ -25,9 +25,9 @@ pub(crate) struct Line<'a> {
     pub(crate) text: Cow<'a, str>,
 }
 
-/// Whether `head` (the first few KiB) is no text: compressed, an image, a core file.
+/// Whether `head` (the first few KiB) is not text: compressed, an image, a core file.
 ///
-/// Text that carries some NULs (sparse pastes, `/proc` files) stays text; UTF-16 is text.
+/// Text with a few NULs (sparse pastes, `/proc` files) is still text, and so is UTF-16.
 pub(crate) fn is_binary(head: &[u8]) -> bool {
     if head.is_empty() || utf16_order(head).is_some() {
         return false;
@@ -38,7 +38,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
     strange.count() * 20 > head.len() || nulls * 4 > head.len()
 }
 
-/// How UTF-16 with a mark has its units.
+/// The byte order of UTF-16 with a mark.
 fn utf16_order(bytes: &[u8]) -> Option<fn([u8; 2]) -> u16> {
     match bytes {
         [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
@@ -47,7 +47,7 @@ fn utf16_order(bytes: &[u8]) -> Option<fn([u8; 2]) -> u16> {
     }
 }
 
-/// UTF-16 with a mark (what a Windows shell saves) as UTF-8; anything else as it is.
+/// UTF-16 with a mark (saved by a Windows shell) as UTF-8; other bytes unchanged.
 pub(crate) fn to_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     let Some(unit) = utf16_order(bytes) else {
         return Cow::Borrowed(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
@@ -73,10 +73,10 @@ pub(crate) fn lines(bytes: &[u8]) -> Vec<Line<'_>> {
     lines.collect()
 }
 
-/// The most lines of a comment; a longer one was never closed.
+/// Lines of a comment at most; a longer one was never closed.
 const MAX_COMMENT_LINES: usize = 40;
 
-/// Empties the comments of a form (`<!-- ... -->`): they are words of the form, not of a person.
+/// Empties the comments of a form (`<!-- ... -->`): they are the form's words, not the reporter's.
 pub(crate) fn without_comments(lines: &mut [Line<'_>]) {
     let mut at = 0;
     while at < lines.len() {
@@ -94,7 +94,7 @@ pub(crate) fn without_comments(lines: &mut [Line<'_>]) {
     }
 }
 
-/// Takes everything off a line that is not the tool's own text.
+/// Removes everything from a line that the tool did not print.
 fn clean(raw: &[u8]) -> Cow<'_, str> {
     let plain = raw.iter().all(|&byte| (b' '..0x7f).contains(&byte) && !b"&<>".contains(&byte));
     if plain {
@@ -106,7 +106,7 @@ fn clean(raw: &[u8]) -> Cow<'_, str> {
     let text = without_quoting(&text);
     let mut text = if text.contains(['&', '<']) { without_html(text) } else { text.to_owned() };
     if text.contains('<') {
-        // Tags that were escaped once more.
+        // Some tags were escaped twice.
         text = without_html(&text);
     }
     Cow::Owned(text.trim_end_matches(|c: char| c.is_whitespace() || is_decoration(c)).to_owned())
@@ -117,8 +117,8 @@ fn is_decoration(c: char) -> bool {
     matches!(c, '▒' | '◆' | '█' | '░' | '▓' | '▮' | '↑' | '↓' | '\u{fffd}')
 }
 
-/// Removes escape sequences, overstriking and control characters; tabs become blanks to the next
-/// stop of eight only where nothing else marks columns, so they are kept here.
+/// Removes escape sequences, overstriking and control characters. Tabs stay, because they may be
+/// the only mark between columns.
 fn without_terminal_codes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -199,7 +199,7 @@ fn without_html(text: &str) -> String {
     out
 }
 
-/// The character of the entity of which `text` stands behind the `&`, and its length in bytes.
+/// The character of the entity whose `text` follows the `&`, and its length in bytes.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(9).position(|byte| byte == b';')?;
     let c = match &text[..end] {

@@ -1,16 +1,16 @@
-//! Names of functions, modules and threads, brought to one spelling.
+//! One spelling for the names of functions, modules and threads.
 //!
-//! The same function arrives as `osq_lock`, `osq_lock+0x3c/0x1a0`, `[k] osq_lock`,
-//! `osq_lock.constprop.0`; the same module as `[kernel]`, `[kernel.kallsyms]`, `vmlinux`; the same
-//! thread as `[dbuf_evict]` and `dbuf_evict`. Rules must see one of each.
+//! A function appears as `osq_lock`, `osq_lock+0x3c/0x1a0`, `[k] osq_lock` or
+//! `osq_lock.constprop.0`. A module appears as `[kernel]`, `[kernel.kallsyms]` or `vmlinux`, and a
+//! thread as `[dbuf_evict]` or `dbuf_evict`. Rules must see one spelling of each.
 
 use crate::evidence::Frame;
 
-/// Suffixes the compiler adds to clones of a function; whatever follows them goes too.
+/// Suffixes that the compiler adds to clones of a function; the text after them is removed too.
 const CLONE_MARKS: [&str; 7] =
     [".isra.", ".constprop.", ".part.", ".cold", ".llvm.", ".lto_priv.", ".clone."];
 
-/// A frame of a symbol and an object, in whatever dress.
+/// A frame of a symbol and an object, in any spelling.
 pub(crate) fn frame(symbol: &str, object: Option<&str>) -> Frame {
     let mut text = symbol.trim();
     let mut kernel = None;
@@ -20,7 +20,7 @@ pub(crate) fn frame(symbol: &str, object: Option<&str>) -> Frame {
             text = rest.trim_start();
         }
     }
-    // `[zfs]` behind the symbol, as call graphs and kernel stacks print it.
+    // Call graphs and kernel stacks print `[zfs]` after the symbol.
     let mut object = object;
     if let Some((name, module)) = text.split_once(" [")
         && let Some(module) = module.trim_end().strip_suffix(']')
@@ -65,7 +65,7 @@ pub(crate) fn symbol_name(text: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Hexadecimal digits that can be no name: `0xffffffffc0b05bca`, `00000000002990cf`.
+/// Hexadecimal digits that cannot be a name: `0xffffffffc0b05bca`, `00000000002990cf`.
 pub(crate) fn is_address(text: &str) -> bool {
     match text.strip_prefix("0x") {
         Some(digits) => !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -97,7 +97,7 @@ pub(crate) fn module(text: &str) -> Option<String> {
     (!file.is_empty()).then(|| file.to_owned())
 }
 
-/// The bare name of a thread, and whether its dress says that it belongs to the kernel.
+/// The bare name of a thread, and whether its spelling marks it as one of the kernel.
 ///
 /// `[z_wr_iss]` and `kernel{arc_prune}` are kernel threads; `|__arc_evict` is a thread that pidstat
 /// draws below its process.
@@ -119,7 +119,7 @@ pub(crate) fn thread(text: &str) -> (String, Option<bool>) {
     (text.to_owned(), None)
 }
 
-/// The program's name of a command line; names of threads stay as they are.
+/// The name of the program in a command line; names of threads do not change.
 pub(crate) fn short_name(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or(text);
     if !text.contains(' ') && !text.starts_with(['/', '.']) {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_spelling_of_a_function() {
+    fn a_function_has_one_spelling() {
         for text in [
             "osq_lock",
             "[k] osq_lock",
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_spelling_of_a_module() {
+    fn a_module_has_one_spelling() {
         for text in [
             "[kernel]",
             "[kernel.kallsyms]",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn one_spelling_of_a_thread() {
+    fn a_thread_has_one_spelling() {
         assert_eq!(thread("[dbuf_evict]"), ("dbuf_evict".into(), Some(true)));
         assert_eq!(thread("kernel{arc_prune}"), ("arc_prune".into(), Some(true)));
         assert_eq!(thread("mysqld{mysqld}"), ("mysqld".into(), None));

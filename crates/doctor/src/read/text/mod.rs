@@ -1,7 +1,7 @@
-//! What every reader stands on: bytes as clean lines, sections, figures, one spelling of
-//! names, and `reading`, which facts are written to.
+//! The base of every reader: bytes as clean lines, sections, figures, one spelling of names, and
+//! `reading`, which adds facts to the evidence.
 //!
-//! Nothing here knows a format.
+//! No module here depends on a format.
 
 pub(super) mod boundary;
 pub(super) mod clean;

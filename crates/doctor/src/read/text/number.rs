@@ -1,11 +1,11 @@
 //! Figures as tools print them: suffixes, decimal commas, thousands marks, cut digits, durations.
 //!
-//! Nothing here guesses beyond one figure: a text that is not a figure is `None`, never zero.
+//! Each figure is parsed alone. A text that is not a figure is `None`, never zero.
 
-/// A figure with whatever mark a tool put behind it, as a plain number.
+/// A figure with any mark that a tool appends, as a plain number.
 ///
-/// `12,34` and `12.34` are the same; `9.7K` is 9700 or 9932.8 by `thousand`; `26418534+` is what is
-/// left of it. `-` (no value) is `None`.
+/// `12,34` and `12.34` are equal. `9.7K` is 9700 or 9932.8, depending on `thousand`. `26418534+` is
+/// read as its remaining digits. `-` (no value) is `None`.
 pub(crate) fn scaled(text: &str, thousand: f64) -> Option<f64> {
     let text = text.trim().trim_end_matches('+');
     let digits_end = text
@@ -40,7 +40,8 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
     plain(text.trim().trim_end_matches('%').trim_end())
 }
 
-/// A decimal number without suffix; a comma is a decimal mark unless it can only divide thousands.
+/// A decimal number without a suffix. A comma is a decimal mark unless it can only separate
+/// thousands.
 pub(crate) fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -62,8 +63,8 @@ pub(crate) fn plain(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -number } else { number })
 }
 
-/// Whether every comma stands before exactly three digits and after one to three that do not begin
-/// with zero: `1,234,567`, but not `12,5` and not `0,123`.
+/// Whether every comma stands before exactly three digits, and after one to three that do not begin
+/// with zero: `1,234,567`, but neither `12,5` nor `0,123`.
 fn divides_thousands(digits: &str) -> bool {
     let mut groups = digits.split(',');
     let head = groups.next().unwrap_or_default();
@@ -86,8 +87,8 @@ pub(crate) fn integer(text: &str) -> Option<i128> {
 }
 
 /// CPU time as `top` and `ps` print it, in seconds: `944:14.73`, `0:31`, `00:06:09`, `1-02:03:04`,
-/// `62:34,27`, `15:26h` (hours, when top runs out of room), `1h23:45` and `3d02h` of htop, `3d02`
-/// of busybox.
+/// `62:34,27`. Also `15:26h` (hours, when top runs out of room), `1h23:45` and `3d02h` of htop, and
+/// `3d02` of busybox.
 pub(crate) fn cpu_seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     let (days, rest) = match text.split_once('-') {
@@ -116,7 +117,7 @@ pub(crate) fn cpu_seconds(text: &str) -> Option<f64> {
     (2..=3).contains(&parts).then(|| seconds + f64::from(days) * 86_400.0)
 }
 
-/// A length of time with its unit: `1.5us`, `12ms`, `1m28.661s`, `3.2 s`, `458ns`; in seconds.
+/// A duration with its unit, in seconds: `1.5us`, `12ms`, `1m28.661s`, `3.2 s`, `458ns`.
 pub(crate) fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Some((minutes, rest)) = text.split_once('m')
@@ -158,14 +159,14 @@ pub(crate) fn time_of_day(text: &str) -> Option<f64> {
     Some(f64::from(hours) * 3600.0 + f64::from(minutes) * 60.0 + seconds)
 }
 
-/// The middle value; of an even number the lower middle. `None` of nothing.
+/// The middle value; the lower one if their number is even. `None` if there are no values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Seconds between rows that begin with a time of day, where it is the same between all of them.
+/// Seconds between rows that begin with a time of day: the median step.
 pub(crate) fn interval(times: &[f64]) -> Option<f64> {
     let steps: Vec<f64> =
         times.windows(2).map(|pair| (pair[1] - pair[0]).rem_euclid(86_400.0)).collect();
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_in_every_dress() {
+    fn figures_are_read_in_every_form() {
         assert_eq!(plain("12,34"), Some(12.34));
         assert_eq!(plain("1,234,567"), Some(1_234_567.0));
         assert_eq!(plain("1,234.5"), Some(1234.5));
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_every_dress() {
+    fn times_are_read_in_every_form() {
         assert_eq!(cpu_seconds("944:14.73"), Some(56_654.73));
         assert_eq!(cpu_seconds("00:06:09"), Some(369.0));
         assert_eq!(cpu_seconds("1-02:03:04"), Some(93_784.0));

@@ -1,4 +1,4 @@
-//! What the readers write to: the evidence, with the input's name put to every fact.
+//! Adds facts to the evidence, each with its input and line.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use crate::evidence::{
     CpuUse, Evidence, Number, Parameter, Property, Source, Statement, Table, Thread,
 };
 
-/// The most lines of one input that are listed as not understood; more are counted.
+/// Lines of one input that are listed as not understood; further ones are only counted.
 const MAX_NOT_UNDERSTOOD: usize = 200;
 
-/// Longest text kept of a line that is only reported.
+/// Characters that are kept of a line that is only reported.
 const MAX_REPORTED_CHARACTERS: usize = 1000;
 
 /// One input on its way into the evidence.
 #[derive(Debug)]
 pub(crate) struct Reading<'e> {
-    /// Where facts go.
+    /// Receives the facts.
     pub(crate) evidence: &'e mut Evidence,
     /// Name of the input.
     pub(crate) input: Arc<str>,
@@ -24,7 +24,7 @@ pub(crate) struct Reading<'e> {
     pub(crate) left_over: Vec<(u32, String)>,
     /// Lines that no format claims; not all of them are listed.
     pub(crate) unread: usize,
-    /// Number of the first of these.
+    /// Number of the first of them.
     pub(crate) first_unread: Option<u32>,
     /// Number of the list of threads or processes that is being read.
     pub(crate) list: u32,
@@ -48,22 +48,22 @@ impl<'e> Reading<'e> {
     }
 
     /// A value with the place of its line.
-    pub(crate) fn said<T>(&self, value: T, line: &Line<'_>) -> Statement<T> {
+    pub(crate) fn statement<T>(&self, value: T, line: &Line<'_>) -> Statement<T> {
         Statement { value, source: self.at(line) }
     }
 
-    /// A row of the list that is being read, which says nothing but a name yet.
+    /// A row of the current list; only its name is known yet.
     pub(crate) fn thread(&self, name: String, line: &Line<'_>) -> Thread {
         Thread::named(name, self.list, self.at(line))
     }
 
-    /// The use of CPUs of which only the sum is known.
+    /// The use of CPUs if only the sum is known.
     pub(crate) fn busy(&self, percent: f64, line: &Line<'_>) -> CpuUse {
         let user = percent.clamp(0.0, 100.0);
         CpuUse { user, idle: 100.0 - user, is_split: false, ..CpuUse::none(self.at(line)) }
     }
 
-    /// Gives a line back: it is not of the reader's format (a sentence, damage).
+    /// Leaves a line over: it is not of the reader's format (a sentence, damage).
     pub(crate) fn leave(&mut self, line: &Line<'_>) {
         if !line.text.trim().is_empty() {
             self.left_over.push((line.number, line.text.trim().to_owned()));
@@ -123,8 +123,8 @@ impl<'e> Reading<'e> {
 
     /// A line of a log.
     pub(crate) fn log(&mut self, text: &str, line: &Line<'_>) {
-        let said = self.said(text.trim().to_owned(), line);
-        self.evidence.log.push(said);
+        let line = self.statement(text.trim().to_owned(), line);
+        self.evidence.log.push(line);
     }
 }
 
@@ -137,13 +137,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Names what the table is about.
+    /// Sets the subject of the table.
     pub(crate) fn scope(mut self, scope: impl Into<String>) -> Self {
         self.table.scope = Some(scope.into());
         self
     }
 
-    /// Sets the moment of reading, in seconds.
+    /// Sets the time of reading, in seconds.
     pub(crate) fn taken(mut self, seconds: Option<f64>) -> Self {
         self.table.taken_ns = seconds.map(|seconds| (seconds * 1e9) as i128);
         self
@@ -154,7 +154,7 @@ impl Rows {
         self.table.add(name, value, &source);
     }
 
-    /// Adds a figure that is true at the moment of reading.
+    /// Adds a momentary figure.
     pub(crate) fn gauge(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
         self.figure(name, value.map(Number::Gauge), line);
     }
@@ -174,7 +174,7 @@ impl Rows {
         self.figure(name, Some(value.trim().into()), line);
     }
 
-    /// Adds a figure of a known kind.
+    /// Adds a figure of the given kind.
     pub(crate) fn number(&mut self, name: &str, value: Number, line: &Line<'_>) {
         self.figure(name, Some(value), line);
     }

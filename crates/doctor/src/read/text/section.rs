@@ -1,11 +1,12 @@
-//! A section of an input: one tool's output, and what stood around it.
+//! A section of an input: one tool's output, and its context.
 //!
-//! Readers take sections and know nothing of formats: which reader takes a section is decided above
-//! them (`detect`, `split`).
+//! Readers take sections and know no other formats. `detect` and `split`, above them, choose the
+//! reader of a section.
 
 use super::clean::Line;
 
-/// What stood around a section and helps to name what is in it; never needed to know the format.
+/// The context of a section. It helps to name the section's subject and is never needed to
+/// recognise the format.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Hint {
     /// Path of the file the text came from: from a banner, `cat PATH`, or the input's name.
@@ -19,8 +20,8 @@ pub(crate) struct Hint {
 /// One output.
 #[derive(Debug)]
 pub(crate) struct Section<'a> {
-    /// Its lines, the one that begins the format first.
+    /// Its lines, beginning with the first line of the format.
     pub(crate) lines: &'a [Line<'a>],
-    /// What stood around it.
+    /// Its context.
     pub(crate) hint: Hint,
 }

@@ -2,8 +2,8 @@
 
 use crate::read::table::{Boot, FORMAT, Format, Heading, Rows, To, Unit, column, gauge};
 
-/// `arcstat` of all releases, and `ogive stat`: columns differ, so only names count. Without an
-/// interval the one row is the mean since the module was loaded; with one, so is the first row.
+/// `arcstat` of all releases, and `ogive stat`. Columns differ, so only names count. Without an
+/// interval, the only row is the mean since the module was loaded; with one, the first row is.
 pub(crate) static ARCSTAT: [Format; 1] = [Format {
     name: "arcstat",
     heading: Heading::of("", "read miss% hit% arcsz c size & *% read miss hits")
@@ -32,7 +32,7 @@ pub(crate) static ARCSTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `cachestat` of the BPF tools: hits and misses of the page cache, an interval a row.
+/// `cachestat` of the BPF tools: hits and misses of the page cache, one row per interval.
 pub(crate) static CACHESTAT: [Format; 1] = [Format {
     name: "cachestat",
     heading: Heading::of("HITS MISSES DIRTIES CACHED_MB", ""),
@@ -47,7 +47,7 @@ pub(crate) static CACHESTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `slabtop`: a row a slab.
+/// `slabtop`: one row per slab.
 pub(crate) static SLABTOP: [Format; 1] = [Format {
     name: "slabtop",
     heading: Heading::of("OBJS ACTIVE USE SLABS NAME", ""),

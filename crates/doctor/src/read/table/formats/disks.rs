@@ -1,8 +1,8 @@
-//! What disks and servers of files are asked by.
+//! Load of disks and of file servers.
 
 use crate::read::table::{Boot, FORMAT, Format, Heading, To, Unit, column, gauge};
 
-/// What the column with the disk is called, in all languages.
+/// Names of the device column, in all languages.
 const DEVICE: &str = concat!(
     "Device|Device:|device|Gerät|Gerät:|Périphérique|Périphérique:|Dispositivo|Dispositivo:",
     "|Urządzenie|Urządzenie:|Устройство|Устройство:|Zařízení|Zařízení:",
@@ -12,7 +12,7 @@ const DEVICES: &str = concat!(
     "Urządzenie Urządzenie: Устройство Устройство: Zařízení Zařízení:",
 );
 
-/// `iostat` of Linux, FreeBSD and illumos: a row a device, and the CPUs.
+/// `iostat` of Linux, FreeBSD and illumos: one row per device, and the CPUs.
 pub(crate) static IOSTAT: [Format; 2] = [
     Format {
         name: "iostat",
@@ -40,7 +40,7 @@ pub(crate) static IOSTAT: [Format; 2] = [
     },
 ];
 
-/// FreeBSD's `gstat`: its figures have the names that iostat has for them.
+/// FreeBSD's `gstat`: its figures get the names that iostat uses.
 pub(crate) static GSTAT: [Format; 1] = [Format {
     name: "gstat",
     heading: Heading::of("L(q) ops/s Name", ""),
@@ -57,7 +57,7 @@ pub(crate) static GSTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `cifsiostat`: a row a share of an SMB server.
+/// `cifsiostat`: one row per share of an SMB server.
 pub(crate) static CIFSIOSTAT: [Format; 1] = [Format {
     name: "cifsiostat",
     heading: Heading::of("Filesystem: fo/s fc/s fd/s", ""),
@@ -67,7 +67,7 @@ pub(crate) static CIFSIOSTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// Where a host swaps to: `/proc/swaps` counts KiB, `swapon` prints a unit.
+/// Swap devices: `/proc/swaps` counts KiB, `swapon` prints a unit.
 pub(crate) static SWAP: [Format; 2] = [
     Format {
         name: "swap",

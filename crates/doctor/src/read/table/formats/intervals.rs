@@ -1,6 +1,6 @@
-//! Tools that print a row an interval, or the use of each CPU.
+//! Tools that print one row per interval, or the use of each CPU.
 //!
-//! Of several rows the median goes into one table; every row also goes into a table `<tool>_row`,
+//! The median of several rows goes into one table. Every row also goes into a table `<tool>_row`,
 //! so that no figure is lost.
 
 use crate::read::table::{Boot, FORMAT, Format, Heading, Rows, To, Unit, column, gauge, rate};
@@ -54,8 +54,8 @@ const SAR: Format = Format {
     ..FORMAT
 };
 
-/// `sar` with any option, and `mpstat`: a time, perhaps a CPU or device, figures. A disk of `sar
-/// -d` is one of iostat as well: what its columns are called is the same.
+/// `sar` with any option, and `mpstat`: a time, an optional CPU or device, then figures. A disk of
+/// `sar -d` is also a disk of iostat, because the columns have the same names.
 pub(crate) static SARS: [Format; 2] = [
     Format {
         heading: Heading::of("DEV %util", "").without("Command"),
@@ -65,7 +65,7 @@ pub(crate) static SARS: [Format; 2] = [
     SAR,
 ];
 
-/// `mpstat` of illumos: a row a CPU.
+/// `mpstat` of illumos: one row per CPU.
 pub(crate) static MPSTAT_ILLUMOS: [Format; 1] = [Format {
     name: "mpstat of illumos",
     heading: Heading::of("CPU xcal idl", ""),
@@ -79,7 +79,7 @@ pub(crate) static MPSTAT_ILLUMOS: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `dstat` and its heir `dool`: groups of columns between bars.
+/// `dstat` and its successor `dool`: groups of columns separated by bars.
 pub(crate) static DSTAT: [Format; 1] = [Format {
     name: "dstat",
     heading: Heading::of("usr sys idl", "").without("xcal"),
@@ -96,7 +96,7 @@ pub(crate) static DSTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `turbostat`: how busy each CPU is, and the mean of all in the row whose CPU is `-`.
+/// `turbostat`: how busy each CPU is; the row with CPU `-` is the mean of all.
 pub(crate) static TURBOSTAT: [Format; 1] = [Format {
     name: "turbostat",
     heading: Heading::of("Busy% Bzy_MHz", ""),
@@ -110,7 +110,8 @@ pub(crate) static TURBOSTAT: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `atopsar`: reports of atop's recordings, one an option. The time stands only where it changes.
+/// `atopsar`: reports of atop's recordings, one per option. The time is printed only when it
+/// changes.
 pub(crate) static ATOPSAR: [Format; 3] = [
     Format {
         name: "atopsar",

@@ -4,7 +4,7 @@ use crate::read::table::{
     Boot, Column, FORMAT, Format, Heading, Percent, To, Unit, column, gauge, rate,
 };
 
-/// `pidstat` with any of its options, in any language and clock.
+/// `pidstat` with any option, in any language and time format.
 pub(crate) static PIDSTAT: [Format; 1] = [Format {
     name: "pidstat",
     heading: Heading::of(
@@ -34,8 +34,8 @@ pub(crate) static PIDSTAT: [Format; 1] = [Format {
 
 const PROCESS: Column = column("PROCESS/LWPID|PROCESS/NLWP", To::Command, Unit::UntilSlash);
 
-/// The list of `top` of Linux, FreeBSD and illumos. FreeBSD leaves the number of the CPU out where a
-/// thread sleeps.
+/// The list of `top` of Linux, FreeBSD and illumos. FreeBSD omits the number of the CPU of a
+/// sleeping thread.
 pub(crate) static TOP: [Format; 1] = [Format {
     name: "top",
     heading: Heading::of("", "PID LWP TID 进程号 & %CPU WCPU CPU CPU% & TIME+ WCPU VIRT SIZE S")
@@ -48,7 +48,7 @@ pub(crate) static TOP: [Format; 1] = [Format {
 
 /// `ps -ef` calls the percent `C`.
 const PERCENT: Column = column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU|C", To::Percent, Unit::Percent);
-/// What `ps` calls its columns, beside those of all lists.
+/// Columns that only `ps` has.
 const OF_PS: [Column; 2] = [
     PERCENT,
     column(
@@ -63,7 +63,7 @@ const FOREIGN: &str = "#* TIME+ WCPU USERNAME VIRT KSTACK %VSZ SYSCPU DSK";
 const PS_OF_LIFE: Format =
     Format { name: "ps", percent: Some(Percent::Life), columns: &OF_PS, ..FORMAT };
 const PS_OF_NOW: Format = Format { percent: Some(Percent::OneCpu), ..PS_OF_LIFE };
-/// Any choice of columns: names of `ps` alone, or such as no other list has.
+/// Any choice of columns: only names of `ps`, or names that no other list has.
 const CHOICE: Heading = Heading::of("", "PID TID LWP SPID %CPU PCPU C TIME STAT S WCHAN MWCHAN")
     .without(FOREIGN)
     .known(100);
@@ -74,13 +74,13 @@ const LONGER: Heading =
 /// Rows of `ps` with chosen columns.
 pub(crate) static PS_ROWS: [Format; 1] = [PS_OF_LIFE];
 
-/// `ps` of FreeBSD and macOS: what is used now. Rows without their heading come first of those that
-/// say which terminal it is.
+/// `ps` of FreeBSD and macOS, which shows current use.
 pub(crate) static PS_OF_BSD: [Format; 2] =
     [Format { heading: CHOICE, ..PS_OF_NOW }, Format { heading: LONGER, ..PS_OF_NOW }];
 
-/// `ps` in any choice of columns. Linux shows the mean over the life of the process; FreeBSD and
-/// macOS, which are known by their names for columns, what is used now.
+/// `ps` in any choice of columns. Linux shows the mean over the life of the process. FreeBSD and
+/// macOS, recognised by their column names, show current use. Rows without a heading are recognised
+/// by the form of their terminal.
 pub(crate) static PS: [Format; 5] = [
     Format {
         heading: Heading::of("USER PID %CPU %MEM VSZ RSS TT STAT STARTED TIME COMMAND", ""),
@@ -105,7 +105,7 @@ pub(crate) static PS: [Format; 5] = [
     Format { heading: LONGER, ..PS_OF_LIFE },
 ];
 
-/// `prstat` of illumos: microstates are of one CPU, the column CPU of all of them.
+/// `prstat` of illumos: microstates are of one CPU, the column CPU is of all CPUs.
 pub(crate) static PRSTAT: [Format; 2] = [
     Format {
         name: "prstat",
@@ -128,7 +128,7 @@ pub(crate) static PRSTAT: [Format; 2] = [
     },
 ];
 
-/// `iotop`: delays, not CPU. With `-a` the bytes are those since it began, and no rates.
+/// `iotop`: delays, not CPU. With `-a` the bytes are totals since its start, not rates.
 pub(crate) static IOTOP: [Format; 1] = [Format {
     name: "iotop",
     heading: Heading::of("PRIO USER DISK READ", "TID PID"),
@@ -149,7 +149,7 @@ pub(crate) static IOTOP: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// The list of `atop`, whose commands are names.
+/// The list of `atop`; its commands are names.
 pub(crate) static ATOP: [Format; 1] = [Format {
     name: "atop",
     heading: Heading::of("PID CMD", "SYSCPU USRCPU S CPU MEM DSK NET"),
@@ -161,7 +161,7 @@ pub(crate) static ATOP: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `docker stats`, `podman stats`: a container is a program.
+/// `docker stats`, `podman stats`: a container counts as a program.
 pub(crate) static CONTAINERS: [Format; 1] = [Format {
     name: "docker stats",
     heading: Heading::of("CPU %", "MEM"),
@@ -182,7 +182,7 @@ pub(crate) static CONTAINERS: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `kubectl top`: a node is a host, which is none that is asked about if there are others.
+/// `kubectl top`: each node is a host of its own, so the busiest one stands for all (`table::cpu`).
 pub(crate) static KUBECTL: [Format; 2] = [
     Format {
         name: "kubectl top",
@@ -210,7 +210,7 @@ pub(crate) static KUBECTL: [Format; 2] = [
     },
 ];
 
-/// `systemd-cgtop`: groups of processes, by their paths.
+/// `systemd-cgtop`: groups of processes, by path.
 pub(crate) static GROUPS: [Format; 1] = [Format {
     name: "systemd-cgtop",
     heading: Heading::of("Tasks %CPU", "Control CGroup Path"),
@@ -224,7 +224,7 @@ pub(crate) static GROUPS: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// Tasks of `powermetrics`: milliseconds of CPU a second, and the part in user programs.
+/// Tasks of `powermetrics`: milliseconds of CPU per second, and the user share.
 pub(crate) static POWERMETRICS: [Format; 1] = [Format {
     name: "powermetrics",
     heading: Heading::of("Name ID User%", "CPU"),
@@ -241,7 +241,7 @@ pub(crate) static POWERMETRICS: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `biotop` of the BPF tools: which process asks which disk for how much.
+/// `biotop` of the BPF tools: I/O of each process on each disk.
 pub(crate) static BIOTOP: [Format; 1] = [Format {
     name: "biotop",
     heading: Heading::of("PID COMM MAJ MIN I/O", ""),

@@ -1,4 +1,5 @@
-//! The formats of tables, as data. Formats of one name are one tool's, tried in order.
+//! The formats of tables, as data. Formats of the same name belong to one tool and are tried in
+//! order.
 
 pub(crate) mod caches;
 pub(crate) mod disks;

@@ -1,9 +1,9 @@
-//! Lists of busybox, macOS and Windows, and screens that draw a list.
+//! Lists of busybox, macOS and Windows, and of screens.
 
 use crate::read::table::{FORMAT, Format, Heading, Percent, To, Unit, column};
 
-/// The list of `top` of busybox, whose percents are of all CPUs. Sizes that are wider than their
-/// column run into the percents behind them: `S 70204114.8 0 53.5`.
+/// The list of `top` of busybox; its percents are of all CPUs. Sizes wider than their column run
+/// into the percents after them: `S 70204114.8 0 53.5`.
 pub(crate) static BUSYBOX: [Format; 1] = [Format {
     name: "busybox top",
     heading: Heading::of("PID PPID STAT %CPU COMMAND", "").without("TTY"),
@@ -13,7 +13,7 @@ pub(crate) static BUSYBOX: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// The list of `htop` and `glances`. A process has what its threads use, which stand there as well.
+/// The list of `htop` and `glances`. A process includes its threads, which are also listed.
 pub(crate) static HTOP: [Format; 1] = [Format {
     name: "htop",
     heading: Heading::of("CPU% MEM% PID", ""),
@@ -23,7 +23,7 @@ pub(crate) static HTOP: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// The list of `btop` and `bpytop`. Its percent is of all CPUs, unless somebody chose "per-core".
+/// The list of `btop` and `bpytop`. Its percent is of all CPUs, unless the option "per-core" is on.
 pub(crate) static BTOP: [Format; 1] = [Format {
     name: "btop",
     heading: Heading::of("Pid: Program: Cpu%", ""),
@@ -39,7 +39,7 @@ pub(crate) static BTOP: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// The list of `top` of macOS; of its columns there are as many as the terminal had room for.
+/// The list of `top` of macOS; it has as many columns as fit the terminal.
 pub(crate) static MACOS_TOP: [Format; 1] = [Format {
     name: "top of macOS",
     heading: Heading::of("PID COMMAND %CPU", "#TH CMPRS #WQ"),
@@ -79,7 +79,7 @@ pub(crate) static ACTIVITY_MONITOR: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `Get-Process`: what it shows by itself, or a selection of it.
+/// `Get-Process`: its default columns, or a selection.
 pub(crate) static GET_PROCESS: [Format; 1] = [Format {
     name: "Get-Process",
     heading: Heading::of(
@@ -106,7 +106,7 @@ pub(crate) static GET_PROCESS: [Format; 1] = [Format {
     ..FORMAT
 }];
 
-/// `tasklist`: its columns are told by a ruler, in any language; these are their names in English.
+/// `tasklist`: a ruler marks its columns, in any language; these are their English names.
 pub(crate) static TASKLIST: [Format; 1] = [Format {
     name: "tasklist",
     heading: Heading::of("Image Name PID Mem Usage", ""),
