@@ -8,7 +8,7 @@ use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::zfs::commands;
 
-/// A command with the line of its prompt; lines that a backslash joins are one.
+/// A command with the line of its prompt; lines joined by backslashes are one command.
 pub(crate) type Typed<'a> = (String, &'a Line<'a>);
 
 /// The command that begins at the first of `lines` and how many lines it takes.
@@ -20,7 +20,7 @@ pub(crate) fn typed<'a>(lines: &'a [Line<'a>]) -> Option<(Typed<'a>, usize)> {
     Some(((command, line), taken))
 }
 
-/// Takes what was typed into the evidence.
+/// Adds the settings of these commands to the evidence.
 pub(crate) fn take(typed: &[Typed<'_>], reading: &mut Reading<'_>) {
     for (command, line) in typed {
         commands::take(command, line, reading);

@@ -1,4 +1,4 @@
-//! The one table of formats: the line that begins each, the rows that are known without their
+//! The one table of formats: the line that begins each, the rows that identify it without a
 //! heading, and the reader.
 //!
 //! Order matters only if two entries match one line: the earlier wins. Names of files do not matter
@@ -29,27 +29,27 @@ static WHOLE_TABLE: Table = Table::of(WHOLE, || Index::of(WHOLE));
 /// The format that begins at the first of `lines`.
 pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
     #[cfg(test)]
-    LOOKED_AT.with(|count| count.set(count.get() + 1));
+    LINES_TESTED.with(|count| count.set(count.get() + 1));
     TABLE.begins(lines)
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How many lines a beginning was looked for in.
-    pub(crate) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// Number of lines that were tested as beginnings.
+    pub(crate) static LINES_TESTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The format of a section that nothing in it began.
+/// The format of a section that no line of its own begins.
 pub(crate) fn whole(lines: &[Line<'_>]) -> Option<&'static Format> {
     WHOLE_TABLE.begins(lines)
 }
 
-/// Whether `text` surely belongs to a section of `format` that has begun.
+/// Whether `text` certainly continues a section of `format`.
 pub(crate) fn is_kept(format: &Format, text: &str) -> bool {
     format.keeps_line(text) || !format.table.is_empty() && format.is(bare_row(text))
 }
 
-/// The format of which `text` is a row, without heading.
+/// The format that has `text` as a row without a heading.
 pub(crate) fn row(text: &str) -> Option<&'static Format> {
     if text.len() > 4096 {
         return None;
@@ -58,7 +58,7 @@ pub(crate) fn row(text: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.is(bare) || format.is_row(text))
 }
 
-/// Columns of rows of lists that have lost their heading, with their format.
+/// Columns of rows of lists without a heading, with their format.
 static BARE: LazyLock<Vec<(&Format, Layout<'static>)>> = LazyLock::new(|| {
     let bare = |format: &'static Format| {
         let lists = format.table.iter().filter(|table| table.percent.is_some());
@@ -67,7 +67,7 @@ static BARE: LazyLock<Vec<(&Format, Layout<'static>)>> = LazyLock::new(|| {
     FORMATS.iter().flat_map(bare).collect()
 });
 
-/// The format of a list that `text` is a row of by its columns.
+/// The format of the list whose columns `text` fits.
 fn bare_row(text: &str) -> Option<&'static Format> {
     BARE.iter().find(|(_, layout)| is_row(layout, text)).map(|(format, _)| *format)
 }
@@ -109,7 +109,7 @@ fn is_other_kstat(text: &str) -> bool {
         || text.starts_with("pool_guid ")
 }
 
-/// A time, and behind it what `uptime` prints.
+/// Whether a line is a time, followed by the output of `uptime`.
 fn is_uptime(text: &str) -> bool {
     let is_time = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(':');
     let has_load = |text: &str| host_lines::UPTIME.is_first(text);
@@ -127,7 +127,7 @@ fn is_bench_data(text: &str) -> bool {
 
 fn begins_perf_script(lines: &[Line<'_>]) -> bool {
     let Some(line) = lines.first() else { return false };
-    // A sample has a time with a colon behind it; nothing dearer is asked of other lines.
+    // A sample has a time with a colon after it; other lines are rejected by this cheap test.
     let is_time = |word: &str| {
         let time = word.strip_suffix(':').and_then(|time| time.split_once('.'));
         time.is_some_and(|(whole, _)| whole.bytes().all(|byte| byte.is_ascii_digit()))
@@ -139,7 +139,7 @@ fn begins_perf_script(lines: &[Line<'_>]) -> bool {
     perf_script::is_header(&line.text) && (soon(lines, perf_script::is_frame) || alone())
 }
 
-/// A row without a heading, and a graph drawn below it.
+/// Whether the lines are a row without a heading, and a graph drawn below it.
 fn begins_perf_rows(lines: &[Line<'_>]) -> bool {
     perf_report::is_row(first(lines))
         && lines.get(1).is_some_and(|next| {
@@ -320,7 +320,7 @@ static FORMATS: &[Format] = &[
     format("rows without a heading", Nothing, headless_rows::read).row(headless_rows::is_row),
 ];
 
-/// Formats that are only known as a whole, tried on sections that nothing above began.
+/// Formats that only a whole section shows; tried on sections that no entry above began.
 static WHOLE: &[Format] = &[
     lines(&host_lines::PROC_STAT).begins(First("cpu * * * * * *")),
     format("thread statistics", ByLines(begins_task), tasks::read),
@@ -339,7 +339,7 @@ static WHOLE: &[Format] = &[
     format("symbols", ByLine(is_symbol), proc_stat::read_nothing),
 ];
 
-/// Folded stacks have no heading: they are known by their rows, which no other format has.
+/// Folded stacks have no heading; their rows identify them.
 pub(crate) static FOLDED: Format =
     format("folded stacks", Nothing, folded::read).row(folded::is_row).each_line();
 
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_known_by_their_first_line() {
+    fn formats_are_recognised_by_their_first_line() {
         for (text, format) in [
             ("12 1 0x01 2 544 0 0\nname                            type data\nhits 4 1\n", "kstat"),
             ("name                            type data\nhits 4 1\n", "kstat"),

@@ -1,9 +1,9 @@
-//! A format, and an index that finds the first line of one among many.
+//! A format, and an index that finds the format of a first line.
 //!
-//! A format has the words of its beginning: the first words of a line, the heading of a table, or
-//! words of which a line must have one, and a test. The index over these words is derived from the
-//! table of formats. A line is therefore tested only by the formats that one of its words names,
-//! and by those without words.
+//! A format has the words of its beginning and a test. The words are the first words of a line, the
+//! heading of a table, or words of which a line must have one. The index over these words is
+//! derived from the table of formats. A line is therefore tested only by the formats that one of
+//! its words names, and by those without words.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -19,10 +19,10 @@ use super::zfs::kstat;
 /// A reader of sections.
 type Read = fn(&Section<'_>, &mut Reading<'_>);
 
-/// How the first line of a format is known.
+/// How the first line of a format is recognised.
 #[derive(Clone, Copy)]
 pub(super) enum Begins {
-    /// By its first words: phrases that bars divide, in which `*` is any word.
+    /// By its first words: phrases separated by bars, in which `*` is any word.
     First(&'static str),
     /// By the line alone.
     Line(fn(&str) -> bool),
@@ -38,22 +38,22 @@ pub(super) enum Begins {
 
 /// One format.
 pub(crate) struct Format {
-    /// What people call it.
+    /// Its usual name.
     pub(crate) name: &'static str,
     begins: Begins,
-    /// A line that begins it has one of these words; empty where none is sure.
+    /// A line that begins it has one of these words; empty if there are no such words.
     words: &'static str,
     row: fn(&str) -> bool,
-    /// Whether every line of it is a beginning, so that neighbours belong together.
+    /// Whether each of its lines is a beginning, so that neighbours belong together.
     pub(crate) each_line: bool,
     filled: fn(&str) -> bool,
     keeps: fn(&str) -> bool,
     absorbs: &'static [&'static str],
-    /// The table that it is, or has below other lines.
+    /// The table that it is, or that it has below other lines.
     pub(super) table: &'static [table::Format],
     /// The shapes of its lines.
     lines: Option<&'static lines::Format>,
-    /// Its reader; without one it is nothing but a table.
+    /// Its reader; `None` if it is only a table.
     read: Option<Read>,
 }
 
@@ -79,7 +79,7 @@ pub(super) const fn table(formats: &'static [table::Format]) -> Format {
     Format { read: None, ..format(formats[0].name, Begins::Heading, nothing).rows(formats) }
 }
 
-/// A format of lines, which is data.
+/// A format of lines, as data.
 pub(super) const fn lines(format: &'static lines::Format) -> Format {
     let is_headed = !format.heading.is_empty();
     let begins = if is_headed { Begins::First(format.heading) } else { Begins::Shape };
@@ -91,42 +91,42 @@ pub(super) const fn lines(format: &'static lines::Format) -> Format {
 fn nothing(_: &Section<'_>, _: &mut Reading<'_>) {}
 
 impl Format {
-    /// Known otherwise.
+    /// Sets how its first line is recognised.
     pub(super) const fn begins(self, begins: Begins) -> Self {
         Self { begins, ..self }
     }
 
-    /// A line that begins it has one of these words.
+    /// Sets words of which each first line has one.
     pub(super) const fn with(self, words: &'static str) -> Self {
         Self { words, ..self }
     }
 
-    /// Also known without heading, by this test of a row.
+    /// Sets the test that recognises a row without a heading.
     pub(super) const fn row(self, row: fn(&str) -> bool) -> Self {
         Self { row, ..self }
     }
 
-    /// Its rows are those of a table.
+    /// Sets the table of its rows.
     pub(super) const fn rows(self, table: &'static [table::Format]) -> Self {
         Self { table, ..self }
     }
 
-    /// Every line of it matches its beginning.
+    /// Declares that each of its lines is a beginning.
     pub(super) const fn each_line(self) -> Self {
         Self { each_line: true, ..self }
     }
 
-    /// Headings in a row are one beginning until a line satisfies this.
+    /// Sets the test of a row of data: headings before the first one are one beginning.
     pub(super) const fn filled(self, filled: fn(&str) -> bool) -> Self {
         Self { filled, ..self }
     }
 
-    /// Lines that surely belong to a section that has begun.
+    /// Sets the test of lines that certainly continue a section.
     pub(super) const fn keeps(self, keeps: fn(&str) -> bool) -> Self {
         Self { keeps, ..self }
     }
 
-    /// Formats whose beginnings are part of this one.
+    /// Sets the formats whose beginnings are part of this one.
     pub(super) const fn absorbs(self, absorbs: &'static [&'static str]) -> Self {
         Self { absorbs, ..self }
     }
@@ -146,7 +146,7 @@ impl Format {
         Some(table::Layout::under(format, text))
     }
 
-    /// Whether `text` surely belongs to a section of this format.
+    /// Whether `text` certainly continues a section of this format.
     pub(super) fn keeps_line(&self, text: &str) -> bool {
         (self.keeps)(text) || self.lines.is_some_and(|format| format.is_of(text))
     }
@@ -161,7 +161,7 @@ impl Format {
         self.lines.map_or_else(|| (self.filled)(text), |format| format.is_row(text))
     }
 
-    /// Whether `text` is known to be a row of it without its heading.
+    /// Whether `text` is recognised as a row without a heading.
     pub(super) fn is_row(&self, text: &str) -> bool {
         (self.row)(text) || self.lines.is_some_and(|format| format.bare && format.is_row(text))
     }
@@ -193,13 +193,13 @@ pub(super) struct Table {
     index: LazyLock<Index>,
 }
 
-/// Places of formats in their table, a bit each.
+/// Places of formats in their table, one bit each.
 type Places = u128;
 
-/// Which formats a word names.
+/// The formats that a word names.
 pub(super) struct Index {
     by_word: HashMap<&'static str, Places>,
-    /// Those that no word names.
+    /// Those without words.
     others: Places,
 }
 
@@ -218,7 +218,7 @@ impl Index {
         index
     }
 
-    /// The places of the formats of which `text` can be the beginning.
+    /// The places of the formats that `text` can begin.
     fn places(&self, text: &str) -> Places {
         let words = text.split(table::is_gap).filter_map(|word| self.by_word.get(word));
         words.fold(self.others, |places, more| places | more)
@@ -226,7 +226,7 @@ impl Index {
 }
 
 impl Format {
-    /// Words of which each line that begins the format has one; `None` if there are none.
+    /// Words of which each first line of the format has one; `None` if there are no such words.
     fn naming_words(&self) -> Option<Vec<&'static str>> {
         match self.begins {
             _ if !self.words.is_empty() => Some(self.words.split(' ').collect()),
@@ -242,7 +242,7 @@ impl Format {
         }
     }
 
-    /// Whether it begins at the first of `lines`, which is `text`.
+    /// Whether the format begins at the first of `lines`, which is `text`.
     fn is_begun_by(&self, text: &str, lines: &[Line<'_>]) -> bool {
         match self.begins {
             Begins::Shape => self.lines.is_some_and(|format| format.is_row(text)),
@@ -263,13 +263,13 @@ impl Table {
 
     /// The first format that begins at the first of `lines`.
     pub(super) fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
-        // The seven numbers above a kstat do not say which it is.
+        // The seven numbers above a kstat do not identify it.
         let is_blank = |line: &Line<'_>| line.text.trim().is_empty();
         let above = usize::from(kstat::is_header(lines.first()?.text.trim()));
         let blank = lines[above..].iter().take(3).take_while(|line| is_blank(line)).count();
         let lines = if above > 0 { &lines[above + blank..] } else { lines };
         let text = lines.first()?.text.trim();
-        // Longer lines are data of formats that are known by their first line.
+        // Longer lines are data, and their format was recognised by its first line.
         if text.is_empty() || text.len() > 8192 {
             return None;
         }

@@ -1,30 +1,29 @@
-//! Everything people save or paste, read into typed evidence.
+//! Reads everything that people save or paste into typed evidence.
 //!
 //! ```text
 //! bytes → clean lines → sections (one tool's output each) → a reader per format → Evidence
 //! ```
 //!
-//! A format is known by its content (`detect` holds the one table); a name or a prompt before it
-//! only helps where the text does not say what it is about (which pool, which of two snapshots).
-//! What a reader does not know goes on: rows without their heading are tried once more. What
-//! no format claims is counted and listed with its line; nothing in it is taken for a measurement.
+//! The content identifies a format; `detect` has the one table of formats. A file name or a prompt
+//! only helps to find the subject: which pool, or which of two snapshots. Lines that a reader
+//! leaves over are tried once more as rows without a heading. Lines that no format claims are
+//! counted and listed; no figure is taken from them.
 //!
-//! Most formats are data: those of tables (`table`), and those whose lines stand by themselves
-//! (`lines`). Readers in Rust stand by what they read: `zfs`, `profile` (where code was), `threads`,
-//! `system` (the host and its kernel); `small_tools` has those of which few lines are pasted. Under
-//! all of them is `text`. Above them `split` cuts sections by `detect`, which alone knows every
-//! format.
+//! Most formats are data: tables (`table`), and formats whose lines are independent (`lines`).
+//! Readers in Rust are sorted by subject: `zfs`, `profile`, `threads`, `system` (the host and its
+//! kernel), and `small_tools` for output of a few lines. All of them use `text`. Above them,
+//! `split` cuts sections with the help of `detect`, the only module that knows every format.
 //!
-//! To add a table: an entry in `table/formats`, a row `table(&...)` in `FORMATS` of `detect.rs`,
-//! and a sample in `tests/read_samples`. To add lines: an entry in `lines/formats`, a row
-//! `lines(&...)`, and a sample. Another reader is a file with its kind, with
-//! `pub(crate) fn read(&Section, &mut Reading)` (`system/interrupts.rs` is a short one), and a row
-//! `format(...)`. Then `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden`, whose
-//! new file is to be read. A line that a reader does not know is given back with `Reading::leave`.
-//! Names of tables are those that docs/rules.md lists for authors of rules.
+//! To add a table, write an entry in `table/formats`, a row `table(&...)` in `FORMATS` of
+//! `detect.rs`, and a sample in `tests/read_samples`. To add lines, write an entry in
+//! `lines/formats`, a row `lines(&...)`, and a sample. Any other reader is a file in the folder of
+//! its subject with `pub(crate) fn read(&Section, &mut Reading)` (`system/interrupts.rs` is a short
+//! one). Its row is `format(...)`. Then run `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor
+//! --test read_golden` and check the new file. A reader passes each line that it does not know to
+//! `Reading::leave`. Use the table names that docs/rules.md lists for authors of rules.
 //!
-//! Invariants: no input panics; memory is bounded by the limits in `text::clean`; no line is
-//! dropped without a trace; a figure that is not there is not zero.
+//! Invariants: no input panics. The limits in `text::clean` bound the memory. Each line is read or
+//! reported. A missing figure is not zero.
 
 mod commands;
 mod detect;
@@ -59,14 +58,14 @@ use text::reading::Reading;
 use text::section::{Hint, Section};
 use zfs::{dbgmsg, kstat, txgs};
 
-/// An input whose first lines do not tell the system does not tell it.
+/// The operating system is searched in this many lines at the beginning of an input.
 const LINES_FOR_SYSTEM: usize = 5000;
 
-/// Reads one input that is in memory; `name` is shown with every fact.
+/// Reads one input from memory; each fact carries `name`.
 ///
-/// A name that is a path (`start/proc/spl/kstat/zfs/tank/txgs`) also says which pool and which of
-/// two snapshots the text is of. Trouble (binary, too large) is told in the input's entry of
-/// [`Evidence::inputs`]; what can be used is used.
+/// If the name is a path (`start/proc/spl/kstat/zfs/tank/txgs`), it also gives the pool and the
+/// snapshot of the text. Problems (binary, too large) are reported in the input's entry of
+/// [`Evidence::inputs`]; usable parts are still used.
 pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
     let mut input = Input { name: Arc::from(name), ..Input::default() };
     let before = facts(evidence);
@@ -97,7 +96,7 @@ fn read_text(evidence: &mut Evidence, whole: &[u8], input: &mut Input) {
         .then(|| format!("only the first {} MiB of {} MiB were read", mebibytes[0], mebibytes[1]));
 }
 
-/// The host's memory, from the first of the tables from `begun` on that has it.
+/// Records the host's memory, from the first table since `begun` that has it.
 fn note_ram(begun: usize, evidence: &mut Evidence) {
     let memory = evidence.tables[begun..].iter().filter(|table| table.name == "meminfo");
     let figures = memory.flat_map(|table| &table.figures);
@@ -117,7 +116,7 @@ fn note_ram(begun: usize, evidence: &mut Evidence) {
 pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
     let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
-    // One byte more shows that there is more.
+    // One more byte shows that the file is longer.
     file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     read_bytes(evidence, &path.to_string_lossy(), &bytes);
     Ok(())
@@ -126,7 +125,7 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
 /// Largest sum of the percents of all CPUs, with some rounding.
 const WHOLE_PERCENT: f64 = 112.0;
 
-/// Adds what only several inputs show together; call once behind the last.
+/// Adds facts that need several inputs; call it once, after the last input.
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
     dbgmsg::finish(evidence);
@@ -137,7 +136,7 @@ pub fn finish(evidence: &mut Evidence) {
     add_idle_row(evidence);
 }
 
-/// A list that has a row for idle time, and adds up to 100, shows the machine: its percents are of
+/// A list with a row for idle time that adds up to 100 covers the machine, so its percents are of
 /// all CPUs.
 fn add_idle_row(evidence: &mut Evidence) {
     if !evidence.cpu.is_empty() {
@@ -158,13 +157,13 @@ fn add_idle_row(evidence: &mut Evidence) {
         thread.machine_percent = used(thread);
         (thread.cpu_percent, thread.life_percent) = (None, None);
     }
-    // Who has the rest is the kernel or a program: rows do not tell.
+    // The rows do not show whether the kernel or programs used the rest.
     let rest = 100.0 - percent;
     let none = CpuUse::none(idle.source);
     evidence.cpu.push(CpuUse { user: rest, idle: percent, is_split: false, ..none });
 }
 
-/// Where only single CPUs are shown, their mean is the use of all of them.
+/// If only single CPUs are shown, their mean is the use of all CPUs.
 fn add_mean_of_cpus(evidence: &mut Evidence) {
     let singles = &evidence.single_cpus;
     if !evidence.cpu.is_empty() || OneCpu::number(singles).is_none() {
@@ -196,12 +195,12 @@ fn read_lines(
     }
 }
 
-/// Notes whose tools printed the lines: the first line that tells.
+/// Records the operating system of the tools, from the first line that shows it.
 fn note_system(lines: &[Line<'_>], reading: &mut Reading<'_>) {
     let mut systems =
         lines.iter().take(LINES_FOR_SYSTEM).filter_map(|line| Some((line, system_of(&line.text)?)));
     if let Some((line, system)) = systems.next() {
-        let seen = reading.said(system.to_owned(), line);
+        let seen = reading.statement(system.to_owned(), line);
         let host = &mut reading.evidence.host;
         if host.os_seen.iter().all(|known| known.value != seen.value) {
             host.os_seen.push(seen);
@@ -209,7 +208,7 @@ fn note_system(lines: &[Line<'_>], reading: &mut Reading<'_>) {
     }
 }
 
-/// A format that is known only by a section as a whole.
+/// The format that only the whole section shows.
 fn whole(section: &Section<'_>) -> Option<&'static Format> {
     let start = section.lines.iter().position(|line| !line.text.trim().is_empty())?;
     let lines = &section.lines[start..];
@@ -229,7 +228,7 @@ fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Tries lines that no reader took as rows without heading; the rest is unread.
+/// Tries left-over lines as rows without a heading; the remaining ones are unread.
 fn read_left_over(
     left_over: Vec<(u32, String)>,
     hint: &Hint,
@@ -250,7 +249,7 @@ fn read_left_over(
         note_format(formats, format.name);
         let section = Section { lines: &lines[start..end], hint: hint.clone() };
         format.read(&section, reading);
-        // A reader that takes its own rows back would go round for ever: these are final.
+        // A second round with the same reader would never end, so these lines stay unread.
         for (number, text) in std::mem::take(&mut reading.left_over) {
             leave_unread(number, &text, reading);
         }
@@ -266,7 +265,7 @@ fn leave_unread(number: u32, text: &str, reading: &mut Reading<'_>) {
     }
 }
 
-/// The format of the rows from `start` on, and where they end.
+/// The format of the rows from `start` on, and their end.
 fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static Format, usize)> {
     let format_of = |line: &Line<'_>| {
         if boundary::is_heading(&line.text) {
@@ -277,7 +276,7 @@ fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static Format, usi
             detect::row(&line.text)
         }
     };
-    // Rows such as `c 4294967296` are known by their neighbours only.
+    // Rows such as `c 4294967296` are recognised only by their neighbours.
     let shaped =
         lines[start..].iter().take(512).take_while(|line| kstat::has_row_shape(&line.text));
     let end = start + shaped.count();
@@ -303,7 +302,7 @@ fn note_format(formats: &mut Vec<String>, name: &str) {
 /// Number of facts of all kinds.
 fn facts(evidence: &Evidence) -> usize {
     let host = &evidence.host;
-    let said = [
+    let is_stated = [
         host.os.is_some(),
         host.distribution.is_some(),
         host.kernel.is_some(),
@@ -321,7 +320,7 @@ fn facts(evidence: &Evidence) -> usize {
         host.command_line.is_some(),
         host.ogive_mount.is_some(),
     ];
-    said.iter().filter(|said| **said).count()
+    is_stated.iter().filter(|is_stated| **is_stated).count()
         + evidence.cpu.len()
         + evidence.single_cpus.len()
         + evidence.threads.len()
@@ -341,7 +340,7 @@ fn facts(evidence: &Evidence) -> usize {
         + evidence.log.len()
 }
 
-/// What a binary input is, and what to do with it; where that cannot be told, what was tried.
+/// The kind of a binary input and how to convert it; if it is unknown, the rejected format.
 fn binary_trouble(bytes: &[u8]) -> String {
     let kind = match bytes {
         [0x1f, 0x8b, ..] => " (gzip): unpack it with gunzip first",

@@ -13,19 +13,19 @@ use crate::evidence::{CpuUse, Evidence, Statement, Thread};
 
 /// No machine has more CPUs.
 const MAX_CPUS: f64 = 4096.0;
-/// What rounding makes of 100.
+/// 100 percent after rounding.
 const WHOLE_PERCENT: f64 = 101.0;
-/// The parts of a whole, each rounded up.
+/// The sum of all parts of a whole, each rounded up.
 const ALL_PARTS_PERCENT: f64 = 110.0;
-/// Tools that look at CPUs one after the other show a little more than there is.
+/// Tools that read CPUs one after the other may show slightly more than there is.
 const SLACK: f64 = 1.25;
 
-/// Whether a percent of one CPU may be one, of a machine of any size.
+/// Whether a machine of any size can show this percent of one CPU.
 pub(crate) fn is_share_of_cpus(percent: f64) -> bool {
     (0.0..=100.0 * MAX_CPUS).contains(&percent)
 }
 
-/// Where in the evidence an input begins.
+/// The ends of the evidence before an input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     cpu: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    /// Here.
+    /// The present ends.
     pub(crate) fn at(evidence: &Evidence) -> Self {
         Self {
             cpu: evidence.cpu.len(),
@@ -44,11 +44,11 @@ impl Begun {
     }
 }
 
-/// Takes out what an input shows that cannot be; `text` is the input, for the lines.
+/// Removes the impossible figures of an input; `text` is the input, for its lines.
 pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
     let mut lines = BTreeSet::new();
     let evidence = &mut *reading.evidence;
-    // What came before is not looked at again unless something has to go.
+    // Earlier evidence is searched only if a figure must go.
     if !evidence.cpu[begun.cpu..].iter().all(is_use) {
         let mut at = 0;
         evidence.cpu.retain(|used| {
@@ -72,15 +72,16 @@ pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
         return;
     }
     for line in clean::lines(text).iter().filter(|line| lines.contains(&line.number)) {
-        let said = format!("an impossible figure: {}", line.text.trim());
-        reading.not_understood(line.number, &said);
+        let text = format!("an impossible figure: {}", line.text.trim());
+        reading.not_understood(line.number, &text);
     }
 }
 
-/// Takes out what the number of CPUs rules out, once it is known.
+/// Removes the figures that the number of CPUs makes impossible.
+///
+/// If a paste mixes two machines, the CPU count of one may remove figures of the other.
 pub(crate) fn take_out_by_cpus(evidence: &mut Evidence) {
     let Some(cpus) = evidence.host.cpus.as_ref().map(|cpus| f64::from(cpus.value)) else { return };
-    // A number of CPUs that was typed beside another machine's figures would rule out too much.
     for thread in &mut evidence.threads {
         if clear(thread, cpus.max(1.0) * SLACK + 1.0) {
             let value = format!("an impossible figure for {}", thread.name);
@@ -89,7 +90,8 @@ pub(crate) fn take_out_by_cpus(evidence: &mut Evidence) {
     }
 }
 
-/// Whether a use of CPUs stays: it was there `before`, or may be one; else its line is noted.
+/// Whether a use of CPUs stays: it was there `before`, or it is possible. Otherwise its line is
+/// noted.
 fn keeps(before: bool, used: &CpuUse, lines: &mut BTreeSet<u32>) -> bool {
     let stays = before || is_use(used);
     if !stays {
@@ -104,7 +106,7 @@ fn is_use(used: &CpuUse) -> bool {
     parts.iter().all(each) && parts.iter().sum::<f64>() <= ALL_PARTS_PERCENT
 }
 
-/// Clears the figures of a row that cannot be; whether there were any.
+/// Clears the impossible figures of a row; `true` if it had any.
 fn clear(thread: &mut Thread, cpus: f64) -> bool {
     let mut any = false;
     let mut check = |figure: &mut Option<f64>, most: f64| {

@@ -1,5 +1,4 @@
-//! Tools whose output is pasted a few lines at a time: `zdb -m`, macOS `sample`, the SPL's task
-//! queues.
+//! Tools whose output people paste a few lines at a time: `zdb -m`, macOS `sample`.
 
 use super::text::clean::Line;
 use super::text::frame;
@@ -9,13 +8,13 @@ use super::text::section::Section;
 use crate::evidence::{Frame, Profile, Stack};
 use crate::pattern::Pattern;
 
-/// A number alone, as `zfs list | wc -l` prints it under the prompt.
+/// Whether a line is only a number, as `zfs list | wc -l` prints it under the prompt.
 pub(crate) fn is_count(text: &str) -> bool {
     let text = text.trim();
     !text.is_empty() && text.len() < 12 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads the bare number under a command that counts.
+/// Reads the number under a command that counts.
 pub(crate) fn read_count(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let mut table = reading.table("counted").scope(command.to_owned());
     table.gauge("lines", number::plain(&line.text), line);
@@ -30,8 +29,8 @@ pub(crate) fn is_metaslab(text: &str) -> bool {
     METASLAB.is_match(text.trim())
 }
 
-/// Reads `zdb -m`. Metaslabs of a vdev are of one size, the distance of two: what is free of them
-/// is told as a part of it, too.
+/// Reads `zdb -m`. All metaslabs of a vdev have one size, the distance between two. The free share
+/// of each is also recorded.
 pub(crate) fn read_zdb(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut free = Vec::new();
     let mut last = None;
@@ -80,7 +79,7 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut path: Vec<(usize, f64, Frame, u32)> = Vec::new();
     let mut stacks: Vec<Stack> = Vec::new();
     let mut thread: Option<String> = None;
-    // Of the thread that is read: its samples, and where its stacks begin.
+    // Samples of the current thread, and the position of its first stack.
     let (mut of_thread, mut first) = (0.0, 0);
     let mut waiting = Vec::new();
     for line in section.lines {
@@ -103,7 +102,7 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
             unwind(&mut path, depth, &thread, &mut stacks, reading);
         }
         if let Some(parent) = path.last_mut() {
-            // What a callee has is not the caller's own.
+            // A caller's own samples exclude those of its callees.
             parent.1 -= count;
         }
         if path.len() < 512 {
@@ -123,21 +122,21 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Whether a frame that stands as deep as the last one was called by it: their common caller has
-/// not samples enough left for both. Pasted text loses the indentation at the end of long chains.
+/// Whether the last frame called a frame of the same depth: their common caller has too few samples
+/// left for both. Pasted text loses the indentation at the end of long chains.
 fn is_callee(path: &[(usize, f64, Frame, u32)], depth: usize, count: f64) -> bool {
     let caller = path.iter().rfind(|(at, ..)| *at < depth);
     path.last().is_some_and(|(at, ..)| *at == depth)
         && caller.is_some_and(|(_, left, ..)| *left < count)
 }
 
-/// This many samples at one instruction are no chance.
+/// This many samples at one instruction are not chance.
 const STILL_SAMPLES: f64 = 100.0;
-/// Part of a thread's samples from which it stood still.
+/// From this share of its samples at one instruction, a thread was waiting.
 const STILL_PART: f64 = 0.95;
 
-/// Takes out the stack of a thread that stood at one instruction all the time: `sample` looks at
-/// threads by the clock, whether they run or not, and one that computes does not stand still.
+/// Removes the stack of a thread that stayed at one instruction. `sample` samples threads by the
+/// clock even if they do not run, and a running thread does not stay.
 fn take_waiting(stacks: &mut Vec<Stack>, first: usize, of_thread: f64, waiting: &mut Vec<Stack>) {
     let stands =
         |stack: &Stack| stack.weight >= STILL_SAMPLES && stack.weight >= STILL_PART * of_thread;
@@ -146,7 +145,7 @@ fn take_waiting(stacks: &mut Vec<Stack>, first: usize, of_thread: f64, waiting: 
     }
 }
 
-/// Ends the frames at `depth` and deeper; those with samples of their own become stacks.
+/// Closes the frames at `depth` and deeper; those with samples of their own become stacks.
 fn unwind(
     path: &mut Vec<(usize, f64, Frame, u32)>,
     depth: usize,
@@ -159,7 +158,7 @@ fn unwind(
         if own > 0.0 && stacks.len() < 100_000 {
             let frames = path.iter().rev().map(|(_, _, frame, _)| frame.clone()).collect();
             let line = path.last().map_or(0, |(.., line)| *line);
-            // The thread that runs main() is called by its program, not by its queue.
+            // The thread that runs main() is named after its program, not its queue.
             let main = path.iter().find(|(_, _, frame, _)| frame.symbol.as_deref() == Some("main"));
             let program = main.and_then(|(_, _, frame, _)| frame.module.clone());
             stacks.push(Stack {
@@ -180,7 +179,7 @@ mod tests {
     use crate::read::{finish, read_bytes};
 
     #[test]
-    fn a_thread_that_stands_at_one_instruction_waits_and_is_not_busy() {
+    fn a_thread_that_stays_at_one_instruction_waits_and_is_not_busy() {
         let text = "\
 Call graph:
     2775 Thread_1   DispatchQueue_1: com.apple.main-thread  (serial)

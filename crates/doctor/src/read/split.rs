@@ -29,7 +29,7 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
         if index < start || is_of_kernel && format.is_some() {
             continue;
         }
-        // Rows under their heading begin nothing: of long lists nothing else is looked for.
+        // A row under its heading begins no format, so long lists skip the search.
         if rows.as_ref().is_some_and(|rows| rows.is_sure(&line.text)) {
             filled = true;
             continue;
@@ -68,8 +68,8 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
     (sections, typed)
 }
 
-/// Whether the input is a file of the kernel's in a bundle, which is one format from its first line
-/// to its last. To ask each of its lines for every other format was most of what a look cost.
+/// Whether the input is one of the kernel's files in a bundle, which have a single format. Testing
+/// each of their lines for other formats took most of a capture's time.
 fn is_of_kernel(name: &str) -> bool {
     ["start/proc/", "end/proc/", "proc/", "start/thread-stats.txt", "end/thread-stats.txt"]
         .iter()
@@ -93,8 +93,8 @@ mod tests {
     use crate::read::text::clean;
 
     #[test]
-    fn a_file_of_the_kernels_is_one_format_though_a_row_looks_like_another() {
-        // The row is spaced as a setting of a module is.
+    fn a_kernel_file_has_one_format_even_if_a_row_looks_like_another() {
+        // The row has the spacing of a module setting.
         let text =
             b"23 1 0x01 1 272 1 2\nname type data\nzil_commit_count 4 7\nzil_itx_count 4 0\n";
         let lines = clean::lines(text);
@@ -106,10 +106,10 @@ mod tests {
         assert_eq!(formats("paste.txt"), ["kstat", "module parameters"]);
     }
 
-    /// All tests of all formats are dear: they are made at headings, not at each row of a list or
-    /// line of a drawing.
+    /// The tests of all formats are expensive, so they run at headings, not at each row of a list
+    /// or line of a drawing.
     #[test]
-    fn no_beginning_is_looked_for_in_rows_of_long_lists() {
+    fn rows_of_long_lists_are_not_tested_as_beginnings() {
         const ROWS: usize = 2_000;
         let ps = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND";
         let ps_row = |id| format!("root {id} 0.1 0.0 1000 90 ? Sl Jan01 0:10 /usr/bin/prog --opt");
@@ -122,12 +122,12 @@ mod tests {
         for (heading, row) in rows {
             let text: String =
                 (1..=ROWS).fold(heading.to_owned(), |text, id| text + "\n" + &row(id));
-            let before = detect::LOOKED_AT.get();
+            let before = detect::LINES_TESTED.get();
             let lines = clean::lines(text.as_bytes());
             let (sections, _) = split(&lines, "x");
-            let looked_at = detect::LOOKED_AT.get() - before;
+            let tested = detect::LINES_TESTED.get() - before;
             assert_eq!(sections.len(), 1, "{heading}");
-            assert!(looked_at < 10, "{heading}: {looked_at} lines");
+            assert!(tested < 10, "{heading}: {tested} lines");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Limits of control groups (units, containers, pods), version 1 and 2, as `grep .
 //! /sys/fs/cgroup/…/cpu.stat` prints them: `PATH/cpu.stat:nr_throttled 5`.
 //!
-//! Counters run for the life of the group, so two readings are needed. [`finish`] makes the tables
-//! `cpu_limit` and `memory_limit` of them: the group that its limit restricts most, by name.
+//! Counters cover the life of the group, so two readings are needed. [`finish`] makes the tables
+//! `cpu_limit` and `memory_limit` from them, each with the name of the group that its limit
+//! restricts most.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +17,20 @@ use crate::read::text::section::Section;
 
 /// Name of the tables of single groups.
 const TABLE: &str = "cgroup";
-/// The most groups of one input.
+/// Groups of one input at most.
 const MOST_GROUPS: usize = 2000;
-/// No limit of version 1 is that large: it stands for none.
+/// Version 1 writes a larger number for "no limit".
 const NO_LIMIT: f64 = 4e18;
-/// Fewer periods than these are too few to say what part of them a group was held in.
+/// Fewer periods than these give no reliable share of throttled periods.
 const FEWEST_PERIODS: f64 = 5.0;
-/// A group that was held in a smaller part of its periods, percent, is held by chance.
+/// Below this percent of throttled periods, throttling is incidental.
 const HELD_PERCENT: f64 = 5.0;
 
 static ROW: Pattern = Pattern::new(
     r"^/sys/fs/cgroup(?P<group>/.*)?/(?P<file>(?:cpu|cpuacct|memory|io)\.[a-z_.]+):(?P<text>.*)$",
 );
 
-/// Whether a line is one of a group's file.
+/// Whether a line is from a file of a group.
 pub(crate) fn is_row(text: &str) -> bool {
     text.starts_with("/sys/fs/cgroup") && ROW.is_match(text)
 }
@@ -37,7 +38,7 @@ pub(crate) fn is_row(text: &str) -> bool {
 /// Quota and period of a limit, by name.
 type Limits = Vec<(&'static str, f64)>;
 
-/// Reads such lines: a table a group.
+/// Reads such lines into one table per group.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut groups: BTreeMap<String, (Rows, Limits)> = BTreeMap::new();
     for line in section.lines {
@@ -69,7 +70,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// A row `name value` of a group's file: where its figure goes, and what it is multiplied with.
+/// A row `name value` of a group's file: its file, name, figure and factor.
 const KEYED: [(&str, &str, &str, f64); 12] = [
     ("cpu.stat", "usage_usec", "used_us", 1.0),
     ("cpu.stat", "nr_periods", "periods", 1.0),
@@ -84,7 +85,7 @@ const KEYED: [(&str, &str, &str, f64); 12] = [
     ("memory.stat", "pgsteal", "reclaimed_pages", 1.0),
     ("memory.oom_control", "oom_kill", "oom_kills", 1.0),
 ];
-/// A file of one figure: its name, and whether it counts.
+/// A file with one figure: its name, its figure, whether it is a counter, and its factor.
 const SINGLE: [(&str, &str, bool, f64); 7] = [
     ("cpuacct.usage", "used_us", true, 1e-3),
     ("memory.current", "memory_bytes", false, 1.0),
@@ -129,7 +130,7 @@ fn read_row(file: &str, text: &str, line: &Line<'_>, rows: &mut Rows, limits: &m
     }
 }
 
-/// A group's path without the name of the hierarchy that version 1 has before it.
+/// The path of a group without the hierarchy that version 1 puts before it.
 fn without_hierarchy(group: &str) -> &str {
     const HIERARCHIES: [&str; 6] =
         ["cpu,cpuacct", "cpuacct,cpu", "cpuacct", "cpu", "memory", "unified"];
@@ -138,7 +139,7 @@ fn without_hierarchy(group: &str) -> &str {
     if HIERARCHIES.contains(&first) { below } else { rest }
 }
 
-/// Adds what two readings show: the group that is held most by each kind of limit.
+/// Adds the difference of two readings: the group that each kind of limit restricts most.
 pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
     let of_moment = |moment| {
         let tables = evidence.tables.iter().filter(|table| table.name == TABLE);
@@ -149,7 +150,7 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
     if start.is_empty() {
         return;
     }
-    // A group without the first reading is new.
+    // A group that the first reading lacks is new.
     let groups: Vec<Difference<'_>> = of_moment(Moment::End)
         .map(|(path, end)| Difference { start: start.get(path).copied(), end })
         .collect();
@@ -170,7 +171,8 @@ fn named(name: &str, group: Difference<'_>, source: &Source) -> Table {
     table
 }
 
-/// A group that its CPU limit held, and the CPU that this cost it, by which the worst is chosen.
+/// A group that its CPU limit throttled, and the CPU time that it lost; the worst group is chosen
+/// by that time.
 fn cpu_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
     let source = &group.end.figures.first()?.source;
     let periods = group.growth("periods").filter(|periods| *periods >= FEWEST_PERIODS)?;
@@ -188,7 +190,7 @@ fn cpu_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
     Some((lost, table))
 }
 
-/// A group that met its memory limit, and how often, by which the worst is chosen.
+/// A group that reached its memory limit, and how often; the worst group is chosen by that number.
 fn memory_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
     let source = &group.end.figures.first()?.source;
     let [high, most] = ["memory_high", "memory_max"].map(|name| group.growth(name).unwrap_or(0.0));
@@ -211,7 +213,7 @@ fn memory_limit(group: Difference<'_>, seconds: f64) -> Option<(f64, Table)> {
     Some((hits, table))
 }
 
-/// How managers name the groups of what they run: what stands before the name and behind it.
+/// How managers name their groups: the kind, and the text before and after the name.
 const NAMES: [(&str, &str, &str); 11] = [
     ("container", "docker-", ".scope"),
     ("container", "cri-containerd-", ".scope"),
@@ -225,12 +227,12 @@ const NAMES: [(&str, &str, &str); 11] = [
     ("unit", "", ".scope"),
     ("unit", "", ".slice"),
 ];
-/// Managers of containers that give each a directory below theirs.
+/// Managers of containers that give each one a directory below their own.
 const ABOVE_CONTAINERS: [&str; 5] = ["docker", "lxc", "libpod", "libpod_parent", "garden"];
-/// As many letters of a container's number are as good as all.
+/// This many letters of a container's number identify it.
 const NUMBER_LETTERS: usize = 12;
 
-/// What a group is and what it is called: `unit`, `nginx.service`; `container`, `3f2a9c0d1e4b`.
+/// The kind and the name of a group: `unit`, `nginx.service`; `container`, `3f2a9c0d1e4b`.
 fn called(path: &str) -> (&'static str, String) {
     let mut parts = path.rsplit('/').filter(|part| !part.is_empty());
     let Some(last) = parts.next() else { return ("group", "/".to_owned()) };
@@ -253,7 +255,7 @@ fn shortened(name: &str) -> String {
     unescaped(if is_number { &name[..NUMBER_LETTERS] } else { name })
 }
 
-/// A name of systemd's without its escapes (`\x2d`).
+/// A systemd name without its escapes (`\x2d`).
 fn unescaped(name: &str) -> String {
     let mut parts = name.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -278,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_called_as_their_managers_call_them() {
+    fn groups_have_the_names_of_their_managers() {
         let number = "3f2a9c0d1e4b5f6a7b8c9d0e1f2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c";
         for (path, kind, name) in [
             ("system.slice/nginx.service", "unit", "nginx.service"),

@@ -1,4 +1,4 @@
-//! `/proc/diskstats`, and what two readings of it show: the figures of `iostat -x`, so the same
+//! `/proc/diskstats`, and the difference of two readings: the figures of `iostat -x`, so the same
 //! signs recognise a saturated disk.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use super::{Difference, Moment, moment_of};
 use crate::evidence::{Evidence, Number, Table};
 use crate::read::lines::{FORMAT, Format};
 
-/// A name between numbers: `/proc/diskstats` of any kernel.
+/// `/proc/diskstats` of any kernel: a name between numbers.
 pub(crate) static DISKSTATS: Format = Format {
     name: "diskstats",
     shapes: &[concat!(
@@ -22,7 +22,7 @@ pub(crate) static DISKSTATS: Format = Format {
     ..FORMAT
 };
 
-/// Adds what two readings show, disk by disk; one without a request is left out.
+/// Adds the difference of two readings for each disk that was in use.
 pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
     let of_disks = || evidence.tables.iter().filter(|table| table.name == "diskstats");
     let is_start = |table: &&Table| moment_of(table) == Some(Moment::Start);
@@ -34,7 +34,8 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
         let growth = |name| Difference { start: Some(start), end }.growth(name).unwrap_or(0.0);
         let (reads, writes) = (growth("reads"), growth("writes"));
         let Some(source) = end.figures.first().map(|figure| &figure.source) else { continue };
-        // One that answers nothing may be what all wait for.
+        // A busy disk that completes no request may be the one that all threads wait for, so it
+        // stays.
         if reads + writes + growth("busy_ms") <= 0.0 {
             continue;
         }

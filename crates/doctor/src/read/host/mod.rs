@@ -1,7 +1,7 @@
 //! Formats of a live host or of a capture, one file for each.
 //!
-//! Most of these files count since boot, or since a group was made. `finish` of each takes the
-//! difference of two readings, which stand in the folders `start` and `end` of a capture.
+//! Most of these files count since boot, or since a group was made. Each `finish` subtracts two
+//! readings, which are in the folders `start` and `end` of a capture.
 
 pub(crate) mod cgroups;
 pub(crate) mod disks;
@@ -12,7 +12,7 @@ pub(crate) mod waits;
 
 use crate::evidence::{Evidence, Table};
 
-/// Adds what two readings show; `interval` is how far they are apart.
+/// Adds the differences of two readings; `interval` is the time between them.
 pub(crate) fn finish(evidence: &mut Evidence, interval: Option<tasks::Interval>) {
     tasks::finish(evidence, interval);
     if let Some(interval) = interval {
@@ -24,7 +24,7 @@ pub(crate) fn finish(evidence: &mut Evidence, interval: Option<tasks::Interval>)
     mount_process::finish(evidence);
 }
 
-/// Which of two readings an input is, and the name that both have.
+/// Which of two readings an input is, and its name in both.
 pub(crate) fn reading_of(input: &str) -> (Option<Moment>, &str) {
     for (mark, moment) in [("start/", Moment::Start), ("end/", Moment::End)] {
         if let Some(at) = input.find(mark).filter(|&at| at == 0 || input.as_bytes()[at - 1] == b'/')
@@ -44,12 +44,12 @@ pub(crate) enum Moment {
     End,
 }
 
-/// The reading that a table is of.
+/// The reading of a table.
 fn moment_of(table: &Table) -> Option<Moment> {
     table.figures.first().and_then(|figure| reading_of(&figure.source.input).0)
 }
 
-/// Two readings of one table. Without the first what it is about is new.
+/// Two readings of one table. Without the first, its subject is new.
 #[derive(Clone, Copy)]
 struct Difference<'a> {
     start: Option<&'a Table>,
@@ -57,7 +57,7 @@ struct Difference<'a> {
 }
 
 impl Difference<'_> {
-    /// Growth of a counter; it does not shrink.
+    /// Growth of a counter, at least zero.
     fn growth(self, name: &str) -> Option<f64> {
         let before = self.start.map_or(Some(0.0), |start| start.value(name));
         Some((self.end.value(name)? - before.unwrap_or(0.0)).max(0.0))

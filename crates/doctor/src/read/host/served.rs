@@ -1,7 +1,7 @@
-//! Mounts that a daemon or a server serves (FUSE, NFS, SMB), as a capture lists them: `TYPE SOURCE
-//! MOUNT WAITING PID STATE`, one mount for each line, `-` for an unknown value.
+//! Mounts that a daemon or a server serves (FUSE, NFS, SMB). A capture lists one mount per line:
+//! `TYPE SOURCE MOUNT WAITING PID STATE`, with `-` for an unknown value.
 //!
-//! [`finish`] makes two tables of two readings: `fuse_wait` (a daemon that answers nothing) and
+//! [`finish`] makes two tables from two readings: `fuse_wait` (a daemon that answers nothing) and
 //! `server_wait` (threads that wait for file servers, and the possible servers).
 
 use super::{Moment, moment_of};
@@ -10,14 +10,15 @@ use crate::read::lines::{FORMAT, Format};
 
 /// Name of the tables of single mounts.
 const TABLE: &str = "served_mount";
-/// A daemon with less CPU than this, percent of one, does nothing.
+/// A daemon with less CPU than this percent of one CPU does nothing.
 const NEXT_TO_NOTHING: f64 = 1.0;
 /// Servers that are named, at most.
 const MOST_SERVERS: usize = 3;
-/// Kinds of file servers: how types of mounts begin, and what threads wait for then.
+/// Kinds of file servers: the beginning of their mount types, and the kind of wait of their
+/// threads.
 const SERVERS: [(&str, &str); 3] = [("nfs", "nfs"), ("cifs", "cifs"), ("smb3", "cifs")];
 
-/// A mount a line. Names are escaped as in /proc/mounts.
+/// One mount per line. Names are escaped as in /proc/mounts.
 pub(crate) static SERVED: Format = Format {
     name: "served mounts",
     heading: "TYPE SOURCE MOUNT WAITING PID STATE",
@@ -43,14 +44,14 @@ fn plain(name: &str) -> String {
     String::from_utf8_lossy(&ogive_proc::unescaped(name.as_bytes())).into_owned()
 }
 
-/// Adds what two readings show.
+/// Adds the results of two readings.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let of_moment = |moment| {
         let tables = evidence.tables.iter().filter(|table| table.name == TABLE);
         tables.filter(move |table| moment_of(table) == Some(moment)).collect::<Vec<&Table>>()
     };
     let (start, end) = (of_moment(Moment::Start), of_moment(Moment::End));
-    // Of a daemon that is stopped it need not be known how many wait for it.
+    // The number of waiting requests may be unknown if the daemon is stopped.
     let waits = |table: &Table| match table.value("waiting") {
         Some(waiting) => waiting > 0.0,
         None => is_stopped(table),
@@ -58,7 +59,8 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     let waited = |end: &&&Table| {
         waits(end) && start.iter().any(|start| start.scope == end.scope && waits(start))
     };
-    // What waits for a daemon that is stopped stands, too, and is not the cause.
+    // Stopped daemons come first: a daemon that waits for a stopped one stands still too, but is
+    // not the cause.
     let mut all: Vec<&&Table> = end.iter().filter(waited).collect();
     all.sort_by_key(|end| !is_stopped(end));
     let stands = all.into_iter().find_map(|end| fuse_wait(end, evidence));
@@ -78,7 +80,7 @@ fn is_stopped(mount: &Table) -> bool {
 fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
     let source = &mount.figures.first()?.source;
     let pid = mount.value("pid");
-    // A number of a process is a whole one.
+    // Process numbers are whole, so this comparison is exact.
     let is_its = |process: u64| pid.is_some_and(|pid| (pid - process as f64).abs() < 0.5);
     let threads = evidence.threads.iter().filter(|one| one.process.is_some_and(is_its));
     let used: f64 = threads.filter_map(|one| one.cpu_percent).sum();

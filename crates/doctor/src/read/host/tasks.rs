@@ -1,12 +1,12 @@
-//! `/proc/PID/stat` of all threads, and what two readings of it show: CPU of each thread, and CPU
-//! of what ended in between.
+//! `/proc/PID/stat` of all threads, and the difference of two readings: the CPU of each thread, and
+//! of threads that ended in between.
 //!
-//! - A thread is its number and the time it began: its name may change (a kernel worker is named by
-//!   its present work), and its number may be given again.
-//! - A process that ended left its CPU with its parent once that waited for it (`cutime`,
-//!   `cstime`), and a thread that ended with its process. What such a process had used before the
-//!   first reading is taken off, from the nearest ancestor that still runs.
-//! - What a list adds up to cannot be more than `/proc/stat` was busy; where it is, that is told.
+//! - A thread is identified by its number and start time. Its name may change (a kernel worker is
+//!   named after its current work), and its number may be reused.
+//! - A process that ended left its CPU to its parent once that waited for it (`cutime`, `cstime`);
+//!   a thread that ended left it to its process. CPU from before the first reading is subtracted,
+//!   from the nearest ancestor that still runs.
+//! - The sum of a list cannot exceed the busy time of `/proc/stat`; if it does, the input says so.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// Ticks a second in what Linux shows to programs, on all architectures it shows ZFS on.
+/// Ticks per second that Linux shows to programs, on every architecture with ZFS.
 pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
-/// Less CPU than this part of one is rounding where something has ended.
+/// If a thread or child has ended, less than this percent of one CPU is rounding.
 const NEXT_TO_NOTHING: f64 = 0.5;
-/// A list may show more than the CPUs were busy by this part and by so many percent of one CPU: the
-/// kernel counts the one exactly, and the other by ticks.
+/// A list may exceed the busy CPUs by this part and by so many percent of one CPU: the kernel
+/// measures threads exactly, and CPUs by ticks.
 const SURPLUS_PART: f64 = 0.15;
 const SURPLUS_PERCENT: f64 = 15.0;
-/// Ancestors are followed as far.
+/// Ancestors that are followed at most.
 const MOST_ANCESTORS: usize = 64;
 
 static TASK: Pattern = Pattern::new(r"^(?:(\d+) )?(\d+) \((.*)\) ([A-Za-z]) ((?:-?\d+ ?){20,})$");
@@ -36,7 +36,7 @@ pub(crate) fn is_task(text: &str) -> bool {
     TASK.is_match(text.trim())
 }
 
-/// Reads lines of `/proc/PID/stat`, with the process before the thread where both are listed.
+/// Reads lines of `/proc/PID/stat`; if both are listed, the process comes before the thread.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let text = line.text.trim();
@@ -47,7 +47,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         };
         let fields: Vec<&str> = found[5].split_whitespace().collect();
-        // Numbers as in proc_pid_stat(5); the first three stand before the fields.
+        // Numbers as in proc_pid_stat(5); the first three precede the fields.
         let field = |number: usize| fields.get(number - 4).and_then(|text| number::plain(text));
         let seconds = |number: usize| field(number).unwrap_or(0.0).max(0.0) / TICKS_PER_SECOND;
         let whole = |number: usize| fields.get(number - 4).and_then(|text| text.parse().ok());
@@ -68,15 +68,15 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// The file of a capture that has the process which took it.
-const LOOK: &str = "look-stats.txt";
+/// The file in a capture with the `stat` of the capturing process.
+const CAPTURE_FILE: &str = "look-stats.txt";
 
-/// CPU in user space and in the kernel, seconds, that looking took between the two readings. It is
-/// no load of the host, and no row of a list.
-pub(crate) fn look(evidence: &Evidence) -> (f64, f64) {
+/// CPU in user space and in the kernel, in seconds, that the capture itself took between the
+/// readings. It is neither load of the host nor a row of a list.
+pub(crate) fn used_by_capture(evidence: &Evidence) -> (f64, f64) {
     let of_moment = |moment| {
         let mut tasks = evidence.tasks.iter();
-        tasks.find(|task| reading_of(&task.source.input) == (Some(moment), LOOK))
+        tasks.find(|task| reading_of(&task.source.input) == (Some(moment), CAPTURE_FILE))
     };
     let both = of_moment(Moment::Start).zip(of_moment(Moment::End));
     both.filter(|(start, end)| (start.id, start.started) == (end.id, end.started)).map_or(
@@ -88,22 +88,22 @@ pub(crate) fn look(evidence: &Evidence) -> (f64, f64) {
     )
 }
 
-/// How long it was between two readings, and how busy the CPUs were then.
+/// The time between two readings, and how busy the CPUs were.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     /// Seconds.
     pub(crate) seconds: f64,
-    /// Percent of one CPU, time that the hypervisor withheld included; `None` where not shown.
+    /// Percent of one CPU, including time that the hypervisor withheld; `None` if not shown.
     pub(crate) busy_percent: Option<f64>,
 }
 
-/// Makes threads of the tasks: of two readings, with their CPU in between.
+/// Makes threads of the tasks: with two readings, they have their CPU in between.
 pub(crate) fn finish(evidence: &mut Evidence, interval: Option<Interval>) {
     let tasks = std::mem::take(&mut evidence.tasks);
     let (mut start, mut end, mut single) = (Vec::new(), Vec::new(), Vec::new());
     for task in &tasks {
         match reading_of(&task.source.input) {
-            (_, LOOK) => {}
+            (_, CAPTURE_FILE) => {}
             (Some(Moment::Start), _) => start.push(task),
             (Some(Moment::End), _) => end.push(task),
             (None, _) => single.push(task),
@@ -135,13 +135,13 @@ fn thread(task: &Task) -> Thread {
     }
 }
 
-/// Tasks of one reading by what names them for good.
+/// Tasks of one reading by number and start time.
 type ById<'a> = HashMap<(u64, u64), &'a Task>;
 
-/// One row a thread of the second reading, and rows of what ended before it.
+/// One row per thread of the second reading, and rows for threads that ended before it.
 fn paired(start: &[&Task], end: &[&Task], seconds: f64) -> Vec<Thread> {
     let parts = |tasks: &[&'_ Task]| -> bool { tasks.iter().any(|task| task.process.is_some()) };
-    // Where threads are listed, whole processes say only what ended in them.
+    // If threads are listed, the entries of whole processes only show how much ended threads used.
     let is_row = |task: &&&Task| task.process.is_some() || !parts(end);
     let earlier: ById<'_> =
         start.iter().filter(is_row).map(|task| ((task.id, task.started), *task)).collect();
@@ -149,7 +149,7 @@ fn paired(start: &[&Task], end: &[&Task], seconds: f64) -> Vec<Thread> {
     let mut rows: Vec<Thread> = Vec::new();
     let mut of_process: HashMap<u64, f64> = HashMap::new();
     for task in end.iter().filter(is_row) {
-        // A thread that was not there before has used all its time in between.
+        // A thread that the first reading lacks used all its time in between.
         let before = earlier.get(&(task.id, task.started)).map_or(0.0, |before| before.used_s);
         let spent = (task.used_s - before).max(0.0);
         *of_process.entry(task.process()).or_default() += spent;
@@ -162,8 +162,7 @@ fn paired(start: &[&Task], end: &[&Task], seconds: f64) -> Vec<Thread> {
     rows
 }
 
-/// Threads that ended in processes which still run: what the whole process used, and its threads
-/// did not.
+/// Threads that ended in running processes: the CPU of the process minus that of its threads.
 fn ended_threads(
     start: &[&Task],
     end: &[&Task],
@@ -197,7 +196,7 @@ struct Process<'a> {
     used_s: f64,
 }
 
-/// The processes of a reading by number.
+/// The processes of a reading, by number.
 fn processes<'a>(tasks: &[&'a Task]) -> HashMap<u64, Process<'a>> {
     let mut all: HashMap<u64, Process<'a>> = HashMap::new();
     let mut whole: HashMap<u64, f64> = HashMap::new();
@@ -219,7 +218,7 @@ fn processes<'a>(tasks: &[&'a Task]) -> HashMap<u64, Process<'a>> {
     all
 }
 
-/// Children that ended and were waited for, as a row a parent that still runs.
+/// Children that ended and were waited for: one row per running parent.
 fn ended_children(
     start: &HashMap<u64, Process<'_>>,
     end: &HashMap<u64, Process<'_>>,
@@ -228,7 +227,7 @@ fn ended_children(
     let is_same = |one: &Process<'_>, other: &Process<'_>| one.first.started == other.first.started;
     let runs_on =
         |id: u64, process: &Process<'_>| end.get(&id).is_some_and(|later| is_same(process, later));
-    // What had been used before the first reading, by the ancestor that has it now.
+    // CPU from before the first reading, by the ancestor that holds it now.
     let mut before: HashMap<u64, f64> = HashMap::new();
     for (id, process) in start.iter().filter(|(id, process)| !runs_on(**id, process)) {
         let mut seen = HashSet::from([*id]);
@@ -263,7 +262,7 @@ fn ended_children(
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Tells where the list adds up to more than the CPUs were busy.
+/// Reports a list whose sum exceeds the busy time of the CPUs.
 fn check(evidence: &mut Evidence, rows: &[Thread], interval: Interval) {
     let Some(busy) = interval.busy_percent else { return };
     let listed: f64 = rows.iter().filter_map(|row| row.cpu_percent).sum();
@@ -271,7 +270,7 @@ fn check(evidence: &mut Evidence, rows: &[Thread], interval: Interval) {
         return;
     }
     let Some(input) = rows.first().map(|row| Arc::clone(&row.source.input)) else { return };
-    let told = format!(
+    let excess = format!(
         "its threads add up to {:.1} CPUs, and /proc/stat counts {:.1} busy CPUs for the same time: \
          take its figures as an upper bound",
         listed / 100.0,
@@ -279,8 +278,8 @@ fn check(evidence: &mut Evidence, rows: &[Thread], interval: Interval) {
     );
     if let Some(entry) = evidence.inputs.iter_mut().find(|entry| entry.name == input) {
         entry.trouble = Some(match entry.trouble.take() {
-            Some(trouble) => format!("{trouble}; {told}"),
-            None => told,
+            Some(trouble) => format!("{trouble}; {excess}"),
+            None => excess,
         });
     }
 }

@@ -1,7 +1,7 @@
-//! What threads in uninterruptible sleep wait for, by the functions on their kernel stacks.
+//! The causes of uninterruptible sleep, from the functions on kernel stacks.
 //!
 //! A capture has the stack of each such thread, or the one function in which it sleeps. [`finish`]
-//! counts them by what they wait for, in the table `waits`, with a scope for each kind.
+//! counts the threads by cause, in the table `waits` with one scope per cause.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{Moment, reading_of};
 use crate::evidence::{Evidence, KernelStack, Source, Table};
 use crate::read::text::word_lists;
 
-/// The file of a capture that has them.
+/// The file of a capture with these stacks.
 const FILE: &str = "waits.txt";
-/// Names that are given, at most.
+/// Names of threads that are given, at most.
 const MOST_NAMES: usize = 3;
 
-/// What is waited for, by how functions on the stack begin; the first kind that has one is it. A
-/// thread that waits for a server waits in functions of locks and pages as well.
+/// Causes, with the beginnings of functions on their stacks; the first one that matches counts. A
+/// thread that waits for a server is also in functions of locks and pages.
 const KINDS: [(&str, &str); 6] = [
     ("fuse", "request_wait_answer|fuse_"),
     ("nfs", "rpc_wait_bit|rpc_execute|nfs_|nfs3_|nfs4_|nfs41_"),
@@ -29,14 +29,14 @@ const KINDS: [(&str, &str); 6] = [
     ("lock", "mutex_|__mutex|rwsem_|down_|rw_enter|rrw_enter"),
 ];
 
-/// What a thread of this stack waits for.
+/// The cause that a stack shows.
 fn kind(stack: &KernelStack) -> Option<&'static str> {
     let symbols = || stack.frames.iter().filter_map(|frame| frame.symbol.as_deref());
     let has = |starts: &str| symbols().any(|symbol| word_lists::begins(starts, symbol));
     KINDS.iter().find(|(_, starts)| has(starts)).map(|(kind, _)| *kind)
 }
 
-/// Counts the waiting threads of the later reading, and of the earlier where that has none.
+/// Counts the waiting threads of the second reading, or of the first if the second has none.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let of_moment = |moment| {
         let stacks = evidence.kernel_stacks.iter();

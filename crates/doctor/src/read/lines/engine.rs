@@ -16,41 +16,42 @@ use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::{Hint, Section};
 use crate::read::text::word_lists;
 
-/// A format as data; take [`FORMAT`] for what is not said.
+/// A format as data; [`FORMAT`] has the defaults.
 pub(crate) struct Format {
-    /// What people call it.
+    /// Its usual name.
     pub(crate) name: &'static str,
-    /// First words of its heading, as phrases that bars divide; without any, each line begins it.
+    /// First words of its heading, as phrases separated by bars. If empty, each line can begin the
+    /// format.
     pub(crate) heading: &'static str,
-    /// Each line that begins it has one of these words; empty where none is sure.
+    /// Each line that begins it has one of these words; empty if there are no such words.
     pub(crate) words: &'static str,
-    /// By these shapes a line is known.
+    /// These shapes identify a line.
     pub(crate) shapes: &'static [&'static str],
-    /// These lines belong to it once it has begun.
+    /// Lines of these shapes belong to it once it has begun.
     pub(crate) more: &'static [&'static str],
     /// The table of its figures.
     pub(crate) table: &'static str,
-    /// Whether each line is a table; else one ends where the next begins.
+    /// Whether each line is a table; otherwise a table ends where the next one begins.
     pub(crate) each: bool,
-    /// Whether a line is read by all shapes that fit it, and not by the first alone.
+    /// Whether all shapes that fit read a line, and not only the first one.
     pub(crate) is_joint: bool,
-    /// The figure that counts lines of one scope; empty where each line is by itself.
+    /// The figure that counts the lines of a scope; empty if lines are not counted.
     pub(crate) count: &'static str,
     /// Whether the first line of each scope goes to the log.
     pub(crate) is_logged: bool,
-    /// Whether rows are known without their heading.
+    /// Whether rows are recognised without their heading.
     pub(crate) bare: bool,
-    /// What figures without a unit are multiplied by.
+    /// Factors for figures without a unit.
     pub(crate) scales: &'static [(&'static str, f64)],
-    /// Names of files that are the scope where no line says it.
+    /// Names of files that serve as the scope if no line has one.
     pub(crate) files: &'static str,
-    /// Adds what figures of a table come to together.
+    /// Adds figures that combine others of the table.
     pub(crate) then: Option<fn(&mut Table)>,
-    /// The patterns, compiled. They live as long as the program.
+    /// The compiled patterns. They live as long as the program.
     pub(crate) compiled: ManuallyDrop<OnceLock<Shapes>>,
 }
 
-/// A format of which nothing is said.
+/// The defaults of a format.
 #[expect(clippy::declare_interior_mutable_const, reason = "each format takes its own")]
 pub(crate) const FORMAT: Format = Format {
     name: "",
@@ -73,7 +74,7 @@ pub(crate) const FORMAT: Format = Format {
 /// Patterns, with the names of their groups.
 #[derive(Debug)]
 pub(crate) struct Shapes {
-    /// Of these the first so many are known by themselves.
+    /// This many of the first patterns identify a line alone.
     known: usize,
     all: Vec<Regex>,
 }
@@ -87,7 +88,7 @@ impl Format {
         })
     }
 
-    /// Whether a line is one of the format by itself.
+    /// Whether a line alone identifies the format.
     pub(crate) fn is_row(&self, text: &str) -> bool {
         let Shapes { known, all } = self.compiled();
         all[..*known].iter().any(|shape| shape.is_match(text.trim()))
@@ -108,10 +109,10 @@ impl Format {
     }
 }
 
-/// Lines of more kinds are not counted.
+/// Kinds of lines that are counted, at most.
 const MAX_COUNTED: usize = 10_000;
 
-/// What was read so far.
+/// The format while it is read.
 struct Open<'f> {
     format: &'f Format,
     taken_s: Option<f64>,
@@ -119,11 +120,11 @@ struct Open<'f> {
     tables: Vec<Rows>,
     used: Option<CpuUse>,
     run: Run,
-    /// Places of the tables that count, by their scopes.
+    /// Positions of the counting tables, by scope.
     counted: HashMap<String, usize>,
 }
 
-/// Reads a line by all the shapes that fit it; for readers of more than lines.
+/// Reads a line with all the shapes that fit it; for readers that also take other lines.
 pub(crate) fn note(format: &Format, line: &Line<'_>, reading: &mut Reading<'_>) {
     let section = Section { lines: &[], hint: Hint::default() };
     let mut open = Open::of(format, &section);
@@ -168,10 +169,10 @@ impl<'f> Open<'f> {
         }
     }
 
-    /// Puts what a shape matches in a line where its names say.
+    /// Puts each match of a shape where its group's name says.
     fn put_all(&mut self, shape: &Regex, line: &Line<'_>, reading: &mut Reading<'_>) {
         for found in shape.captures_iter(line.text.trim()) {
-            // A scope begins the table, wherever it stands in the line.
+            // A scope begins the table, even if it is not first in the line.
             for scopes in [true, false] {
                 let names = shape.capture_names().flatten();
                 names
@@ -181,7 +182,7 @@ impl<'f> Open<'f> {
         }
     }
 
-    /// Puts what a group matched where its name says.
+    /// Puts the match of a group where the group's name says.
     fn put(
         &mut self,
         name: &str,
@@ -203,7 +204,7 @@ impl<'f> Open<'f> {
             }
             ("", "message") => reading.log(cell, line),
             ("", "log") => reading.log(&format!("{} {cell}", self.format.name), line),
-            ("host", fact) => host::say(fact, cell, line, reading),
+            ("host", fact) => host::note_fact(fact, cell, line, reading),
             ("run", part) => self.run.take(part, cell, line, reading),
             ("parameter", _) => {
                 let key = found.name("key").map_or(name, |key| key.as_str());
@@ -227,7 +228,7 @@ impl<'f> Open<'f> {
         }
     }
 
-    /// Counts a line among those of its scope, of which the first is shown in the log.
+    /// Counts a line of a scope; the first one goes to the log.
     fn count(&mut self, scope: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
         let scope = scope.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some(at) = self.counted.get(&scope) {
@@ -256,7 +257,7 @@ impl<'f> Open<'f> {
         }
     }
 
-    /// A figure, and its name, which may stand in the line as its unit may.
+    /// A figure and its name; name and unit may be groups of the line.
     fn figure(&self, name: &str, cell: &str, found: &Captures<'_>) -> (String, Option<f64>) {
         let part = |name: &str| found.name(name).map(|part| part.as_str());
         let key = if name == "value" { part("key").unwrap_or(name) } else { name };
@@ -306,8 +307,8 @@ fn in_percent(mut used: CpuUse) -> CpuUse {
     used
 }
 
-/// Which of `files` the section is of. What was typed names it; the path may be that of an earlier
-/// banner.
+/// Which of `files` the section shows. The command decides before the path, which may come from an
+/// earlier banner.
 fn file_of(files: &'static str, section: &Section<'_>) -> Option<&'static str> {
     let of_path = |path: &str| {
         let file = path.rsplit('/').next()?.split('.').next()?;

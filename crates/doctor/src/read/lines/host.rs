@@ -1,4 +1,4 @@
-//! What lines say of the host.
+//! Facts of the host in lines.
 
 use crate::evidence::{Host, Source, Statement};
 use crate::read::text::clean::Line;
@@ -6,12 +6,12 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::word_lists;
 
-/// Sets what was not said before.
-pub(crate) fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
+/// Sets a fact if it is not yet set.
+pub(crate) fn set_once<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
     slot.get_or_insert(value);
 }
 
-/// Architectures as uname, packages and images call them.
+/// Architectures as uname, packages and images name them.
 const ARCHITECTURES: &str = "x86_64 amd64 aarch64 arm64 i386 i486 i586 i686 armv6l armv7l armv8l ppc64 ppc64le powerpc64 \
      powerpc64le riscv64 s390x sparc64 loongarch64 mips64";
 
@@ -22,42 +22,42 @@ fn architecture_of(word: &str) -> Option<&str> {
     word_lists::has(ARCHITECTURES, name).then_some(name)
 }
 
-/// Marks of a release of FreeBSD.
+/// Suffixes of FreeBSD releases.
 const FREEBSD: &str = "-RELEASE|-STABLE|-CURRENT";
 
-/// Notes a fact by its name; what was said before stands, but of figures that change.
-pub(crate) fn say(fact: &str, value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+/// Records a fact by its name. The first value stays, except for figures that change.
+pub(crate) fn note_fact(fact: &str, value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let value = value.trim_matches([' ', '|', '`', '*', ',']);
     if value.is_empty() || value.starts_with("<!--") {
         return;
     }
-    let text = reading.said(value.to_owned(), line);
+    let text = reading.statement(value.to_owned(), line);
     let host = &mut reading.evidence.host;
     match fact {
-        "cpu_model" => set(&mut host.cpu_model, text),
-        "cpu_flags" => set(&mut host.cpu_flags, text),
-        "zfs_version" => set(&mut host.zfs_version, text),
-        // The module's stands before that of the commands.
+        "cpu_model" => set_once(&mut host.cpu_model, text),
+        "cpu_flags" => set_once(&mut host.cpu_flags, text),
+        "zfs_version" => set_once(&mut host.zfs_version, text),
+        // The module's version has priority over the commands'.
         "zfs_module" => host.zfs_version = Some(text),
         "zfs_release" => {
             let release = value.trim_start_matches('v').split(['-', ' ']).next();
             let value = release.unwrap_or(value).to_owned();
             host.zfs_version = Some(Statement { value, ..text });
         }
-        "os" => set(&mut host.os, Statement { value: system(value), ..text }),
+        "os" => set_once(&mut host.os, Statement { value: system(value), ..text }),
         "kernel" => {
             let release = value.split_whitespace().next().unwrap_or(value).to_owned();
             let is_freebsd = word_lists::contains(FREEBSD, &release);
             let system = if is_freebsd { "freebsd" } else { "linux" }.to_owned();
-            set(&mut host.os, Statement { value: system, source: text.source.clone() });
-            set(&mut host.kernel, Statement { value: release, ..text });
+            set_once(&mut host.os, Statement { value: system, source: text.source.clone() });
+            set_once(&mut host.kernel, Statement { value: release, ..text });
         }
         "distribution" => {
             if value.to_lowercase().contains("freebsd") {
                 let value = "freebsd".to_owned();
-                set(&mut host.os, Statement { value, source: text.source.clone() });
+                set_once(&mut host.os, Statement { value, source: text.source.clone() });
             }
-            set(&mut host.distribution, text);
+            set_once(&mut host.distribution, text);
         }
         "distribution_version" => {
             let near = |line: Option<u32>| line.zip(text.source.line).map(|(a, b)| a.abs_diff(b));
@@ -71,20 +71,20 @@ pub(crate) fn say(fact: &str, value: &str, line: &Line<'_>, reading: &mut Readin
         "pretty_name" => host.distribution = Some(text),
         "virtual" => {
             let value = !value.eq_ignore_ascii_case("no");
-            set(&mut host.is_virtual, Statement { value, source: text.source });
+            set_once(&mut host.is_virtual, Statement { value, source: text.source });
         }
         "architecture" => {
             if let Some(name) = value.split_whitespace().rev().find_map(architecture_of) {
-                set(&mut host.architecture, Statement { value: name.to_owned(), ..text });
+                set_once(&mut host.architecture, Statement { value: name.to_owned(), ..text });
             }
         }
         "command_line" => host.command_line = Some(text),
         "ogive_mount" => host.ogive_mount = Some(text),
-        _ => say_figure(fact, value, text.source, host),
+        _ => note_figure(fact, value, text.source, host),
     }
 }
 
-/// The system of a kernel's name.
+/// The operating system of a kernel's name.
 fn system(name: &str) -> String {
     match name {
         "SunOS" => "illumos".to_owned(),
@@ -93,30 +93,30 @@ fn system(name: &str) -> String {
     }
 }
 
-fn say_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
+fn note_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
     let number = number::plain(value);
     let count = value.parse::<u32>().ok().filter(|count| *count <= 65_536);
     match (fact, number) {
-        ("cpus", _) => said(&mut host.cpus, count.filter(|count| *count > 0), source),
-        // Numbers begin at zero; those of processors that are switched off are left out.
+        ("cpus", _) => put(&mut host.cpus, count.filter(|count| *count > 0), source),
+        // Numbers begin at zero; processors that are switched off are missing.
         ("processor", _) => {
             let others = host.cpus.as_ref().filter(|cpus| {
                 cpus.source.input == source.input && count.is_some_and(|number| number > 0)
             });
             let cpus = others.map_or(0, |cpus| cpus.value) + 1;
-            said(&mut host.cpus, Some(cpus), source);
+            put(&mut host.cpus, Some(cpus), source);
         }
-        ("numa_nodes", _) => said(&mut host.numa_nodes, count, source),
-        ("ram", number) => said(&mut host.ram_bytes, number.map(|bytes| bytes as u64), source),
+        ("numa_nodes", _) => put(&mut host.numa_nodes, count, source),
+        ("ram", number) => put(&mut host.ram_bytes, number.map(|bytes| bytes as u64), source),
         ("ram_kib", number) => {
-            said(&mut host.ram_bytes, number.map(|kibibytes| (kibibytes * 1024.0) as u64), source);
+            put(&mut host.ram_bytes, number.map(|kibibytes| (kibibytes * 1024.0) as u64), source);
         }
         ("load" | "load_any", _) => {
             // `12,34, 10,11, 9,87` has decimal commas.
             let parts = value.split_whitespace().map(|part| part.trim_end_matches(','));
             let all: Vec<f64> = parts.filter_map(number::plain).collect();
             if let [one, five, fifteen] = all[..] {
-                said(&mut host.load, Some([one, five, fifteen]), source);
+                put(&mut host.load, Some([one, five, fifteen]), source);
             }
         }
         (part, Some(number)) => {
@@ -129,13 +129,13 @@ fn say_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
             };
             let same = host.uptime_s.as_ref().filter(|up| up.source == source);
             let sum = same.map_or(0.0, |up| up.value) + number * unit;
-            said(&mut host.uptime_s, Some(sum), source);
+            put(&mut host.uptime_s, Some(sum), source);
         }
         _ => {}
     }
 }
 
-fn said<T>(slot: &mut Option<Statement<T>>, value: Option<T>, source: Source) {
+fn put<T>(slot: &mut Option<Statement<T>>, value: Option<T>, source: Source) {
     if let Some(value) = value {
         *slot = Some(Statement { value, source });
     }

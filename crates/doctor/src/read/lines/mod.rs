@@ -1,22 +1,22 @@
-//! One engine for tools of which each line stands by itself: a format is a list of shapes.
+//! One engine for tools whose lines are independent: a format is a list of shapes.
 //!
-//! A shape is a pattern whose named groups say where what they match goes:
+//! A shape is a pattern; the names of its groups say where their matches go:
 //!
-//! - `scope` is what the table is about, and begins one,
+//! - `scope` is the subject of a table, and begins one,
 //! - `text_state` is a word, `counter_sum` a figure that only grows,
 //! - `cpu_idle` is a part of the use of the CPUs since boot, in percent or in ticks,
 //! - `host_cpus` is a fact of the host (`host`), `run_real` one of a command (`timing`),
-//! - `parameter_value` is that of a parameter, whose name is `key`,
+//! - `parameter_value` is the value of a parameter with the name `key`,
 //! - `parameters` are words `name=value`,
-//! - `message` goes to the log, `log` behind the name of the format,
-//! - `key` is the name of the figure `value` or `counter_value` beside it, `unit` its unit,
-//! - any other name is a figure that is true at the moment.
+//! - `message` goes to the log, and `log` too, after the name of the format,
+//! - `key` is the name of the figure `value` or `counter_value`, `unit` its unit,
+//! - any other name is a momentary figure.
 //!
-//! Before a dot stands the table of a figure if it is not the format's own. A shape without names
-//! claims its lines and says nothing.
+//! A name before a dot is the table of the figure, if it is not the format's own. A shape without
+//! groups claims its lines and records nothing.
 //!
-//! Invariants: the first shape that fits reads the line, and one that none fits is given back. What
-//! is no figure gives none. Patterns are compiled when the first line is shown to them.
+//! Invariants: the first shape that fits reads the line; a line that fits none is left over. A
+//! match that is not a number gives no figure. Patterns are compiled at their first use.
 
 mod engine;
 pub(crate) mod formats;
@@ -24,4 +24,4 @@ mod host;
 mod timing;
 
 pub(crate) use engine::{FORMAT, Format, note, read};
-pub(crate) use host::{say, set};
+pub(crate) use host::{note_fact, set_once};

@@ -1,7 +1,7 @@
 //! Commands that were timed.
 //!
-//! The command is at the prompt or, where the tool prints it, on a line. Commas in these figures
-//! are decimal marks: no tool divides thousands of seconds.
+//! The command is at the prompt, or on a line of the tool. Commas in these figures are decimal
+//! marks: no tool separates thousands of seconds.
 
 use crate::evidence::{Thread, Timing};
 use crate::read::text::clean::Line;
@@ -9,10 +9,10 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::word_lists;
 
-/// What is known of one run.
+/// One run while it is read.
 #[derive(Default)]
 pub(super) struct Run {
-    /// What was typed.
+    /// The command at the prompt.
     typed: String,
     command: Option<String>,
     /// The thread or process that was watched.
@@ -23,7 +23,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// None yet, of a command without the words that time it.
+    /// A run of a command, without the words that time it.
     pub(super) fn of(typed: &str) -> Self {
         let is_timing = |word: &&str| {
             word_lists::has("sudo time gtime -p -v -l", word.rsplit('/').next().unwrap_or(word))
@@ -32,7 +32,7 @@ impl Run {
         Self { typed: words.join(" "), ..Self::default() }
     }
 
-    /// Takes a part; with all three times it is an entry of the evidence.
+    /// Takes a part; once all three times are there, it adds the run to the evidence.
     pub(super) fn take(
         &mut self,
         part: &str,

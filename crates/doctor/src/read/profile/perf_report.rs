@@ -146,7 +146,7 @@ fn top_header(found: &regex::Captures<'_>, line: &Line<'_>, reading: &mut Readin
     table.gauge("kernel_percent", number::percent(&found[2]), line);
     reading.push(table);
     if let Some(cpus) = found.get(3).and_then(|cpus| cpus.as_str().parse().ok()) {
-        let cpus = reading.said(cpus, line);
+        let cpus = reading.statement(cpus, line);
         reading.evidence.host.cpus.get_or_insert(cpus);
     }
 }

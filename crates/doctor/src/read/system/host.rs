@@ -2,7 +2,7 @@
 //! loaded, ogive's description of a mount.
 
 use crate::pattern::Pattern;
-use crate::read::lines::{say, set};
+use crate::read::lines::{note_fact, set_once};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -14,14 +14,14 @@ pub(crate) fn read_answer(command: &str, line: &Line<'_>, reading: &mut Reading<
     static RELEASE: Pattern = Pattern::new(r"^\d{1,2}\.\d{1,3}(?:\.\d+)?[\w.+~-]*$");
     let text = line.text.trim();
     if command.contains("uname -r") && RELEASE.is_match(text) {
-        let release = reading.said(text.to_owned(), line);
-        set(&mut reading.evidence.host.kernel, release);
+        let release = reading.statement(text.to_owned(), line);
+        set_once(&mut reading.evidence.host.kernel, release);
         return true;
     }
     let counts = command.contains("nproc") || command.contains("_NPROCESSORS_ONLN");
     let is_count = counts && text.parse().is_ok_and(|cpus| (1..=65_536).contains(&cpus));
     if is_count {
-        say("cpus", text, line, reading);
+        note_fact("cpus", text, line, reading);
     }
     is_count
 }
@@ -53,7 +53,7 @@ pub(crate) fn read_modules(section: &Section<'_>, reading: &mut Reading<'_>) {
         _ => None,
     };
     if let Some((loaded, line)) = said {
-        reading.evidence.host.zfs_loaded = Some(reading.said(loaded, line));
+        reading.evidence.host.zfs_loaded = Some(reading.statement(loaded, line));
     }
 }
 
@@ -81,5 +81,5 @@ pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>)
         reading.parameter(&format!("ogive.{key}"), value, line);
     }
     let directory = directory.unwrap_or_else(|| "ogive".to_owned());
-    reading.evidence.host.ogive_mount = Some(reading.said(directory, first));
+    reading.evidence.host.ogive_mount = Some(reading.statement(directory, first));
 }

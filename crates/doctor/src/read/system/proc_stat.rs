@@ -20,7 +20,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     let ticks = |table: &Table| -> Vec<f64> {
         CPU_FIGURES.iter().filter_map(|name| table.value(&format!("{name}_ticks"))).collect()
     };
-    let look = tasks::look(evidence);
+    let by_capture = tasks::used_by_capture(evidence);
     let mut interval_s = None;
     let mut busy_percent = None;
     let mut found = None;
@@ -36,7 +36,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
             let cpus = evidence.host.cpus.as_ref().map_or(1.0, |cpus| f64::from(cpus.value.max(1)));
             interval_s = Some(all / TICKS_PER_SECOND / cpus);
             // The CPU time of the capture itself is subtracted.
-            for (at, seconds) in [(0, look.0), (2, look.1)] {
+            for (at, seconds) in [(0, by_capture.0), (2, by_capture.1)] {
                 passed[at] = (passed[at] - seconds * TICKS_PER_SECOND).max(0.0);
             }
             let all = passed.iter().sum::<f64>().max(1.0);

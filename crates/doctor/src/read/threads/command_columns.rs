@@ -1,18 +1,18 @@
-//! The columns that a command prints without a heading: `ps -eo pcpu,pid,args | sort`, `ps aux |
-//! awk '{print $3, $11}'`.
+//! The columns of output without a heading: `ps -eo pcpu,pid,args | sort`, `ps aux | awk '{print
+//! $3, $11}'`.
 //!
-//! The command at the prompt names its columns, so none is guessed. A command that is not
-//! understood completely names none.
+//! The command at the prompt names the columns, so none is guessed. A command that is not fully
+//! understood names none.
 
 use crate::read::table::Format;
 use crate::read::table::formats::lists::{PS_ROWS, TOP};
 
-/// Columns of `ps aux`, of `ps -ef` and of Linux top, as `awk` counts them.
+/// Columns of `ps aux`, `ps -ef` and Linux top, in the numbering of `awk`.
 const AUX: &str = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND";
 const FULL: &str = "UID PID PPID C STIME TTY TIME CMD";
 const OF_TOP: &str = "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND";
 
-/// The heading that the command's output would have, and whose it is.
+/// The heading that the command's output would have, and its formats.
 pub(crate) fn heading(command: &str) -> Option<(String, &'static [Format])> {
     let mut parts = command.split('|').map(str::trim);
     let mut words = parts.next()?.split_whitespace().skip_while(|word| {
@@ -38,7 +38,7 @@ pub(crate) fn heading(command: &str) -> Option<(String, &'static [Format])> {
     Some((names.join(" "), formats))
 }
 
-/// The columns of `ps`: those behind its options `-o`, or those of `aux` and `-ef`.
+/// The columns of `ps`: the list after `-o`, or those of `aux` and `-ef`.
 fn columns_of_ps(words: &[&str]) -> Option<String> {
     let is_option = |word: &str| {
         let letters = word.trim_start_matches('-');
@@ -70,7 +70,7 @@ fn columns_of_ps(words: &[&str]) -> Option<String> {
     }
 }
 
-/// What ps calls a column that was asked for.
+/// The heading that ps prints for a column name of `-o`.
 fn column(name: &str) -> String {
     let name = name.split([':', '=']).next().unwrap_or(name);
     let heading = match name {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_names_what_it_prints() {
+    fn a_command_names_its_columns() {
         for (command, names) in [
             ("ps -eo pcpu,pid,user,args | sort -k1 -r | head -5", Some("%CPU PID USER COMMAND")),
             ("ps axo pid,%cpu,comm", Some("PID %CPU COMMAND")),

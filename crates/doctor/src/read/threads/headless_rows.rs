@@ -1,14 +1,14 @@
-//! Rows of processes that have lost their heading: columns are named by what they hold.
+//! Rows of processes without a heading: their cells name the columns.
 //!
-//! `sort`, `head`, `grep` and `awk` cut the heading off a list, and people paste one row of it. The
-//! command at the prompt names the columns, or what their cells look like does: an owner, a number,
-//! a share, a state, a size and a time look each like itself, and the command stands behind them
-//! (or, behind a number, before its share). The rows are then those of a table under that heading.
+//! `sort`, `head`, `grep` and `awk` remove the heading of a list, and people paste single rows. The
+//! columns come from the command at the prompt, or from the form of the cells. An owner, a number,
+//! a share, a state, a size and a time each have a form of their own. The command follows them, or
+//! stands between a number and its share. The rows are then read as a table under that heading.
 //!
-//! Invariants: rows stand together if they have the same columns; none is read before something
-//! shows that they are of processes: the command at the prompt, a dressed command (`[kswapd0]`,
-//! `/usr/bin/java`), a program that people know, a state or a time beside the share. Of two shares
-//! the first is of the CPU, as every tool has it.
+//! Invariants: rows with the same columns form a list. A list is read only if something shows that
+//! its rows are processes: the command at the prompt; a bracketed name or a path (`[kswapd0]`,
+//! `/usr/bin/java`); a known program; a state or a time next to the share. The first of two shares
+//! is of the CPU, as in every tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,11 @@ use crate::read::text::section::Section;
 
 /// More words than any list has before its command.
 const MAX_CELLS: usize = 16;
-/// Rows with a number and a share, sorted by it, from which they are a list whoever is on it.
+/// This many rows with a number and a share, sorted by share, are a list, even if no program in
+/// them is known.
 const SORTED_ROWS: usize = 3;
 
-/// A row whose columns were named by what they hold.
+/// A row whose columns were named from its cells.
 #[derive(Debug, Default, Clone)]
 struct Row<'t> {
     names: Vec<&'static str>,
@@ -36,29 +37,29 @@ struct Row<'t> {
     command: &'t str,
 }
 
-/// Whether a line may be such a row; whether it is one its neighbours tell.
+/// Whether a line may be such a row; its neighbours decide whether it is one.
 pub(crate) fn is_row(text: &str) -> bool {
     text.len() <= 1024 && (row(text).is_some() || is_numbers(text) || wait_channel::is_row(text))
 }
 
-/// Two numbers before a command that shows that it is one: what the second is of, only the command
-/// at the prompt can tell.
+/// Whether a line has two numbers before a path or a bracketed name. Only the command at the prompt
+/// can say which columns the numbers are.
 fn is_numbers(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let mut number = || words.next().is_some_and(|word| word.parse::<u64>().is_ok());
     number() && number() && words.next().is_some_and(|word| word.starts_with(['/', '[']))
 }
 
-/// Reads rows that stand one below the other.
+/// Reads consecutive rows.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let command = section.hint.command.as_deref().unwrap_or_default();
     let mut lists: BTreeMap<String, Vec<(&Line<'_>, Row<'_>)>> = BTreeMap::new();
-    let picked = command_columns::heading(command);
-    let own = picked.as_ref().map(|(heading, formats)| (heading.as_str(), *formats));
+    let asked = command_columns::heading(command);
+    let own = asked.as_ref().map(|(heading, formats)| (heading.as_str(), *formats));
     let others = read_under(own, section.lines.iter(), section, reading);
     for line in others {
         match row(line.text.trim()) {
-            // What the command prints is known, and this is something else.
+            // The command names the columns, and this line does not fit them.
             Some(row) if own.is_none() => {
                 lists.entry(row.names.join(" ")).or_default().push((line, row));
             }
@@ -72,7 +73,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         && !command.contains("mem");
     for (heading, rows) in with_whole_shares(lists) {
         let is_sure = by_command || is_list(&rows);
-        // top shows what is used now, ps means over lives; hundredths of seconds are top's.
+        // top shows current use, ps the mean over a life; only top prints hundredths of seconds.
         let is_top = |(_, row): &(&Line<'_>, Row<'_>)| {
             row.cell("TIME").is_some_and(|time| time.contains('.'))
                 || row.cell("VIRT").and(row.cell("STAT")).is_some()
@@ -85,7 +86,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Reads lines as rows under a heading that was not printed; returns the others.
+/// Reads lines as rows under a heading that was not printed; returns the rest.
 fn read_under<'a, 'l: 'a>(
     heading: Option<(&'a str, &'static [Format])>,
     lines: impl Iterator<Item = &'a Line<'l>>,
@@ -102,8 +103,8 @@ fn read_under<'a, 'l: 'a>(
 
 type Lists<'a, 'l, 't> = BTreeMap<String, Vec<(&'a Line<'l>, Row<'t>)>>;
 
-/// From 100 on ps prints a share without its decimals: a row with a number where others have a
-/// share has the columns of those.
+/// ps prints shares from 100 on without decimals. A row with a number in the place of the other
+/// rows' share gets their columns.
 fn with_whole_shares<'a, 'l, 't>(lists: Lists<'a, 'l, 't>) -> Lists<'a, 'l, 't> {
     let known: BTreeSet<String> = lists.keys().cloned().collect();
     let mut found = Lists::new();
@@ -123,10 +124,10 @@ fn with_whole_shares<'a, 'l, 't>(lists: Lists<'a, 'l, 't>) -> Lists<'a, 'l, 't> 
     found
 }
 
-/// Whether something shows that rows with the same columns are of processes.
+/// Whether something shows that rows with the same columns are processes.
 fn is_list(rows: &[(&Line<'_>, Row<'_>)]) -> bool {
-    let told = rows.iter().any(|(_, row)| row.shows_process()) || is_sorted(rows);
-    told && !rows.iter().any(|(_, row)| row.is_ambiguous())
+    let is_shown = rows.iter().any(|(_, row)| row.shows_process()) || is_sorted(rows);
+    is_shown && !rows.iter().any(|(_, row)| row.is_ambiguous())
 }
 
 fn is_sorted(rows: &[(&Line<'_>, Row<'_>)]) -> bool {
@@ -141,7 +142,7 @@ impl<'t> Row<'t> {
         self.names.iter().position(|other| *other == name).map(|at| self.cells[at])
     }
 
-    /// Whether the number before the only share may be that of the CPU, and the other of memory.
+    /// Whether the only share may be of memory, and the number before it of the CPU.
     fn is_ambiguous(&self) -> bool {
         let at = self.names.windows(2).position(|pair| pair == ["ID", "%CPU"]);
         let number = at.and_then(|at| Unit::Whole.figure(self.cells[at]));
@@ -154,7 +155,7 @@ impl<'t> Row<'t> {
         let first = name.split_whitespace().next().unwrap_or_default();
         let program = first.rsplit('/').next().unwrap_or(first).trim_end_matches(':');
         let is_known = is_known_program(program) || looks_like_kernel(program);
-        // A share and a word: only of a program that people know.
+        // A share and a word are enough only if the word is a known program.
         let has = |name: &str| self.cell(name).is_some();
         is_known
             || has("PID")
@@ -165,7 +166,7 @@ impl<'t> Row<'t> {
                     || has("USER") && has("%MEM"))
     }
 
-    /// The name of the column of a word that others follow; `None` for what begins the command.
+    /// The column of a word that others follow; `None` for the first word of the command.
     fn name_of(&self, word: &str, next: &str) -> Option<&'static str> {
         let has = |name: &str| self.names.contains(&name);
         let any = has("PID") || has("%CPU");
@@ -176,7 +177,7 @@ impl<'t> Row<'t> {
         };
         let is_other = || matches!(word, "?" | "-" | "rt") || word.starts_with("pts/");
         let is_nice = || word.strip_prefix('-').is_some_and(|digits| digits.parse::<u8>().is_ok());
-        // An owner stands before a figure, or before a command that shows that it is one.
+        // An owner stands before a figure, or before a command that is recognisable as one.
         let before_command =
             || next.starts_with(['/', '[']) && has("PID") && !word.contains(['/', ':', '[']);
         let is_owner = || {
@@ -201,11 +202,11 @@ impl<'t> Row<'t> {
     }
 }
 
-/// The cells of a row; `None` if it is none.
+/// The cells of a row; `None` if the text is not a row.
 fn row(text: &str) -> Option<Row<'_>> {
     let text = text.trim();
     let words: Vec<&str> = text.split_whitespace().take(4).collect();
-    // `1234 java 99.9`: the share stands last.
+    // `1234 java 99.9`: the share is last.
     if let [id, command, share] = words[..]
         && id.parse::<u64>().is_ok()
         && is_share(share)
@@ -213,7 +214,7 @@ fn row(text: &str) -> Option<Row<'_>> {
     {
         return Some(Row { names: vec!["PID", "COMMAND", "%CPU"], cells: words, command });
     }
-    // `mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize`: the command stands last.
+    // `mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize`: the command is last.
     let mut row = Row { command: text, ..Row::default() };
     while row.cells.len() < MAX_CELLS {
         let (word, behind) =
@@ -228,7 +229,7 @@ fn row(text: &str) -> Option<Row<'_>> {
     let undrawn = row.command.trim_start_matches(is_branch);
     let is_command = !row.command.contains(" | ") && undrawn.starts_with(['/', '[', '('])
         || is_name(undrawn.split_whitespace().next()?.trim_end_matches([':', ',']));
-    // Plain words behind a share are a sentence.
+    // Plain words after a share are a sentence.
     let is_sentence = row.cell("PID").is_none() && row.command.contains(' ');
     if !is_command || row.cell("%CPU").is_none() || is_sentence {
         return None;
@@ -238,7 +239,8 @@ fn row(text: &str) -> Option<Row<'_>> {
     Some(row)
 }
 
-/// A share of the CPU: it has a decimal, or it could be anything.
+/// Whether a word is a share of the CPU: it needs a decimal, because a whole number could be
+/// anything.
 fn is_share(word: &str) -> bool {
     let decimals = word.split_once(['.', ',']).map_or(0, |(_, behind)| behind.len());
     let share = number::plain(word).filter(|_| (1..=2).contains(&decimals));
@@ -271,7 +273,7 @@ mod tests {
     use crate::evidence::Evidence;
     use crate::read::{finish, read_bytes};
 
-    /// Name and percent of every row, with `~` where it is a mean over a life.
+    /// Name and percent of every row, with `~` for a mean over a life.
     fn rows(text: &str) -> Vec<String> {
         let mut evidence = Evidence::default();
         read_bytes(&mut evidence, "rows.txt", text.as_bytes());
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_known_by_what_their_columns_hold() {
+    fn rows_are_recognised_by_their_cells() {
         for (text, wanted) in [
             ("99.9 java\n", &["java ~99.9"][..]),
             ("mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize\n", &["mysqld ~312.5"]),
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_grep_left_show_where_threads_wait() {
+    fn rows_selected_by_grep_show_where_threads_wait() {
         let text = "D    1234 io_schedule          mysqld\n 812 D+ vfs_fsync_range [nfsd]\n";
         let mut evidence = Evidence::default();
         read_bytes(&mut evidence, "rows.txt", text.as_bytes());

@@ -19,7 +19,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 
-/// A figure, its unit, and the word for it: `6.7 us`, `8123M Inact`, `12.5% user`, `4G free swap`.
+/// A figure, its unit and its word: `6.7 us`, `8123M Inact`, `12.5% user`, `4G free swap`.
 static PART: Pattern = Pattern::new(
     r"(\d[\d.,]*)\+?\s*(?:([KMGTkmgt])(?:i?B)?\b\+?|%)?\s*(\p{L}[\p{L}/]*(?: (?:mem|swap|cpu)\b)?)",
 );
@@ -39,7 +39,7 @@ static CPU: Pattern = Pattern::new(
 );
 /// A second CPU on the same line.
 static NEXT_CPU: Pattern = Pattern::new(r"\s%?Cpu\s?\d+\s*:");
-/// `45.3/10.0  55[||||` of newer ones tells user and system.
+/// Newer versions print user and system time: `45.3/10.0  55[||||`.
 static GRAPH: Pattern = Pattern::new(r"^(\d+(?:[.,]\d+)?)\s*/\s*(\d+(?:[.,]\d+)?)\s+\d+\s*\[");
 static LOAD: Pattern = Pattern::new(concat!(
     r"(?i)\bload av(?:era)?ge?:\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+)",
@@ -47,17 +47,17 @@ static LOAD: Pattern = Pattern::new(concat!(
 ));
 static UPTIME: Pattern = Pattern::new(r"Uptime: (?:(\d+) days?(?:\(!\))?, )?(\d+):(\d\d):(\d\d)");
 
-/// States of tasks, and what memory is: the words for them.
+/// Words for the states of tasks, and for kinds of memory.
 const TASKS: &str = "total|running|sleeping|stopped|stuck|zombie|processes|threads|starting|waiting\
                      |lock|on cpu|thr|kthr";
 const MEMORY: &str = "total|used|free|buff/cache|buffers|buff|cached|avail|active|inact|laundry\
                       |wired|buf|inuse|phys mem|free mem|total swap|free swap";
-/// Known words of a line in English.
+/// An English line has this many known words.
 const KNOWN_WORDS: usize = 4;
-/// Parts of the use of CPUs add up to more than this, unless the line was damaged.
+/// The parts of a CPU's use add up to more than this, unless the line is damaged.
 const LEAST_PERCENT: f64 = 50.0;
 
-/// Whether a line has a meter of htop: a CPU that uses something, or memory.
+/// Whether a line has a meter of htop: memory, or a CPU that is in use.
 pub(crate) fn has_meter(text: &str) -> bool {
     let is_full = |found: Captures<'_>| {
         let inner = found[0].split_once('[').map_or("", |(_, inner)| inner).trim_start();
@@ -67,7 +67,7 @@ pub(crate) fn has_meter(text: &str) -> bool {
         && (MEMORY_METER.is_match(text) || CPU_METER.captures_iter(text).any(is_full))
 }
 
-/// A figure of a line, and the word behind it.
+/// A figure of a line, with the word after it.
 struct Part<'t> {
     figure: &'t str,
     unit: Option<&'t str>,
@@ -79,7 +79,7 @@ impl Part<'_> {
         number::plain(self.figure)
     }
 
-    /// So many bytes; of digits that top itself cut off (`26418534+`) these are the first.
+    /// The figure in bytes. top may cut its last digits (`26418534+`); the others are used.
     fn bytes(&self, unit: &str) -> Option<f64> {
         number::bytes(&format!("{}{}", self.figure, self.unit.unwrap_or(unit)))
     }
@@ -98,19 +98,19 @@ fn parts<'t>(text: &'t str) -> Vec<Part<'t>> {
     PART.captures_iter(text).map(part).collect()
 }
 
-/// What was read around a list.
+/// The meters around a list.
 pub(crate) struct Meters {
     memory: Rows,
     tasks: Rows,
-    /// CPUs one by one, and where pages begin among them.
+    /// Single CPUs, and the places in this list where pages begin.
     singles: Vec<OneCpu>,
     pages: Vec<usize>,
-    /// How many uses of all CPUs were known before.
+    /// Number of earlier facts about all CPUs.
     known: usize,
 }
 
 impl Meters {
-    /// Nothing yet.
+    /// Before the first line.
     pub(crate) fn new(reading: &Reading<'_>) -> Self {
         Self {
             memory: reading.table("meminfo"),
@@ -121,11 +121,11 @@ impl Meters {
         }
     }
 
-    /// Reads a line; whether it was one of these.
+    /// Reads a line; `false` if it is not a meter.
     pub(crate) fn take(&mut self, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
         let undrawn = line.text.replace(is_drawn, " ");
         let text = undrawn.trim();
-        // Borders have names of boxes and keys in them.
+        // Borders contain names of boxes and keys.
         let is_border = line.text.contains(['┌', '└', '╭', '╰', '┐', '┘']);
         if text.is_empty() || is_border || is_moment(text) {
             return true;
@@ -145,7 +145,7 @@ impl Meters {
         is_drawn || is_words || is_load
     }
 
-    /// Puts what was read into the evidence.
+    /// Adds the meters to the evidence.
     pub(crate) fn end(mut self, reading: &mut Reading<'_>) {
         let names: BTreeSet<&str> = self.singles.iter().map(|cpu| cpu.name.as_str()).collect();
         let cpus = names.len();
@@ -163,8 +163,8 @@ impl Meters {
         reading.push(self.tasks);
     }
 
-    /// The CPUs of each page: a new one begins below a heading, and where a CPU is shown again. A
-    /// page that was cut off takes nothing from the next.
+    /// The CPUs of each page. A page begins below a heading, and where the number of a CPU repeats.
+    /// An incomplete page takes no CPU of the next one.
     fn pages(&self) -> Vec<&[OneCpu]> {
         let (mut pages, mut start) = (Vec::new(), 0);
         let mut shown = BTreeSet::new();
@@ -199,7 +199,7 @@ impl Meters {
         any
     }
 
-    /// Meters that are drawn.
+    /// Reads drawn meters.
     fn drawn(&mut self, text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
         let mut any = false;
         for found in CPU_METER.captures_iter(text) {
@@ -212,7 +212,7 @@ impl Meters {
             any = true;
         }
         for found in MEMORY_METER.captures_iter(text) {
-            // `1234/7890MB`: one unit for both.
+            // `1234/7890MB`: both figures have one unit.
             let unit = if found[3].is_empty() { &found[5] } else { &found[3] };
             let used = number::bytes(&format!("{}{unit}", &found[2]));
             let total = number::bytes(&format!("{}{}", &found[4], &found[5]));
@@ -266,7 +266,7 @@ impl Meters {
         let mut parts = parts(text);
         let known = parts.iter().filter(|part| part.is_of(MEMORY)).count();
         let is_by_place = unit.is_some() && known < KNOWN_WORDS && parts.len() == KNOWN_WORDS;
-        // Behind what is used of the swap stands a full stop in all languages.
+        // In every language, a full stop follows the used swap.
         let what = match what {
             _ if is_by_place && text.contains(". ") => "Swap",
             _ if is_by_place => "Mem",
@@ -299,7 +299,7 @@ impl Meters {
             };
             self.memory.gauge(name, bytes, line);
         }
-        // What busybox calls used and free is all there is.
+        // In busybox, used and free add up to the total.
         let part = |word: &str| parts.iter().find(|part| part.word == word)?.bytes("K");
         if what == "Mem" && part("total").is_none() {
             let all = part("used").zip(part("free")).map(|(used, free)| used + free);
@@ -309,7 +309,7 @@ impl Meters {
     }
 }
 
-/// The load and the time since the start, where a line has them beside meters.
+/// The load and the time since boot, in a line of meters.
 fn load_and_uptime(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
     let figure = |found: &Captures<'_>, at: usize| {
         found.get(at).and_then(|part| number::plain(&part.as_str().replace(',', ".")))
@@ -317,7 +317,7 @@ fn load_and_uptime(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bo
     let load = LOAD.captures(text);
     if let Some(found) = &load {
         let part = |at: usize| figure(found, at).unwrap_or_default();
-        reading.evidence.host.load = Some(reading.said([part(1), part(2), part(3)], line));
+        reading.evidence.host.load = Some(reading.statement([part(1), part(2), part(3)], line));
         let mut table = reading.table("loadavg");
         for (at, name) in ["running", "threads", "last_pid"].iter().enumerate() {
             table.gauge(name, figure(found, at + 4), line);
@@ -328,7 +328,7 @@ fn load_and_uptime(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bo
     if let Some(found) = &uptime {
         let part = |at: usize| figure(found, at).unwrap_or_default();
         let seconds = part(1) * 86_400.0 + part(2) * 3600.0 + part(3) * 60.0 + part(4);
-        reading.evidence.host.uptime_s = Some(reading.said(seconds, line));
+        reading.evidence.host.uptime_s = Some(reading.statement(seconds, line));
     }
     load.is_some() || uptime.is_some()
 }
@@ -344,7 +344,7 @@ fn cpu_use(text: &str, is_linux: bool, source: crate::evidence::Source) -> Optio
     }
     let mut parts = parts(text);
     let is_known = |part: &Part<'_>| cpu::part(&mut used.clone(), &part.word).is_some();
-    // Words are translated, and have their order.
+    // Translated words keep their order.
     if is_linux && !parts.iter().all(is_known) && (7..=8).contains(&parts.len()) {
         let words = ["us", "sy", "ni", "id", "wa", "hi", "si", "st"];
         parts.iter_mut().zip(words).for_each(|(part, word)| part.word = word.to_owned());
@@ -357,8 +357,8 @@ fn cpu_use(text: &str, is_linux: bool, source: crate::evidence::Source) -> Optio
     (cpu::sum(used.clone()) > LEAST_PERCENT).then_some(used)
 }
 
-/// The mean of single CPUs, if they are all: numbers from 0 or 1 on without a gap. One alone may be
-/// one that somebody picked.
+/// The mean of single CPUs, if they are all CPUs: numbers from 0 or 1 on without a gap. A single
+/// CPU may be a selection.
 fn mean_of_all(cpus: &[OneCpu]) -> Option<CpuUse> {
     let mut numbers: Vec<usize> = cpus.iter().filter_map(|cpu| cpu.name.parse().ok()).collect();
     numbers.sort_unstable();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_cut_off_takes_no_cpu_of_the_next() {
+    fn an_incomplete_page_takes_no_cpu_of_the_next_page() {
         let means = |pages: &[&[(usize, f64)]]| -> Vec<f64> {
             let text: String = pages.iter().map(|users| page(users)).collect();
             let mut evidence = Evidence::default();
@@ -400,7 +400,7 @@ mod tests {
         };
         let (low, high) = ([(0, 10.0), (1, 20.0), (2, 30.0)], [(0, 70.0), (1, 80.0), (2, 90.0)]);
         assert_eq!(means(&[&low, &high]), [20.0, 80.0]);
-        // The first page has lost its end, the next one its beginning, or both have.
+        // The end of the first page is missing, the beginning of the next, or both.
         assert_eq!(means(&[&low[..2], &high, &low]), [80.0, 20.0]);
         assert_eq!(means(&[&low, &high[1..], &high]), [20.0, 80.0]);
         assert_eq!(means(&[&low[..1], &high[1..], &low]), [20.0]);

@@ -1,8 +1,8 @@
-//! What lists of threads and processes have beside a table: meters around them (`meters`,
+//! The parts of lists of threads and processes that are not tables: meters around them (`meters`,
 //! `screens`), groups that contain others, counters, rows without a heading.
 //!
-//! The lists themselves are formats (`table/formats`). Means over a life are kept apart from
-//! percents of an interval.
+//! The lists themselves are formats (`table/formats`). Means over a life and percents of an
+//! interval are kept apart.
 
 pub(super) mod cgtop;
 mod command_columns;

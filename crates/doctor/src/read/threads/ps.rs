@@ -1,10 +1,12 @@
-//! `ps` in any choice of columns, of Linux, FreeBSD, macOS and busybox, and rows of `ps aux`,
-//! `ps -ef` and `ps -e` without their heading.
+//! `ps` in any choice of columns, of Linux, FreeBSD, macOS and busybox. Also rows of `ps aux`, `ps
+//! -ef` and `ps -e` without a heading.
 //!
-//! On Linux `%CPU` of ps is an average over the life of the process, so it goes to `life_percent`;
-//! a process that began to spin an hour ago hardly shows there. FreeBSD and macOS show what it uses
-//! now. Sorted output has its heading anywhere: rows are read under the heading that fits them,
-//! whether it stands above or below.
+//! On Linux, `%CPU` of ps is the average over the life of the process, so it goes to
+//! `life_percent`: a process that began to spin an hour ago hardly shows. FreeBSD and macOS show
+//! current use.
+//!
+//! Sorted output may have its heading on any line. Rows are read under the heading that fits them,
+//! above or below.
 
 use crate::read::table::formats::lists::{PS, PS_OF_BSD};
 use crate::read::table::{self, Format, Layout, Unit, is_row};
@@ -12,15 +14,15 @@ use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// How far below its first row the heading of sorted output is looked for.
+/// The heading of sorted output is searched this many lines below the first row.
 const LINES_BEFORE_HEADING: usize = 40;
 
 fn heading(text: &str) -> Option<&'static Format> {
     PS.iter().find(|format| format.is_heading(text))
 }
 
-/// Whether the first of `lines` is of ps: a heading, or a row of sorted output whose heading comes
-/// soon.
+/// Whether the first of `lines` belongs to ps: a heading, or a row of sorted output with a heading
+/// soon after it.
 pub(crate) fn begins(lines: &[Line<'_>]) -> bool {
     let Some(first) = lines.first().map(|line| line.text.trim()) else { return false };
     if heading(first).is_some() {

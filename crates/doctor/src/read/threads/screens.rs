@@ -1,4 +1,4 @@
-//! Tools that show a list with meters around it, and the lines that begin their output.
+//! Tools that show a list with meters around it, and the first lines of their output.
 
 use super::meters::{Meters, has_meter};
 use crate::pattern::Pattern;
@@ -54,19 +54,19 @@ pub(crate) fn begins_btop(text: &str) -> bool {
     text.contains("cpu┌") && text.contains("menu") || BTOP[0].begins(text)
 }
 
-/// Whether a line begins a page of busybox.
+/// Whether a line begins a page of busybox top.
 pub(crate) fn begins_busybox(text: &str) -> bool {
     text.starts_with("Mem: ") && text.contains("K used, ") && text.contains("K free")
         || text.starts_with("CPU") && (text.contains("% usr") || text.contains("%usr"))
         || text.contains("%VSZ") && is_busybox_heading(text)
 }
 
-/// Whether a line names the columns of busybox.
+/// Whether a line names the columns of busybox top.
 pub(crate) fn is_busybox_heading(text: &str) -> bool {
     BUSYBOX[0].is_heading(text)
 }
 
-/// Whether a line begins a page of macOS.
+/// Whether a line begins a page of macOS top.
 pub(crate) fn begins_macos(text: &str) -> bool {
     text.starts_with("Processes: ") && text.contains(" total, ")
         || text.starts_with("CPU usage: ") && text.contains("% idle")
@@ -74,7 +74,7 @@ pub(crate) fn begins_macos(text: &str) -> bool {
         || MACOS_TOP[0].begins(text)
 }
 
-/// Whether a line begins a page of top: one above the list, or the heading.
+/// Whether a line begins a page of top: a line above the list, or the heading.
 pub(crate) fn begins_top(text: &str) -> bool {
     SUMMARY.is_match(text) || is_top_heading(text)
 }

@@ -1,8 +1,7 @@
-//! The heading of a process in `spindump` of macOS: its name, and how long it had a CPU during the
+//! The heading of a process in `spindump` of macOS: its name, and its CPU time during the
 //! recording.
 //!
-//! The value stays in seconds of CPU, because the length of the recording stands only beside the
-//! distance of samples.
+//! The value stays in seconds of CPU, because the length of the recording is printed elsewhere.
 
 use crate::evidence::Thread;
 use crate::pattern::Pattern;
@@ -12,7 +11,7 @@ use crate::read::text::section::Section;
 
 static PROCESS: Pattern = Pattern::new(r"^Process:\s+(\S.*?) \[(\d+)\]$");
 static CPU_TIME: Pattern = Pattern::new(r"^CPU Time:\s+(?:(\d+)m)?([\d.]+)s\b");
-/// Other lines of the heading: of them nothing is taken.
+/// Other lines of the heading; they are not used.
 static OTHER: Pattern = Pattern::new(concat!(
     r"^(?:UUID|Path|Codesigning ID|Identifier|Version|Is First Party|Beta Identifier|Parent|UID",
     r"|Shared Cache|Architecture|Memory Limit|Jetsam Priority|Footprint|Time Since Fork|Note",
@@ -24,13 +23,13 @@ pub(crate) fn begins(text: &str) -> bool {
     PROCESS.is_match(text)
 }
 
-/// Whether a line is of such a heading.
+/// Whether a line belongs to such a heading.
 pub(crate) fn is_of(text: &str) -> bool {
     let text = text.trim();
     OTHER.is_match(text) || CPU_TIME.is_match(text)
 }
 
-/// Reads the headings of processes; their threads and stacks are left.
+/// Reads the headings of processes. Their threads and stacks are left over.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut process: Option<Thread> = None;
     reading.list += 1;
@@ -48,8 +47,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
                 process.source = reading.at(line);
             }
         } else if let Some(name) = text.strip_prefix("Architecture:") {
-            let said = reading.said(name.trim().to_owned(), line);
-            reading.evidence.host.architecture.get_or_insert(said);
+            let architecture = reading.statement(name.trim().to_owned(), line);
+            reading.evidence.host.architecture.get_or_insert(architecture);
         } else if !OTHER.is_match(text) {
             reading.leave(line);
         }

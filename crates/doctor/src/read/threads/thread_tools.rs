@@ -1,4 +1,4 @@
-//! What `atop` and `iotop` print above their lists.
+//! `atop` and `iotop`: the lines above their lists.
 
 use crate::evidence::{CpuUse, OneCpu};
 use crate::pattern::Pattern;
@@ -11,7 +11,7 @@ use crate::read::text::section::Section;
 static IOTOP_TOTAL: Pattern =
     Pattern::new(r"(Total|Actual|Current) DISK (READ|WRITE)\s*:\s*([\d.,]+)\s+([BKMGT])/s");
 
-/// Reads iotop: its totals, and the list.
+/// Reads iotop: its totals and its list.
 pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines.iter().filter(|line| line.text.contains("DISK READ")) {
         let mut totals = reading.table("iotop");
@@ -26,13 +26,13 @@ pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
 
 static ATOP_PART: Pattern = Pattern::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)");
 
-/// The number of a single CPU, beside what it waited: `cpu003 w  0%`.
+/// The number of a single CPU, printed with its I/O wait: `cpu003 w  0%`.
 static ATOP_CPU: Pattern = Pattern::new(r"\|\s*cpu0*(\d{1,4}) w\s+(\d+)%");
 
 /// How busy a disk is: `DSK | sda | busy 96%`.
 static ATOP_BUSY: Pattern = Pattern::new(r"\|\s*busy\s+(\d+)%");
 
-/// The first screen is of all the time since the machine started: `1839d20h58m49 elapsed`.
+/// The first screen covers the time since boot: `1839d20h58m49 elapsed`.
 static ATOP_DAYS: Pattern = Pattern::new(r"\b\d+d\d{1,2}h\S* elapsed");
 
 /// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.

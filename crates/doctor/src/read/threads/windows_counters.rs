@@ -1,7 +1,7 @@
 //! Counters of Windows: `typeperf`, `Get-Counter`, `wmic cpu get loadpercentage`.
 //!
-//! A counter of processors is percent of one CPU, or of all as `_Total`. A counter of a process is
-//! percent of one CPU.
+//! A processor's counter is in percent of one CPU, and the counter `_Total` in percent of all CPUs.
+//! A process's counter is in percent of one CPU.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,7 @@ static COUNTER: Pattern = Pattern::new(concat!(
     r"\\% (processor|user|privileged|idle) time",
 ));
 
-/// A processor or a process at one moment: its name, where it was first counted, and how much of
-/// what it uses.
+/// A processor or a process at one moment: its name, the line of its first counter, and its shares.
 struct Instance<'l> {
     is_process: bool,
     name: String,
@@ -47,7 +46,7 @@ impl<'l> Moment<'l> {
         self.0[at].shares.insert(counter[3].to_lowercase(), value);
     }
 
-    /// Puts the moment into the evidence.
+    /// Adds the moment to the evidence.
     fn close(self, reading: &mut Reading<'_>) {
         reading.list += u32::from(self.0.iter().any(|one| one.is_process));
         for Instance { is_process, name, line, shares } in self.0 {
@@ -85,7 +84,7 @@ pub(crate) fn begins(text: &str) -> bool {
         || text.contains(r"\\") && text.ends_with(':') && COUNTER.is_match(text)
 }
 
-/// Lines around counters that say nothing.
+/// Lines around counters without information.
 const SILENT: [&str; 4] =
     ["Timestamp ", "---", "Exiting, please wait", "The command completed successfully."];
 
@@ -115,7 +114,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             row.close(reading);
         } else if let Some(counter) = COUNTER.captures(text) {
-            // A time of day before the first counter begins another moment.
+            // A time of day before the first counter begins the next moment.
             if !text.starts_with('\\') {
                 std::mem::take(&mut moment).close(reading);
             }
@@ -131,7 +130,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
     }
     moment.close(reading);
-    // One figure a socket.
+    // There is one figure per socket.
     let loads = loads.unwrap_or_default();
     if let Some((_, line)) = loads.last() {
         let mean = loads.iter().map(|(share, _)| share).sum::<f64>() / loads.len() as f64;

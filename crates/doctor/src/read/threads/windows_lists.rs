@@ -6,7 +6,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-/// The columns of `tasklist`, in the order that they have in all languages.
+/// The columns of `tasklist`; their order is the same in every language.
 const TASKS: [&str; 9] = [
     "Image Name",
     "PID",
@@ -19,7 +19,7 @@ const TASKS: [&str; 9] = [
     "Window Title",
 ];
 
-/// Whether the first of `lines` names the columns of `Get-Process`, or of what was selected of it.
+/// Whether the first of `lines` names the columns of `Get-Process`, or of a selection from it.
 pub(crate) fn begins_processes(lines: &[Line<'_>]) -> bool {
     let text = lines.first().map_or("", |line| line.text.trim());
     let is_ruler = |text: &str| text.starts_with("--") && text.trim_matches(['-', ' ']).is_empty();
@@ -38,13 +38,13 @@ fn is_ruler(line: &Line<'_>) -> bool {
     line.text.starts_with("===") && line.text.trim_matches(['=', ' ']).is_empty()
 }
 
-/// Whether the first of `lines` is the heading of `tasklist`, which a ruler follows.
+/// Whether the first of `lines` is the heading of `tasklist`; a ruler comes next.
 pub(crate) fn begins_tasks(lines: &[Line<'_>]) -> bool {
     lines.first().is_some_and(|line| line.text.contains(" PID "))
         && lines.get(1).is_some_and(is_ruler)
 }
 
-/// Reads `tasklist`: its ruler tells where cells end.
+/// Reads `tasklist`; its ruler marks the ends of cells.
 pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut widths: Vec<usize> = Vec::new();
     let mut lines = Vec::with_capacity(section.lines.len());
@@ -62,7 +62,7 @@ pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
     table::read(&TASKLIST, &Section { lines: &lines, hint: section.hint.clone() }, reading);
 }
 
-/// A row of cells of these widths, with tabs between them.
+/// A row with cells of these widths, separated by tabs.
 fn tabbed(text: &str, widths: &[usize]) -> String {
     let mut rest = text.chars();
     let cell = |width: &usize| {

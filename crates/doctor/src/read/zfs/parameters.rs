@@ -89,7 +89,7 @@ pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
         let (name, value) = (&found[1], &found[2]);
         reading.parameter(name, value, line);
         if let Some(fact) = word_lists::other(OF_HOST, name) {
-            lines::say(fact, value, line, reading);
+            lines::note_fact(fact, value, line, reading);
         }
         if let Some(value) = number::plain(value) {
             numbers.number(name, kstat::number(sysctl_kind(name), value), line);

@@ -1,4 +1,4 @@
-//! What a host says of itself.
+//! Facts that a host prints about itself.
 
 use crate::read::lines::{FORMAT, Format};
 
@@ -50,7 +50,7 @@ pub(crate) static PERF_HEADER: Format = Format {
     ..FORMAT
 };
 
-/// `modinfo` of zfs: the version; parameters there are descriptions, not values.
+/// `modinfo` of zfs: the version. It prints descriptions of parameters, not values.
 pub(crate) static MODINFO: Format = Format {
     name: "modinfo",
     shapes: &[
@@ -67,8 +67,9 @@ pub(crate) static MODINFO: Format = Format {
     ..FORMAT
 };
 
-/// The table at the head of OpenZFS's own form for reports: every year's has other words for the
-/// same rows, with bars around the cells or a colon between them. What is left empty says nothing.
+/// The table at the head of OpenZFS's form for bug reports. Each year's form has other words for
+/// the same rows, with bars around the cells or a colon between them. An empty cell has no
+/// information.
 pub(crate) static BUG_FORM: Format = Format {
     name: "bug form",
     shapes: &[
@@ -94,7 +95,7 @@ pub(crate) static BUG_FORM: Format = Format {
     ..FORMAT
 };
 
-/// `NAME="value"`: settings of programs, and what os-release says of the system.
+/// `NAME="value"`: settings of programs, and the system's name in os-release.
 pub(crate) static SETTINGS: Format = Format {
     name: "settings",
     shapes: &[
@@ -114,7 +115,7 @@ pub(crate) static SETTINGS: Format = Format {
     ..FORMAT
 };
 
-/// `uname`, `zfs version`, and the first lines of tools that say the same.
+/// `uname`, `zfs version`, and the first lines of tools with the same information.
 pub(crate) static VERSION: Format = Format {
     name: "version",
     shapes: &[
@@ -140,7 +141,7 @@ pub(crate) static VERSION: Format = Format {
     ..FORMAT
 };
 
-/// The answer of `uname -m` or `arch`, or the platform of an image.
+/// The output of `uname -m` or `arch`, or the platform of an image.
 pub(crate) static ARCHITECTURE: Format = Format {
     name: "architecture",
     shapes: &[concat!(
@@ -150,7 +151,7 @@ pub(crate) static ARCHITECTURE: Format = Format {
     ..FORMAT
 };
 
-/// `df` and `lsblk`: they say where file systems are, which nothing asks for.
+/// `df` and `lsblk`: the places of file systems, which no rule needs.
 pub(crate) static LAYOUT: Format = Format {
     name: "disk layout",
     heading: "NAME MAJ:MIN|Filesystem Size|Filesystem 1K-blocks|Filesystem Inodes\
@@ -160,7 +161,7 @@ pub(crate) static LAYOUT: Format = Format {
     ..FORMAT
 };
 
-/// `/proc/mounts` or `mount`: how many of each type.
+/// `/proc/mounts` or `mount`: the number of mounts of each type.
 pub(crate) static MOUNTS: Format = Format {
     name: "mounts",
     shapes: &[
@@ -178,7 +179,7 @@ pub(crate) static MOUNTS: Format = Format {
     ..FORMAT
 };
 
-/// `udevadm monitor`: how often each device changed.
+/// `udevadm monitor`: the number of changes of each device.
 pub(crate) static UDEV: Format = Format {
     name: "udevadm monitor",
     shapes: &[r"^(?:KERNEL|UDEV)\s*\[\s*\d+\.\d+\]\s+(?<scope>\w+\s+\S+)\s+\(\w+\)"],
@@ -189,7 +190,7 @@ pub(crate) static UDEV: Format = Format {
     ..FORMAT
 };
 
-/// Who is logged in, below the line of `w`: a terminal and a time, which say nothing of the host.
+/// Logged-in users in the output of `w`: terminals and times, which do not describe the host.
 pub(crate) static LOGINS: Format = Format {
     name: "w",
     heading: "USER TTY FROM LOGIN@|USER TTY LOGIN@",
@@ -208,7 +209,7 @@ pub(crate) static LOADAVG: Format = Format {
     ..FORMAT
 };
 
-/// `uptime`, the first line of `w`, and what stands above the list of `top`: load and uptime, in any
+/// `uptime`, the first line of `w`, and the line above the list of `top`: load and uptime, in any
 /// language and with any decimal mark.
 pub(crate) static UPTIME: Format = Format {
     name: "uptime",

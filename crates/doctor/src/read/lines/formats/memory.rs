@@ -1,11 +1,11 @@
-//! Memory, interrupts, arrays and task queues of kernels.
+//! Memory, interrupts, RAID arrays and task queues of kernels.
 
 use crate::read::lines::{FORMAT, Format};
 
 const KIB: f64 = 1024.0;
 
-/// `/proc/spl/kmem/slab`. Caches that the kernel's own allocator backs show no size: what is
-/// allocated is all.
+/// `/proc/spl/kmem/slab`. Caches that use the kernel's own allocator show no size; their allocated
+/// bytes are the total.
 pub(crate) static SPL_SLAB: Format = Format {
     name: "spl slab",
     heading: "* cache * * slab|name flags size alloc slabsize",
@@ -62,7 +62,7 @@ pub(crate) static TASKQS: Format = Format {
     ..FORMAT
 };
 
-/// Interrupts of FreeBSD and illumos: how many since boot, and how many a second on average.
+/// Interrupts of FreeBSD and illumos: the number since boot, and the average per second.
 pub(crate) static VMSTAT_I: Format = Format {
     name: "vmstat -i",
     heading: "interrupt total rate",
@@ -98,8 +98,8 @@ pub(crate) static PRESSURE: Format = Format {
 };
 
 /// Arrays of Linux's own RAID, and which of them is being resynced, rebuilt, checked or reshaped:
-/// that is work of the kernel that is not ZFS's. A table of an array has its state; progress and
-/// speed are there only while something runs.
+/// kernel work that is not ZFS's. An array's table has its state; progress and speed only exist
+/// during such work.
 pub(crate) static MDSTAT: Format = Format {
     name: "mdstat",
     shapes: &[
@@ -124,8 +124,8 @@ pub(crate) static MDSTAT: Format = Format {
     ..FORMAT
 };
 
-/// `procinfo`: use of the CPUs since boot with paging beside it, memory, swap and load, and the
-/// interrupts by line. What guests use is in the user's part.
+/// `procinfo`: use of the CPUs since boot with paging, memory, swap and load, and the interrupts by
+/// line. User time includes guests.
 pub(crate) static PROCINFO: Format = Format {
     name: "procinfo",
     shapes: &[
@@ -201,7 +201,7 @@ pub(crate) static VMSTAT_SUMS: Format = Format {
     ..FORMAT
 };
 
-/// Rows by which `/proc/meminfo` is known.
+/// Rows that identify `/proc/meminfo`.
 pub(crate) static MEMINFO: Format = Format {
     name: "meminfo",
     words: "MemTotal: MemFree: MemAvailable: Buffers: Cached: SwapTotal: SwapFree: SwapCached: Slab: \
@@ -244,7 +244,7 @@ pub(crate) static BUDDYINFO: Format = Format {
     ..FORMAT
 };
 
-/// The SPL's `taskq` and `taskq-all`: threads of each queue; what waits stands below.
+/// The SPL's `taskq` and `taskq-all`: threads of each queue; waiting tasks come below.
 pub(crate) static TASKQ: Format = Format {
     name: "task queues",
     heading: "taskq act nthr spwn",

@@ -16,7 +16,7 @@ pub(crate) static SMARTCTL: Format = Format {
     ..FORMAT
 };
 
-/// How many synchronous writes a second: `pg_test_fsync`.
+/// `pg_test_fsync`: synchronous writes per second.
 pub(crate) static PG_TEST_FSYNC: Format = Format {
     name: "pg_test_fsync",
     words: "open_datasync fdatasync fsync fsync_writethrough open_sync",
@@ -29,7 +29,7 @@ pub(crate) static PG_TEST_FSYNC: Format = Format {
     ..FORMAT
 };
 
-/// The part of the time that each system call took: `strace -c`, whose heading looks like a prompt.
+/// `strace -c`: the share of time of each system call. Its heading looks like a prompt.
 pub(crate) static STRACE_C: Format = Format {
     name: "strace -c",
     shapes: &[
@@ -45,7 +45,7 @@ pub(crate) static STRACE_C: Format = Format {
     ..FORMAT
 };
 
-/// The maps that bpftrace prints at the end: numbers and histograms.
+/// The maps that bpftrace prints at its end: numbers and histograms.
 pub(crate) static BPFTRACE: Format = Format {
     name: "bpftrace",
     shapes: &[
@@ -58,7 +58,7 @@ pub(crate) static BPFTRACE: Format = Format {
     ..FORMAT
 };
 
-/// How many there are in all, and the part of zero.
+/// Adds the total count, and the share of zeros.
 fn histogram(table: &mut Table) {
     let counts = || {
         let buckets = table.figures.iter().filter(|figure| figure.name != "value");
@@ -75,7 +75,7 @@ fn histogram(table: &mut Table) {
     }
 }
 
-/// DTrace: aggregations (name and count), and probes with a text.
+/// DTrace: aggregations (name and count), and probes with text.
 pub(crate) static DTRACE: Format = Format {
     name: "dtrace",
     heading: "CPU ID FUNCTION:NAME",
@@ -107,7 +107,7 @@ pub(crate) static STRACE: Format = Format {
 };
 
 /// `time` in any shell and any language: bash and `time -p`, zsh, csh, fish, GNU time with and
-/// without `-v`. A bare number is what `| wc -l` printed.
+/// without `-v`. A bare number is the output of `| wc -l`.
 pub(crate) static TIME: Format = Format {
     name: "time",
     shapes: &[
@@ -138,7 +138,7 @@ pub(crate) static TIME: Format = Format {
     ..FORMAT
 };
 
-/// `perf stat`: counters of a command, a process or the machine.
+/// `perf stat`: counters of a command, a process or the host.
 pub(crate) static PERF_STAT: Format = Format {
     name: "perf stat",
     words: "Performance",
