@@ -1,5 +1,7 @@
-//! Lists the files of `rules/` so that a new rule needs no line of Rust, and packs the atlas: its
-//! functions sorted by name, so that the program need only unpack and search.
+//! Lists the files of `rules/`, so that a new rule needs no line of Rust, and packs the atlas.
+//!
+//! The functions of the atlas are sorted by name here, so that the program only unpacks and
+//! searches.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -33,7 +35,7 @@ fn list_rules(rules: &Path, out: &Path) {
     fs::write(out, code).expect("the build directory is writable");
 }
 
-/// The lines of a file of the atlas that are no comments.
+/// The lines of an atlas file without its comments.
 fn lines(atlas: &Path, name: &str) -> Vec<String> {
     let path = atlas.join(name);
     println!("cargo:rerun-if-changed={}", path.display());
@@ -41,7 +43,7 @@ fn lines(atlas: &Path, name: &str) -> Vec<String> {
     text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Sections, each begun by a line `[name]`; `src/atlas/mod.rs` reads them.
+/// Writes the sections of the atlas, each after a line `[name]`; `src/atlas/mod.rs` reads them.
 fn pack_atlas(atlas: &Path, out: &Path) {
     let subsystems = lines(atlas, "subsystems.txt");
     let number = |name: &str| {
@@ -115,7 +117,7 @@ fn pack_atlas(atlas: &Path, out: &Path) {
     write_sections(&sections, out);
 }
 
-/// Each section below a line with its name, compressed.
+/// Writes each section after a line with its name, and compresses all of them.
 fn write_sections(sections: &[(&str, Vec<String>)], out: &Path) {
     let mut text = String::new();
     for (name, lines) in sections {

@@ -1,8 +1,9 @@
-//! Diagnoses each directory or file named, and writes one answer (JSON) a name into a directory:
-//! `diagnose [--signs | --weights DIRECTORY] [--rules DIRECTORY] OUT INPUT...`; with `-` for OUT
-//! the answers are printed as text. `--signs` writes which signs of the rules hold instead of an
-//! answer, and the rules themselves to `rules.json`; `--weights` weighs each input by
-//! `DIRECTORY/<name>.txt`. Both are for `bench/doctor/learn.py`.
+//! Diagnoses each named directory or file, and writes one answer (JSON) per name into a directory:
+//! `diagnose [--signs | --weights DIRECTORY] [--rules DIRECTORY] OUT INPUT...`.
+//!
+//! With `-` for OUT, answers are printed as text. Instead of an answer, `--signs` writes which
+//! signs of the rules hold, and the rules themselves to `rules.json`. `--weights` weighs each input
+//! by `DIRECTORY/<name>.txt`. Both are for `bench/doctor/learn.py`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -44,7 +45,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         std::fs::create_dir_all(folder)?;
     }
     if signs {
-        // Where counting begins is what the rules' files say.
+        // Counting begins with the weights in the rules' files.
         std::fs::write(folder.join("rules.json"), format!("{:#}\n", written(&rules)))?;
     }
     for input in arguments {
@@ -76,7 +77,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every sign as its rule's file has it, by rule and key.
+/// Every sign as written in its rule's file, by rule and key.
 fn written(rules: &RuleSet) -> serde_json::Value {
     let mut all = BTreeMap::new();
     for rule in rules.iter() {
@@ -91,7 +92,7 @@ fn written(rules: &RuleSet) -> serde_json::Value {
     serde_json::json!(all)
 }
 
-/// By rule and key, whether the sign holds; not those of which it is not known.
+/// Whether each sign holds, by rule and key; signs with an unknown answer are omitted.
 fn held(rules: &RuleSet, evidence: Evidence) -> serde_json::Value {
     let mut all: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
     for (id, holds) in signs_held(rules, evidence) {

@@ -1,8 +1,8 @@
-//! Says where the CPU of a file system went, and why.
+//! Explains which programs and functions use the CPU of a host with a file system, and why.
 //!
-//! Readers turn tool output into [`evidence`], rules (data, one file for each cause, under
-//! `rules/`) are weighed against it, and the answer is printed. This crate does not sample and does
-//! not look at the host: evidence arrives as bytes with a name.
+//! Readers turn tool output into [`evidence`]. Rules (data, one file for each cause, under
+//! `rules/`) are weighed against it, and the answer is printed. This crate neither samples nor
+//! reads the host: evidence arrives as bytes with a name.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

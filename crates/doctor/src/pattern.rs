@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// A pattern of the program itself, so that a fault in it is one of the program.
+/// A pattern that is part of the program; a fault in it is a bug.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     text: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of this text.
+    /// The pattern with this text.
     pub(crate) const fn new(text: &'static str) -> Self {
         Self { text, compiled: OnceLock::new() }
     }

@@ -1,4 +1,4 @@
-//! Any bytes through all readers: nothing may panic, and nothing may be dropped without a trace.
+//! Passes any bytes through all readers: no input panics, and each line is read or reported.
 //!
 //! `cargo +nightly fuzz run read fuzz/corpus/read tests/read_samples`
 #![no_main]

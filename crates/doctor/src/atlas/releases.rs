@@ -5,7 +5,7 @@
 
 use super::version::{Version, parse_versions};
 
-/// Lowest version of each range, and the first one behind it, if there is one.
+/// Lowest version of each range, and the first one after it, if there is one.
 type Run = (Version, Option<Version>);
 
 fn version(text: &str) -> Option<Version> {
@@ -17,7 +17,7 @@ fn next(release: Version) -> Option<Version> {
     super::releases().iter().filter_map(|text| version(text)).find(|known| *known > release)
 }
 
-/// Reads ranges; `None` if they are none.
+/// Parses ranges; `None` if the text is not a list of ranges.
 pub fn parse_runs(text: &str) -> Option<Vec<Run>> {
     text.split_whitespace()
         .map(|run| {
@@ -28,7 +28,7 @@ pub fn parse_runs(text: &str) -> Option<Vec<Run>> {
         .collect()
 }
 
-/// Whether a version that is somewhere from `low` to `high` may be one of the ranges.
+/// Whether a version between `low` and `high` may be in one of the ranges.
 pub fn may_include(runs: &str, (low, high): (Version, Version)) -> bool {
     let Some(runs) = parse_runs(runs) else { return true };
     runs.is_empty()
@@ -48,8 +48,7 @@ mod tests {
         let runs = "0.8.0-2.1.16 2.2.1-";
         assert!(may(runs, "0.8.0") && may(runs, "2.1.16") && may(runs, "2.2.1-1~bpo"));
         assert!(!may(runs, "0.6.2") && !may(runs, "0.7.13") && !may(runs, "2.2.0-rc3"));
-        // Neither a later release of a branch nor one of the future is ruled out by not being
-        // known.
+        // A later release of a branch and a future release are unknown, but not excluded.
         assert!(may(runs, "2.1.17") && may(runs, "9.0.0"));
         assert!(may(runs, "0.7.x to 0.8.x") && !may(runs, "0.7.x") && may("", "0.5.0"));
     }

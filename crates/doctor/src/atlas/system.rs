@@ -1,8 +1,8 @@
-//! Recognises the operating system by the output of its tools: headings of top, columns of ps and
-//! prstat, paths below /proc and /sys, names of sysctls, lines of kstat, modules before a function.
+//! Recognises the operating system by the output of its tools.
 //!
-//! Only a line that the tools of one system print is proof. A line that a person could write about
-//! any system is none.
+//! The marks are headings of top, columns of ps and prstat, paths below /proc and /sys, names of
+//! sysctls, lines of kstat, and modules before a function. Only a line that the tools of one system
+//! print is proof. A line that a person could write about any system is none.
 
 use std::sync::LazyLock;
 
@@ -46,14 +46,14 @@ const MARKS: [(&str, &str); 29] = [
     ("macos", r"^Report Version: +\d+$|^OS Version: +macOS"),
     ("macos", r"^Load Avg: [\d.]+, [\d.]+, [\d.]+ +CPU usage:"),
 ];
-/// A longer line is none of a tool.
+/// Tools do not print longer lines.
 const MAX_LINE_BYTES: usize = 512;
 
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new(MARKS.iter().map(|(_, pattern)| *pattern)).expect("constant patterns")
 });
 
-/// The system whose tools print such a line, if no other's do.
+/// The system whose tools print such a line, unless the tools of another also do.
 pub fn system_of(line: &str) -> Option<&'static str> {
     if line.len() > MAX_LINE_BYTES {
         return None;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_tell_their_system() {
+    fn output_of_tools_reveals_the_system() {
         for (line, system) in [
             ("top - 12:01:02 up 3 days,  1:02,  2 users,  load average: 1.0, 2.0, 3.0", "linux"),
             ("%Cpu(s):  1.0 us,  2.0 sy,  0.0 ni, 97.0 id", "linux"),

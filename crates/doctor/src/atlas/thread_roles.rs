@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 
 use super::section;
 
-/// Characters that Linux keeps of a thread's name.
+/// Characters of a thread's name that Linux keeps.
 const NAME_CHARS: usize = 15;
 
-/// Roles by the whole name, and by the beginning of names that the atlas lists with a star. Lists
-/// of threads are long, and each name is asked for by many rules.
+/// Roles by whole name, and by the beginning of names that the atlas lists with a star. Maps,
+/// because lists of threads are long and many rules ask for each name.
 struct Roles {
     whole: HashMap<&'static str, &'static str>,
     beginnings: HashMap<&'static str, &'static str>,
@@ -28,7 +28,7 @@ static ROLES: LazyLock<Roles> = LazyLock::new(|| {
 /// The role of a thread; names of programs have none.
 pub fn role_of(name: &str) -> Option<&'static str> {
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    // A worker of the kernel tells behind a sign whose work it does: `kworker/0:1+kacpi_notify`.
+    // The name of a kernel worker shows its work queue after a sign: `kworker/0:1+kacpi_notify`.
     let behalf = name.strip_prefix("kworker/").and_then(|rest| rest.split_once(['+', '-']));
     if let Some(role) = behalf.and_then(|(_, queue)| exact(queue).or_else(|| by_beginning(queue))) {
         return Some(role);
@@ -47,7 +47,7 @@ fn exact(name: &str) -> Option<&'static str> {
     ROLES.whole.get(name).copied()
 }
 
-/// A name that Linux cut.
+/// The role of a name that Linux cut.
 fn cut(name: &str) -> Option<&'static str> {
     let name = name.trim_end_matches(['/', '_', '-']);
     if name.len() + 1 < NAME_CHARS || name.len() > NAME_CHARS {
@@ -59,7 +59,7 @@ fn cut(name: &str) -> Option<&'static str> {
     (whole.starts_with(name) && !whole.ends_with('*')).then_some(role)
 }
 
-/// The longest beginning that is listed with a star.
+/// The role of the longest beginning that is listed with a star.
 fn by_beginning(name: &str) -> Option<&'static str> {
     let ends = name.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
     ends.filter_map(|end| name.get(..end)).find_map(|start| ROLES.beginnings.get(start).copied())
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_have_their_role_however_they_are_printed() {
+    fn threads_have_their_role_in_any_form() {
         for (name, role) in [
             ("z_rd_int_7", "read/done"),
             ("[z_rd_int/0]", "read/done"),

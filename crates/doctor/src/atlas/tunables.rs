@@ -1,25 +1,25 @@
-//! Properties, pool features and tunables: which releases have them, and what each system calls
-//! them.
+//! Properties, pool features and tunables: the releases that have them, and their names on each
+//! system.
 
 use super::section;
 
 /// A tunable as it is in some releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunable {
-    /// Module parameter on Linux, and `zfs:NAME` in illumos's /etc/system; `None` for those that
-    /// FreeBSD alone has.
+    /// Module parameter on Linux, and `zfs:NAME` in illumos's /etc/system; `None` if only FreeBSD
+    /// has it.
     pub name: Option<&'static str>,
-    /// `u64`, `u32`, `i32`, `text`, or `any` where a function checks it.
+    /// `u64`, `u32`, `i32`, `text`, or `any` if a function checks it.
     pub kind: &'static str,
-    /// Whether it can be changed while the module runs.
+    /// Whether it can be changed at run time.
     pub writable: bool,
-    /// Default, where it is a literal.
+    /// Default, if it is a literal.
     pub default: Option<&'static str>,
     /// Sysctl of FreeBSD.
     pub sysctl: Option<&'static str>,
-    /// The percentage that it wins over where it is not zero.
+    /// The percentage that it overrides unless it is zero.
     pub wins_over: Option<&'static str>,
-    /// Releases that have it so: ranges, nothing for all.
+    /// Releases with this definition, as ranges; empty means all.
     pub releases: &'static str,
 }
 
@@ -34,7 +34,7 @@ fn parse(line: &'static str) -> Option<Tunable> {
     Some(Tunable { name, kind, writable, default, sysctl, wins_over, releases })
 }
 
-/// Everything known of a tunable, oldest default first, by the name of any system.
+/// All definitions of a tunable, oldest default first, by its name on any system.
 pub fn tunables(name: &str) -> impl Iterator<Item = Tunable> {
     let name = name.strip_prefix("zfs:").unwrap_or(name).to_owned();
     section("tunables").iter().filter_map(|line| parse(line)).filter(move |tunable| {
@@ -42,7 +42,7 @@ pub fn tunables(name: &str) -> impl Iterator<Item = Tunable> {
     })
 }
 
-/// Releases that have a property or a pool feature (`None`: there is none of the name).
+/// Releases that have a property or a pool feature; `None` if there is none of this name.
 pub fn brought(name: &str) -> Option<&'static str> {
     let all = section("names");
     let start = all.partition_point(|line| line.split('\t').next().unwrap_or(line) < name);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_brought_properties_and_features() {
+    fn properties_and_features_have_their_releases() {
         assert_eq!(brought("encryption"), Some("0.8.0-"));
         assert_eq!(brought("block_cloning"), Some("2.2.0-"));
         assert_eq!(brought("large_blocks"), Some("0.6.5-"));

@@ -1,7 +1,7 @@
-//! Versions, known in part or as a range, and whether a branch has a fix.
+//! Versions, also partial ones and ranges, and whether a branch has a fix.
 //!
 //! Fixes land on branches: "2.1.3 and 2.2.0" means that 2.1.2 lacks the fix, and that 2.1.3 and all
-//! releases from 2.2.0 have it. A version such as `0.8.x` answers only if every 0.8 answers the
+//! releases from 2.2.0 have it. A version such as `0.8.x` gets an answer only if every 0.8 has the
 //! same.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Version(pub [u32; 4]);
 
 impl Version {
-    /// The first two numbers: releases of one branch share them.
+    /// The first two numbers; releases of one branch share them.
     pub fn branch(self) -> [u32; 2] {
         [self.0[0], self.0[1]]
     }
@@ -25,7 +25,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// Lowest and highest version that a text can mean: `0.7.5-1ubuntu16.6`, `0.8.x`, `2.1 to 2.2`.
+/// The lowest and the highest version that a text can mean: `0.7.5-1ubuntu16.6`, `0.8.x`, `2.1 to
+/// 2.2`.
 pub fn parse_versions(text: &str) -> Option<(Version, Version)> {
     let mut ends = text.split(" to ").filter_map(one);
     let first = ends.next()?;
@@ -33,7 +34,7 @@ pub fn parse_versions(text: &str) -> Option<(Version, Version)> {
     Some((first.0, last.1.max(first.1)))
 }
 
-/// One version: lowest and highest it can mean.
+/// One version: the lowest and the highest that it can mean.
 fn one(text: &str) -> Option<(Version, Version)> {
     let text =
         text.trim().trim_start_matches("zfs-").trim_start_matches("kmod-").trim_start_matches('v');
@@ -56,13 +57,13 @@ fn one(text: &str) -> Option<(Version, Version)> {
         return None;
     }
     if !open && numbers >= 3 {
-        // A fourth number that is not said is zero: 0.6.5 is the release, 0.6.5.x is not known.
+        // A missing fourth number is zero: 0.6.5 is a release, 0.6.5.x is any of its branch.
         high[numbers..].fill(0);
     }
     Some((Version(low), Version(high)))
 }
 
-/// Whether a version lacks a fix that first came with these releases, one a branch.
+/// Whether a version lacks a fix whose first releases, one per branch, are these.
 fn lacks(version: Version, fixed: &[Version]) -> bool {
     let Some(newest) = fixed.iter().max() else { return false };
     if version >= *newest {
@@ -74,15 +75,16 @@ fn lacks(version: Version, fixed: &[Version]) -> bool {
     }
 }
 
-/// Versions out of a list that commas divide: `2.1.3, 2.2.0`.
+/// The versions in a list separated by commas: `2.1.3, 2.2.0`.
 pub(super) fn parse_list(text: &str) -> Option<Vec<Version>> {
     text.split(',').map(|part| one(part).map(|(low, _)| low)).collect()
 }
 
-/// Whether all that `range` can mean lacks the fix (`true`), has it (`false`), or it depends.
+/// Whether all versions in `range` lack the fix (`true`) or have it (`false`); `None` if they
+/// differ.
 pub(crate) fn range_lacks(range: (Version, Version), fixed: &[Version]) -> Option<bool> {
     let (low, high) = (lacks(range.0, fixed), lacks(range.1, fixed));
-    // Between the ends a fix may come and, on the next branch, be missing again.
+    // Between the ends a fix may arrive, and be missing again on the next branch.
     let inside = fixed.iter().any(|fix| *fix > range.0 && *fix <= range.1);
     (low == high && !inside).then_some(low)
 }
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_known_in_part_answers_only_if_all_its_versions_agree() {
+    fn a_partial_version_answers_only_if_all_its_versions_agree() {
         assert_eq!(lacks_text("0.8.x", "0.8.4"), None);
         assert_eq!(lacks_text("0.8.x", "2.0.0"), Some(true));
         assert_eq!(lacks_text("0.8.x", "0.7.0"), Some(false));

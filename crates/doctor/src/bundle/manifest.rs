@@ -1,13 +1,13 @@
-//! The manifest of a capture: what the capture cost, and what it could not take.
+//! The manifest of a capture: the cost of the capture, and the facts that it could not take.
 
 use serde_json::Value;
 
-/// What the doctor takes from a manifest.
+/// The facts of a manifest that the doctor uses.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Manifest {
-    /// The cost of the look, percent of one CPU.
+    /// The CPU cost of the capture, in percent of one CPU.
     pub(super) looking_percent: Option<f64>,
-    /// Notes on what is missing, and what would allow it.
+    /// Notes on missing facts, and how to allow them.
     pub(super) not_taken: Vec<String>,
 }
 
@@ -31,13 +31,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_is_one_by_its_name_and_its_format() {
+    fn a_manifest_is_recognised_by_its_name_and_its_format() {
         let text = br#"{"files": [], "format": "ogive capture", "looking_cpu_seconds": 0.5,
             "not_taken": ["no samples"], "seconds": 10.0}"#;
         let manifest = read("start/../manifest.json", text);
-        let wanted =
+        let expected =
             Manifest { looking_percent: Some(5.0), not_taken: vec!["no samples".to_owned()] };
-        assert_eq!(manifest, Some(wanted));
+        assert_eq!(manifest, Some(expected));
         assert_eq!(read("other.json", text), None);
         assert_eq!(read("manifest.json", b"{\"name\": \"a page\"}"), None);
         assert_eq!(read("manifest.json", b"\xff"), None);

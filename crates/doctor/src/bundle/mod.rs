@@ -1,9 +1,9 @@
-//! The inputs as a flat list with names, from files, directories, standard input, or a bundle of
-//! `ogive capture` (a tar archive, compressed or not).
+//! The inputs as a flat list with names. They come from files, directories, standard input, or a
+//! bundle of `ogive capture` (a tar archive, compressed or not).
 //!
-//! Everything from outside is bounded: the number of inputs, their size, their size unpacked, the
-//! depth of directories. Links are not followed. What is left out is reported. A perf recording in
-//! a file is not held in memory: it is read in one pass, however long it is.
+//! The number of inputs, their size, their unpacked size and the depth of directories are bounded.
+//! Links are not followed. Omitted inputs are reported. A perf recording in a file is read in one
+//! pass and not held in memory, so its length does not matter.
 
 mod manifest;
 mod pack;
@@ -23,13 +23,13 @@ use unpack::whole;
 pub use pack::{BUNDLE_VERSION, BundleWriter};
 pub use profiles::add_profile;
 
-/// Largest part of one input that is unpacked.
+/// Bytes of one input that are unpacked, at most.
 pub const MAX_INPUT_BYTES: u64 = 512 << 20;
-/// Largest part of all inputs together that is unpacked.
+/// Bytes of all inputs together that are unpacked, at most.
 pub const MAX_TOTAL_BYTES: u64 = 2 << 30;
-/// As many inputs are looked at.
+/// Inputs that are read, at most.
 pub const MAX_INPUTS: usize = 20_000;
-/// Directories are entered this deep.
+/// Depth of directories that is entered, at most.
 const MAX_DEPTH: usize = 12;
 
 /// The loaded inputs.
@@ -39,11 +39,11 @@ pub struct Loaded {
     pub evidence: Evidence,
     /// The profile with the most samples, for the flame graph.
     pub profile: Option<ogive_profile::Profile>,
-    /// The cost of the look at the host, percent of one CPU, if a capture says so.
+    /// The CPU cost of the capture, in percent of one CPU, if its manifest has it.
     pub looking_percent: Option<f64>,
 }
 
-/// Why an input cannot be loaded.
+/// An input that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot read {path}: {source}; name a file, a directory, a bundle of \"ogive capture\", or - \
@@ -54,7 +54,7 @@ pub struct LoadError {
     source: io::Error,
 }
 
-/// Whether a file begins as what `ogive capture` writes: an archive whose first file is its
+/// Whether a file begins like a capture of `ogive capture`: an archive whose first file is the
 /// manifest. Only its beginning is read.
 pub fn is_capture(path: &Path) -> bool {
     let mut prefix = Vec::new();
@@ -84,14 +84,14 @@ struct RawInput {
     content: Content,
 }
 
-/// Where an input is until it is read.
+/// The content of an input until it is read.
 #[derive(Debug)]
 enum Content {
     /// In memory.
     Bytes(Vec<u8>),
     /// A recording of perf, compressed or not, in a file or a directory.
     Recording(PathBuf),
-    /// A recording that came as a stream and was read as it came.
+    /// A recording that came as a stream and was read at once.
     Read(Box<Result<ogive_profile::Profile, String>>),
 }
 
@@ -153,7 +153,7 @@ impl Loader {
 
     fn add_file(&mut self, name: &str, path: &Path) -> io::Result<()> {
         let mut file = File::open(path)?;
-        // Only what can be opened a second time: no pipe, no device.
+        // A recording must be opened a second time, which excludes pipes and devices.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         if is_file && self.inputs.len() < MAX_INPUTS && profiles::is_recording(&mut file)? {
             self.push(name, Content::Recording(path.to_owned()));
@@ -162,7 +162,7 @@ impl Loader {
         self.add_stream(name, file)
     }
 
-    /// Adds an input by name, unpacking what is packed.
+    /// Adds an input by name; packed inputs are unpacked.
     ///
     /// # Errors
     /// Those of reading the source.
@@ -191,13 +191,13 @@ impl Loader {
         self.inputs.push(RawInput { name: name.to_owned(), content });
     }
 
-    /// Adds bytes that are in memory, as they are.
+    /// Adds bytes in memory, unchanged.
     pub fn add_bytes(&mut self, name: &str, bytes: Vec<u8>) {
         self.total_bytes += bytes.len() as u64;
         self.push(name, Content::Bytes(bytes));
     }
 
-    /// Adds a directory that is one recording of perf; `false` if it is none.
+    /// Adds a directory that is a recording of perf; `false` if it is not one.
     fn add_recording_directory(&mut self, name: &str, path: &Path) -> bool {
         let is_recording =
             self.inputs.len() < MAX_INPUTS && ogive_profile::read::is_recording_directory(path);
@@ -246,7 +246,8 @@ impl Loader {
         self.read_telling(&mut |_| {})
     }
 
-    /// The same; `progress` is told how many more bytes of a recording were read.
+    /// Reads everything into evidence, and calls `progress` with each number of further bytes of a
+    /// recording.
     pub fn read_telling(mut self, progress: &mut dyn FnMut(u64)) -> Loaded {
         let mut loaded = Loaded::default();
         // Names of kernel functions, if they were saved.
@@ -278,7 +279,7 @@ impl Loader {
         loaded
     }
 
-    /// Reads what is in memory; a profile of samples is given back.
+    /// Reads an input in memory; a profile of samples is returned.
     fn read_bytes(
         &mut self,
         name: &str,
@@ -309,8 +310,9 @@ impl Loader {
         None
     }
 
-    /// A capture holds its profile twice: folded for people, which has names of threads, and as
-    /// pprof, which knows whose threads they are. The same samples are not two profiles.
+    /// Drops the folded profile of a capture that also has it as pprof. The folded one is for
+    /// people and has names of threads; pprof also has their processes. The same samples must not
+    /// count twice.
     fn leave_out_folded(&mut self) {
         let place = |input: &RawInput| match &input.content {
             Content::Bytes(bytes) if profiles::is_pprof(bytes) => {
@@ -331,7 +333,7 @@ fn is_kallsyms(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms"))
 }
 
-/// The first of two snapshots is read before the second, whatever they are called.
+/// Orders the first of two readings before the second, by the names in use.
 fn order(name: &str) -> (u8, String) {
     let early = name.starts_with("start/")
         || name.contains("/start/")

@@ -1,5 +1,5 @@
-//! Writing a bundle: a tar archive compressed with Zstandard. Its contents are described in
-//! `docs/capture-format.md`.
+//! Writes a bundle: a tar archive compressed with Zstandard. `docs/capture-format.md` describes its
+//! contents.
 
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ impl<W: Write> BundleWriter<W> {
         self.archive.append_data(&mut header, name, content)
     }
 
-    /// Ends the bundle and gives the sink back.
+    /// Ends the bundle and returns the sink.
     ///
     /// # Errors
     /// Those of the sink.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_bundle_unpacks_to_the_same() {
+    fn a_packed_bundle_unpacks_to_the_same_files() {
         let mut writer = BundleWriter::new(Vec::new(), 1).unwrap();
         writer.add("start/proc/uptime", b"1.0 2.0\n").unwrap();
         writer.add("manifest.json", b"{}").unwrap();

@@ -1,4 +1,4 @@
-//! Profiles that `ogive-profile` reads, as evidence.
+//! Adds profiles that `ogive-profile` reads to the evidence.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -13,14 +13,14 @@ use crate::evidence::{self, Evidence, Input, Source, Stack, Statement};
 use crate::read::frame;
 use crate::read::host::mount_process::other_mount;
 
-/// More distinct stacks than this are cut: the heaviest stay.
+/// Distinct stacks at most; the heaviest stay.
 const MAX_STACKS: usize = 200_000;
 
-/// Part of a file that shows whether it is a recording.
+/// Bytes at the beginning of a file that show whether it is a recording.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
 
-/// Reads an input if it is a profile of samples; `None` if it is not, or is text that the other
-/// readers know as well and better.
+/// Reads an input if it is a profile of samples. `None` if it is not one, or if it is text that
+/// other readers read better.
 pub(super) fn read(
     name: &str,
     bytes: &[u8],
@@ -28,20 +28,20 @@ pub(super) fn read(
 ) -> Option<Result<Profile, String>> {
     let beginning = after_description(bytes);
     let format = read::recognise(&beginning[..beginning.len().min(4096)])?;
-    // Folded stacks of others often have no weights; those of a capture do.
+    // Folded stacks from elsewhere often have no weights; those of a capture do.
     if format == Format::Folded && !name.ends_with("profile.folded") {
         return None;
     }
     match read::bytes(name, bytes, &options(kallsyms)) {
         Ok(profile) => Some(Ok(profile)),
-        // A paste may begin like perf script and go on as something else.
+        // A paste may begin like perf script and continue as something else.
         Err(_) if format == Format::PerfScript => None,
         Err(error) => Some(Err(error.to_string())),
     }
 }
 
-/// What follows the description of the recording that `perf script --header` puts in front, which
-/// may be longer than what is looked at.
+/// The text after the description that `perf script --header` prints first. The description may be
+/// longer than the part that is examined.
 fn after_description(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while rest.starts_with(b"# ") || rest.starts_with(b"#\n") {
@@ -51,7 +51,7 @@ fn after_description(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// Whether a file is a recording of perf, compressed or not. Its beginning is read.
+/// Whether a file is a recording of perf, compressed or not. Only its beginning is read.
 pub(super) fn is_recording(file: &mut std::fs::File) -> io::Result<bool> {
     let mut prefix = Vec::new();
     file.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix)?;
@@ -59,13 +59,13 @@ pub(super) fn is_recording(file: &mut std::fs::File) -> io::Result<bool> {
     Ok(begins_recording(&prefix))
 }
 
-/// Whether the beginning of something, compressed or not, is that of a recording of perf.
+/// Whether these first bytes, compressed or not, begin a recording of perf.
 pub(super) fn begins_recording(prefix: &[u8]) -> bool {
     let prefix = unpack::beginning(prefix.to_vec());
     matches!(read::recognise(&prefix), Some(Format::PerfData | Format::PerfPipe))
 }
 
-/// Whether something is a profile as pprof.
+/// Whether these bytes are a pprof profile.
 pub(super) fn is_pprof(bytes: &[u8]) -> bool {
     read::recognise(&bytes[..bytes.len().min(4096)]) == Some(Format::Pprof)
 }
@@ -75,8 +75,8 @@ pub(super) fn pipe(name: &str, source: impl io::Read) -> Result<Profile, String>
     read::stream(name, source, &Options::default(), &mut |_| {}).map_err(|error| error.to_string())
 }
 
-/// Reads a recording in one pass: what is held is one window of records, the functions and the
-/// stacks, however long it is.
+/// Reads a recording in one pass. It holds one window of records, the functions and the stacks, at
+/// any length of the recording.
 pub(super) fn stream(
     path: &Path,
     kallsyms: Option<&[u8]>,
@@ -91,7 +91,7 @@ fn options(kallsyms: Option<&[u8]>) -> Options {
     options
 }
 
-/// Adds a profile to what was loaded.
+/// Adds a profile to the loaded facts.
 pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
     add_profile(&mut loaded.evidence, name, &profile);
     if loaded.profile.as_ref().is_none_or(|known| known.meta.samples < profile.meta.samples) {
@@ -103,11 +103,12 @@ pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
 pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     let input: Arc<str> = Arc::from(name);
     let converted = evidence_of(&input, profile, &programs(evidence));
-    let said = |value: &str| Statement { value: value.to_owned(), source: Source::whole(&input) };
+    let statement =
+        |value: &str| Statement { value: value.to_owned(), source: Source::whole(&input) };
     let host = &mut evidence.host;
     if let Some(release) = &profile.meta.os_release {
-        host.kernel.get_or_insert_with(|| said(release));
-        host.os.get_or_insert_with(|| said("linux"));
+        host.kernel.get_or_insert_with(|| statement(release));
+        host.os.get_or_insert_with(|| statement("linux"));
     }
     if let Some(value) = profile.meta.cpus_online {
         host.cpus.get_or_insert_with(|| Statement { value, source: Source::whole(&input) });
@@ -128,10 +129,10 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     evidence.profiles.push(converted);
 }
 
-/// Names of programs by the number of their process: those of their first threads, as a list of
-/// threads shows them. That thread itself may never have been sampled.
+/// Names of programs by process number: the names of first threads in a list of threads. A first
+/// thread itself may have no sample.
 fn programs(evidence: &Evidence) -> HashMap<i32, String> {
-    // Those of a later reading stand behind those of an earlier one.
+    // Later readings come after earlier ones and replace them.
     let tasks = evidence.tasks.iter().map(|task| (task.process(), task.id, &task.name));
     let listed = evidence.threads.iter().filter(|thread| thread.process.is_some());
     let listed = listed.filter_map(|one| Some((one.process?, one.id?, &one.name)));
@@ -140,14 +141,14 @@ fn programs(evidence: &Evidence) -> HashMap<i32, String> {
     first.filter_map(|(_, id, name)| Some((i32::try_from(id).ok()?, called(id, name)))).collect()
 }
 
-/// A profile as evidence. Threads belong to the program that `programs` names by its number, or
-/// else to the one whose first thread was sampled.
+/// A profile as evidence. Threads belong to the program that `programs` has for their process, or
+/// else to the process whose first thread was sampled.
 fn evidence_of(
     input: &Arc<str>,
     profile: &Profile,
     programs: &HashMap<i32, String>,
 ) -> evidence::Profile {
-    // Where the numbers were not saved all threads have the same, which is no process.
+    // If the recording has no numbers, all threads have the same one, which is not a process.
     let mut processes: HashMap<i32, &str> = profile
         .threads()
         .filter(|thread| thread.pid == thread.tid && thread.pid > 0)
@@ -190,7 +191,7 @@ fn evidence_of(
     }
 }
 
-/// The frames of a stack. A sample without a stack still is CPU of its thread.
+/// The frames of a stack. A sample without a stack still counts for its thread.
 fn frames_of(profile: &Profile, stack: StackId) -> Vec<evidence::Frame> {
     if stack == StackId::EMPTY {
         return vec![evidence::Frame::default()];

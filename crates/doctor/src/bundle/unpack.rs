@@ -1,15 +1,15 @@
 //! Unpacks compressed files and tar archives within bounds.
 //!
-//! The first bytes of a file say what it is. At most two layers of compression and one of tar are
-//! unpacked; an archive in an archive stays packed.
+//! The first bytes of a file identify its format. At most two layers of compression and one of tar
+//! are unpacked; an archive in an archive stays packed.
 
 use std::io::{self, BufReader, Read};
 
 use crate::evidence::Input;
 
-/// Layers of compression that are taken off.
+/// Layers of compression that are removed, at most.
 const MAX_LAYERS: usize = 2;
-/// Files of an archive that are looked at.
+/// Files of an archive that are read, at most.
 const MAX_ENTRIES: usize = 20_000;
 
 /// The unpacked files.
@@ -21,7 +21,7 @@ pub(super) struct Unpacked {
     pub(super) left_out: Vec<Input>,
 }
 
-/// An input that was not taken at all.
+/// An input that was not read at all.
 pub(super) fn whole(name: &str, why: impl Into<String>) -> Input {
     Input { name: name.into(), trouble: Some(why.into()), ..Input::default() }
 }
@@ -31,7 +31,7 @@ fn rest(name: &str, why: impl Into<String>) -> Input {
     Input { in_part: true, ..whole(name, why) }
 }
 
-/// Unpacks one input; nothing larger than `room` bytes comes out, all together.
+/// Unpacks one input; the result has at most `room` bytes in total.
 pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unpacked> {
     let mut bytes = Vec::new();
     let mut out = Unpacked::default();
@@ -50,12 +50,12 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
     Ok(out)
 }
 
-/// The beginning of what a beginning unpacks to, 4 KiB at most if it is packed.
+/// The unpacked beginning of these bytes; at most 4 KiB if they are packed.
 pub(super) fn beginning(mut bytes: Vec<u8>) -> Vec<u8> {
     for _ in 0..MAX_LAYERS {
         let mut plain = vec![0; 4096];
         let mut length = 0;
-        // It ends in the middle, of course; what came out before is what is asked for.
+        // The bytes end in the middle; the output before the end is enough.
         match decoder(&bytes) {
             None => break,
             Some(Err(_)) => {}
@@ -71,7 +71,7 @@ pub(super) fn beginning(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Cuts what is larger than allowed, and says so.
+/// Cuts an input that is larger than allowed, and reports it.
 fn cut(bytes: &mut Vec<u8>, room: u64, name: &str, out: &mut Unpacked) {
     if bytes.len() as u64 > room {
         bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
@@ -117,7 +117,7 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
             out.left_out.push(rest(&name, why));
         }
         left -= content.len() as u64;
-        // A compressed file inside keeps its place; an archive inside stays as it is.
+        // A compressed file inside keeps its position; an archive inside stays packed.
         let plain = peeled(&name, &content, left, out);
         let (name, content) = plain.unwrap_or((name, content));
         left = left.saturating_sub(content.len() as u64);
@@ -125,7 +125,7 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
     }
 }
 
-/// Takes one layer of compression off; `None` if there is none.
+/// Removes one layer of compression; `None` if there is none.
 fn peeled(name: &str, bytes: &[u8], room: u64, out: &mut Unpacked) -> Option<(String, Vec<u8>)> {
     let mut plain = Vec::new();
     let reader = decoder(bytes)?;
@@ -138,8 +138,8 @@ fn peeled(name: &str, bytes: &[u8], room: u64, out: &mut Unpacked) -> Option<(St
     Some((name, plain))
 }
 
-/// What takes the compression off that these bytes begin with. pprof is gzip by definition; the
-/// profiler takes it off itself, and a second time does no harm.
+/// The decoder for the compression of these bytes. pprof is gzip by definition; the profiler also
+/// unpacks it and accepts unpacked input.
 fn decoder<'a>(bytes: &'a [u8]) -> Option<io::Result<Box<dyn Read + 'a>>> {
     Some(Ok(match bytes {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => match zstd::Decoder::new(BufReader::new(bytes)) {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_that_is_cut_anywhere_says_so() {
+    fn an_archive_that_is_cut_anywhere_is_reported() {
         let mut builder = tar::Builder::new(Vec::new());
         for name in ["top.txt", "arcstats"] {
             let mut header = tar::Header::new_ustar();
@@ -202,7 +202,7 @@ mod tests {
         }
         let whole = builder.into_inner().unwrap();
         assert!(unpack("a.tar", &whole[..], 1 << 20).unwrap().left_out.is_empty());
-        // In the content of a file, and in a header.
+        // Cut within the content of a file, and within a header.
         for length in [800, 1700, 2300] {
             let out = unpack("a.tar", &whole[..length], 1 << 20).unwrap();
             assert!(out.left_out.iter().any(|one| one.in_part), "{length}: {:?}", out.left_out);

@@ -1,4 +1,4 @@
-//! The host, its users, and how busy it is.
+//! The host, its processes, and how busy it is.
 
 use super::Source;
 
@@ -11,25 +11,25 @@ pub struct Statement<T> {
     pub source: Source,
 }
 
-/// Facts about the host; `None` is "not shown".
+/// Facts about the host; `None` means "not shown".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// `linux`, `freebsd`, `illumos`, `macos` or `windows`.
     pub os: Option<Statement<String>>,
-    /// Systems whose tools printed some line, each once: where there is one, it is the host's.
+    /// Systems whose tools printed some line, each once; a single one is the host's.
     pub os_seen: Vec<Statement<String>>,
     /// Distribution with version, as printed (`Ubuntu 18.04.4`).
     pub distribution: Option<Statement<String>>,
     /// Kernel release (`4.15.0-74-generic`), or FreeBSD release (`14.0-RELEASE-p1`).
     pub kernel: Option<Statement<String>>,
     /// ZFS version text (`0.7.5-1ubuntu16.6`, `0.8.x`, `2.1 to 2.2`), without the `zfs-` prefix.
-    /// The kernel module's where both are said.
+    /// The kernel module's version has priority.
     pub zfs_version: Option<Statement<String>>,
-    /// `Some(false)` when it is said that no ZFS module is loaded.
+    /// `Some(false)` if a tool shows that no ZFS module is loaded.
     pub zfs_loaded: Option<Statement<bool>>,
     /// Number of CPUs.
     pub cpus: Option<Statement<u32>>,
-    /// Architecture as uname says (`x86_64`, `aarch64`).
+    /// Architecture as uname prints it (`x86_64`, `aarch64`).
     pub architecture: Option<Statement<String>>,
     /// Model name of the CPU.
     pub cpu_model: Option<Statement<String>>,
@@ -47,40 +47,42 @@ pub struct Host {
     pub load: Option<Statement<[f64; 3]>>,
     /// Kernel command line.
     pub command_line: Option<Statement<String>>,
-    /// It is an ogive mount that is asked about, with its directory.
+    /// The directory of the ogive mount in question, if there is one.
     pub ogive_mount: Option<Statement<String>>,
 }
 
-/// How the CPUs of the host were used over one interval, percent of all CPUs (sums to about 100).
+/// How the CPUs of the host were used over one interval, in percent of all CPUs (sums to about
+/// 100).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuUse {
-    /// In user programs, nice ones included.
+    /// In user programs, including nice ones.
     pub user: f64,
     /// In the kernel, without interrupts.
     pub system: f64,
     /// Idle.
     pub idle: f64,
-    /// Idle with a disk request outstanding.
+    /// Idle with an outstanding disk request.
     pub iowait: f64,
     /// Hard and soft interrupts.
     pub interrupt: f64,
     /// Taken by the hypervisor.
     pub steal: f64,
-    /// Whether the tool tells programs from the kernel. One figure for both stands in `user`.
+    /// Whether the tool separates user and system. Otherwise `user` has the sum.
     pub is_split: bool,
-    /// Averages since boot (first row of vmstat, first page of `top -n1`), hence weak.
+    /// Whether it is the average since boot (first row of vmstat, first page of `top -n1`), which
+    /// is weak evidence.
     pub since_boot: bool,
     /// Where it was read.
     pub source: Source,
 }
 
 impl CpuUse {
-    /// No use yet, as read at a place.
+    /// No use yet, with its source.
     pub fn none(source: Source) -> Self {
         Self { is_split: true, source, ..Self::default() }
     }
 
-    /// The mean of several; `None` of none. It is cited where the first was read.
+    /// The mean of several; `None` if there are none. Its source is that of the first.
     pub fn mean<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let all: Vec<&Self> = all.into_iter().collect();
         let first = all.first()?;
@@ -112,7 +114,7 @@ pub struct OneCpu {
 }
 
 impl OneCpu {
-    /// How many CPUs the machine has, where each is shown; of CPU 44 and 46 alone it is not known.
+    /// The number of CPUs of the machine, if each is shown; CPUs 44 and 46 alone do not show it.
     pub fn number(shown: &[Self]) -> Option<usize> {
         let last = shown.iter().filter_map(|one| one.name.parse::<usize>().ok()).max();
         let all = shown.len() > 1 && last.is_none_or(|last| last <= shown.len());
@@ -123,43 +125,44 @@ impl OneCpu {
 /// One thread, or one process where the tool does not show threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// Name without brackets, CPU or queue number as printed otherwise (`z_fr_iss_3`,
-    /// `zfskern{arc_prune}` is `arc_prune`).
+    /// Name without brackets; any CPU or queue number stays as printed (`z_fr_iss_3`).
+    /// `zfskern{arc_prune}` becomes `arc_prune`.
     pub name: String,
-    /// The whole command line or a printed suffix, where there is one.
+    /// The whole command line or a printed suffix, if any.
     pub command: Option<String>,
     /// Number of the thread (TID) or process.
     pub id: Option<u64>,
-    /// Kernel thread, where that is known (brackets, VIRT 0, parent 2).
+    /// Whether it is a kernel thread, if known (brackets, VIRT 0, parent 2).
     pub kernel: Option<bool>,
     /// State letter (`R`, `S`, `D`, `Z`, ...).
     pub state: Option<char>,
-    /// Percent of ONE CPU while watched (`top`, `pidstat`, two snapshots). `None` if not shown.
+    /// Percent of ONE CPU during an interval (`top`, `pidstat`, two readings); `None` if not shown.
     pub cpu_percent: Option<f64>,
-    /// Part of `cpu_percent` in the kernel, percent of ONE CPU, where the tool tells it apart.
+    /// The system part of `cpu_percent`, in percent of ONE CPU, if the tool separates it.
     pub system_percent: Option<f64>,
-    /// Percent of ALL CPUs while watched, from tools that count so and do not say how many there
-    /// are (Windows, busybox, illumos); `cpu_percent` takes its place as soon as that is known.
+    /// Percent of ALL CPUs during an interval, from tools that do not print the number of CPUs
+    /// (Windows, busybox, illumos). Once that is known, `cpu_percent` replaces it.
     pub machine_percent: Option<f64>,
     /// Percent of one CPU averaged over its life (`ps`).
     pub life_percent: Option<f64>,
     /// CPU time used over its life, seconds.
     pub cpu_time_s: Option<f64>,
-    /// How many such threads this row stands for (1, unless the source counts).
+    /// Number of threads that this row represents (1, unless the source counts).
     pub count: u64,
-    /// Number of the list within its input: a page of `top` is one. The same thread may stand in
+    /// Number of the list within its input; each page of `top` is a list. A thread may be in
     /// several.
     pub list: u32,
-    /// Number of its process, where it is a thread and the source says.
+    /// Number of its process, for a thread if the source prints it.
     pub process: Option<u64>,
-    /// The row stands for processes that ended while it was watched: the name of their parent.
+    /// Set if the row represents processes that ended during the interval: the name of their
+    /// parent.
     pub children_of: Option<String>,
     /// Where it was read.
     pub source: Source,
 }
 
 impl Thread {
-    /// A row that names a thread and says nothing of it yet.
+    /// A row with only a name.
     pub fn named(name: String, list: u32, source: Source) -> Self {
         Self { name, count: 1, list, source, ..Self::default() }
     }
@@ -168,7 +171,7 @@ impl Thread {
 /// A command that was timed (`time zfs list`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// The command line, or what was timed.
+    /// The command line, or another description of the timed work.
     pub command: String,
     /// Wall clock, seconds.
     pub real_s: f64,

@@ -1,8 +1,8 @@
 //! Evidence: typed facts, each with its source.
 //!
 //! Readers (`crate::read`) write it, and rules read it through the functions of
-//! `crate::expression`. A missing fact is missing: no field has a default with a meaning, and an
-//! empty list means "not shown", never "none there".
+//! `crate::expression`. No field has a default that stands for a fact. An empty list means "not
+//! shown", never "there are none".
 
 mod host;
 mod profile;
@@ -18,19 +18,18 @@ pub use source::Source;
 pub use table::{Figure, Number, Table};
 pub use task::Task;
 
-/// Everything that was given, understood.
+/// All facts of all inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// The host.
     pub host: Host,
-    /// Use of the CPUs, one entry an interval.
+    /// Use of the CPUs, one entry per interval.
     pub cpu: Vec<CpuUse>,
-    /// Use of single CPUs, where a tool lists them.
+    /// Use of single CPUs, if a tool lists them.
     pub single_cpus: Vec<OneCpu>,
     /// Threads and processes.
     pub threads: Vec<Thread>,
-    /// Threads and processes as the kernel counts them; those of two readings stand behind each
-    /// other.
+    /// Threads and processes as the kernel counts them; a second reading follows the first.
     pub tasks: Vec<Task>,
     /// Commands that were timed.
     pub timings: Vec<Timing>,
@@ -40,7 +39,7 @@ pub struct Evidence {
     pub kernel_stacks: Vec<KernelStack>,
     /// Lock use.
     pub locks: Vec<LockUse>,
-    /// Figures; two tables of one name and scope with different times are two snapshots.
+    /// Figures; two tables of one name and scope with different times are two readings.
     pub tables: Vec<Table>,
     /// Properties of datasets and pools.
     pub properties: Vec<Property>,
@@ -50,32 +49,33 @@ pub struct Evidence {
     pub pools: Vec<PoolLine>,
     /// Lines of the kernel's log, and of ZFS's own (`dbgmsg`), without their time stamp.
     pub log: Vec<Statement<String>>,
-    /// When lines of the kernel's log were written, seconds since the start of the machine.
+    /// Times of lines of the kernel's log, in seconds since boot.
     pub log_stamps: Vec<(Source, f64)>,
     /// The inputs and their formats.
     pub inputs: Vec<Input>,
-    /// Lines that no format claims: sentences and damage. They are counted and shown; rules match
-    /// them through their `words` alone, as a hint for a cause.
+    /// Lines that no format claims: sentences and damage. They are counted and shown. Rules match
+    /// them only through their `words`, as a hint for a cause.
     pub not_understood: Vec<Statement<String>>,
 }
 
-/// One input and how it was understood.
+/// One input, and how it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
     /// Its name.
     pub name: std::sync::Arc<str>,
-    /// What it was taken for: `top`, `perf report`, `arcstats`; several are possible in one paste.
+    /// The formats that were recognised, such as `top`, `perf report`, `arcstats`; a paste may have
+    /// several.
     pub formats: Vec<String>,
     /// Facts taken from it.
     pub facts: usize,
-    /// Its lines that are not empty.
+    /// Number of its non-empty lines.
     pub lines: usize,
-    /// Those of them that no format claims.
+    /// Number of those that no format claims.
     pub unread: usize,
-    /// Number of the first of these.
+    /// Number of the first unread line.
     pub first_unread: Option<u32>,
-    /// Its trouble (truncated, binary, too large), as a sentence.
+    /// Its problems (truncated, binary, too large), as a sentence.
     pub trouble: Option<String>,
-    /// Whether it ends early, so that its beginning alone was read.
+    /// Whether it ends early, so that only its beginning was read.
     pub in_part: bool,
 }

@@ -1,4 +1,4 @@
-//! Samples of stacks, and tables of symbols, from any tool.
+//! Sampled stacks, and tables of symbols, from any tool.
 //!
 //! Frames are leaf first. Weights are relative within one profile. The share of a symbol is a part
 //! of the samples that were not idle.
@@ -10,24 +10,25 @@ use super::Source;
 /// One profile: stacks, rows of a symbol table, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// Stacks that were sampled one by one (perf.data, `perf script`, folded stacks), whole.
+    /// Single sampled stacks (perf.data, `perf script`, folded stacks), complete.
     pub stacks: Vec<Stack>,
     /// Rows of a symbol table (`perf report`, `perf top`), percentages as printed.
     pub rows: Vec<SymbolRow>,
-    /// Samples on which the weights stand; `None` when not said. Few samples are weak evidence.
+    /// Number of samples; `None` if not printed. Few samples are weak evidence.
     pub samples: Option<u64>,
-    /// Whether weights mean anything (folded stacks all of weight 1 do not).
+    /// Whether weights have a meaning (folded stacks that all weigh 1 have none).
     pub weighted: bool,
-    /// Hits that the kernel counted off CPU (lock waits, blocked time) instead of CPU.
+    /// Whether the samples count time off CPU (lock waits, blocked time), not CPU time.
     pub off_cpu: bool,
 }
 
 /// One distinct stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// Thread name (comm), where known.
+    /// Thread name (comm), if known.
     pub thread: Option<String>,
-    /// Name of its process, where the profile knows numbers and it is not the thread's own.
+    /// Name of its process, if the profile has process numbers and the name differs from the
+    /// thread's.
     pub process: Option<String>,
     /// Frames, leaf first, never empty.
     pub frames: Vec<Frame>,
@@ -40,19 +41,19 @@ pub struct Stack {
 /// One function on a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Function without offset; suffixes such as `.isra.0`, `.constprop.1`, `.part.2` are cut off.
+    /// Function without offset and without suffixes such as `.isra.0`, `.constprop.1`, `.part.2`.
     pub symbol: Option<String>,
     /// Module or object without brackets and path: `zfs`, `icp`, `kernel`, `libzpool.so.5`.
     /// `[kernel.kallsyms]`, `[kernel]` and `vmlinux` are all `kernel`.
     pub module: Option<String>,
-    /// Whether it is kernel code (`[k]`), where said.
+    /// Whether it is kernel code (`[k]`), if printed.
     pub kernel: Option<bool>,
 }
 
 /// One row of a symbol table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SymbolRow {
-    /// Thread name, where the table has the column.
+    /// Thread name, if the table has that column.
     pub thread: Option<String>,
     /// The function.
     pub frame: Frame,
@@ -71,8 +72,8 @@ pub struct SymbolRow {
 pub struct Chain {
     /// Frames, leaf first; the row's own function is one of them. Chains of one graph share them.
     pub frames: Vec<Arc<Frame>>,
-    /// Percent of ALL samples (relative percentages multiplied out) that end in exactly this chain;
-    /// the chains of a row do not overlap.
+    /// Percent of ALL samples that end in exactly this chain; relative percentages are multiplied
+    /// out. The chains of a row do not overlap.
     pub percent: f64,
     /// Line of the deepest frame.
     pub source: Source,
@@ -82,9 +83,9 @@ pub struct Chain {
 /// It shows where a thread is, not that it uses CPU there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStack {
-    /// Thread name, where known.
+    /// Thread name, if known.
     pub thread: Option<String>,
-    /// How many threads have this stack.
+    /// Number of threads with this stack.
     pub count: u64,
     /// Frames, leaf first.
     pub frames: Vec<Frame>,
@@ -92,7 +93,7 @@ pub struct KernelStack {
     pub source: Source,
 }
 
-/// Use of one lock as a lock profiler counted it.
+/// Use of one lock, as a lock profiler counted it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockUse {
     /// Lock, as the tool names it; may be an address.
@@ -101,11 +102,11 @@ pub struct LockUse {
     pub callers: Vec<Frame>,
     /// Contentions counted.
     pub count: Option<u64>,
-    /// Time lost to it, in nanoseconds, all together.
+    /// Total time that was lost to it, in nanoseconds.
     pub wait_ns: Option<f64>,
     /// Percent of the tool's table, 0 to 100.
     pub percent: Option<f64>,
-    /// What the tool says it is: `adaptive spin`, `adaptive block`, `rwlock:R`, ...
+    /// The tool's description: `adaptive spin`, `adaptive block`, `rwlock:R`, ...
     pub kind: String,
     /// Where it was read.
     pub source: Source,

@@ -14,7 +14,7 @@ pub struct Property {
     pub name: String,
     /// Value as printed.
     pub value: String,
-    /// `local`, `default`, `inherited from ...`, `-`; `None` where not shown.
+    /// `local`, `default`, `inherited from ...`, `-`; `None` if not shown.
     pub origin: Option<String>,
     /// Where it was read.
     pub source: Source,
@@ -39,7 +39,7 @@ pub struct PoolLine {
     pub pool: String,
     /// `scan`, `state`, `status`, `action`, `errors`, `config`, `dedup`.
     pub field: String,
-    /// Text with lines joined by a space; one entry a device line for `config`.
+    /// Text with lines joined by a space; for `config`, one entry per device line.
     pub text: String,
     /// Where it was read.
     pub source: Source,

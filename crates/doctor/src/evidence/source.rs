@@ -1,14 +1,14 @@
-//! Where a fact was read. Every fact has a source, so every sentence of an answer can be checked.
+//! The source of a fact. Every fact has one, so every sentence of an answer can be checked.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The place a fact came from.
+/// The place where a fact was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source {
     /// Name of the input: a file name, a path inside a bundle, `standard input`.
     pub input: Arc<str>,
-    /// Line of the input, counted from 1; `None` where lines mean nothing (binary profiles).
+    /// Line of the input, counted from 1; `None` for inputs without lines (binary profiles).
     pub line: Option<u32>,
 }
 

@@ -1,8 +1,8 @@
 //! Named figures: kstats, /proc files, the columns of tools.
 //!
-//! A figure is one of three kinds, and kinds do not mix. A *gauge* is true at the moment of
-//! reading, a *rate* is per second, a *counter* grew since its table was created. A counter alone
-//! has no meaning: rules only see it divided by time (two readings, or the table's age).
+//! A figure has one of three kinds, and kinds do not mix. A *gauge* is momentary, a *rate* is per
+//! second, and a *counter* grew since its table was created. A single counter value has no meaning:
+//! rules see it only divided by time (two readings, or the table's age).
 
 use super::Source;
 
@@ -11,18 +11,18 @@ use super::Source;
 pub struct Table {
     /// Name, lower case: `arcstats`, `dbufstats`, `meminfo`, `vmstat`, `sar`, `txgs`, ...
     pub name: String,
-    /// What it is about where there are several of the name: pool, device, slab, NUMA node, CPU.
+    /// Its subject if several tables have this name: pool, device, slab, NUMA node, CPU.
     pub scope: Option<String>,
-    /// Moment it was read, nanoseconds on any clock that all tables of one host share.
+    /// Time of reading, in nanoseconds of a clock that all tables of a host share.
     pub taken_ns: Option<i128>,
-    /// Age of the counters when read, seconds: kstat `snaptime - crtime`, or uptime.
+    /// Age of the counters at the reading, in seconds: kstat `snaptime - crtime`, or uptime.
     pub age_s: Option<f64>,
     /// The figures, in order.
     pub figures: Vec<Figure>,
 }
 
 impl Table {
-    /// One without figures.
+    /// A table without figures.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
@@ -32,7 +32,7 @@ impl Table {
         Some(&figure.value)
     }
 
-    /// The figure of a name, of whatever kind.
+    /// The figure with this name, of any kind.
     pub fn value(&self, name: &str) -> Option<f64> {
         match self.number(name)? {
             Number::Counter(value) | Number::Gauge(value) | Number::Rate(value) => Some(*value),
@@ -40,19 +40,19 @@ impl Table {
         }
     }
 
-    /// The word of a name.
+    /// The word with this name.
     pub fn word(&self, name: &str) -> Option<&str> {
         if let Number::Text(word) = self.number(name)? { Some(word) } else { None }
     }
 
-    /// Adds a figure that follows from earlier ones, and cites the line of the last of them.
+    /// Adds a figure that is computed from earlier ones; its source is that of the last of them.
     pub fn derive(&mut self, name: &str, value: Option<f64>) {
         if let Some(source) = self.figures.last().map(|last| last.source.clone()) {
             self.add(name, value, &source);
         }
     }
 
-    /// Adds a figure, where there is a value.
+    /// Adds a figure, if there is a value.
     pub fn add(&mut self, name: &str, value: Option<impl Into<Number>>, source: &Source) {
         let figure = |value: Number| Figure { name: name.into(), value, source: source.clone() };
         self.figures.extend(value.map(|value| figure(value.into())));
@@ -62,7 +62,7 @@ impl Table {
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Name as the source prints it, units appended when they were converted (`_bytes`, `_ns`).
+    /// Name as the source prints it; a converted figure has its unit appended (`_bytes`, `_ns`).
     pub name: String,
     /// Its value.
     pub value: Number,
@@ -73,11 +73,11 @@ pub struct Figure {
 /// A value with its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
-    /// True at the moment of reading, in the unit of its name.
+    /// A momentary value, in the unit of its name.
     Gauge(f64),
-    /// Grew since the table was created or the host started.
+    /// Growth since the table was created or the host booted.
     Counter(f64),
-    /// Per second, over an interval the source knows.
+    /// Per second, over an interval that the source knows.
     Rate(f64),
     /// A word: state, name of the fastest implementation.
     Text(String),

@@ -1,29 +1,29 @@
-//! A thread or process as the kernel counts it since its start: one line of `/proc/PID/stat`.
+//! The kernel's counters of a thread or process since its start: one line of `/proc/PID/stat`.
 
 use super::Source;
 
 /// One line of `/proc/PID/stat`, of a thread or of a whole process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// Its name when it was read; it may have had another before.
+    /// Its name at the time of reading; it may have changed.
     pub name: String,
-    /// Number of its process where the line is of a thread.
+    /// Number of its process, if the line is of a thread.
     pub process: Option<u64>,
     /// Number of the thread, or of the process.
     pub id: u64,
     /// Number of its parent.
     pub parent: u64,
-    /// When it began, in ticks since boot. With `id` it names a thread for good.
+    /// Its start, in ticks since boot. Together with `id` it identifies a thread uniquely.
     pub started: u64,
     /// State letter.
     pub state: char,
-    /// CPU time that it has used, seconds.
+    /// CPU time used, in seconds.
     pub used_s: f64,
-    /// Its part in the kernel.
+    /// The system part of it, in seconds.
     pub system_s: f64,
-    /// CPU time of its children that have ended and were waited for, with theirs, seconds.
+    /// CPU time of children that have ended and were waited for, and of their children, in seconds.
     pub children_s: f64,
-    /// Time that it has waited for disks, seconds; `None` where the kernel does not count it.
+    /// Time spent waiting for disks, in seconds; `None` if the kernel does not count it.
     pub disk_wait_s: Option<f64>,
     /// Where it was read.
     pub source: Source,
@@ -35,7 +35,7 @@ impl Task {
         self.process.unwrap_or(self.id)
     }
 
-    /// Whether it is the kernel's.
+    /// Whether it is a kernel thread.
     pub fn is_kernel(&self) -> bool {
         self.parent == 2 || self.id == 2
     }

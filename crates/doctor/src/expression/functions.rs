@@ -1,7 +1,7 @@
 //! The functions that an expression may call.
 //!
-//! One list has the name, arguments, result and meaning of each function, and the question to
-//! [`Facts`] that it asks. The linter reads this list, and `docs/rules.md` is written from it.
+//! One list has the name, arguments, result and meaning of each function, and its method of
+//! [`Facts`]. The linter uses this list, and `docs/rules.md` is generated from it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Function {
     pub meaning: &'static str,
 }
 
-/// An answer for CEL; what is missing is noted.
+/// An answer for CEL; a missing fact is recorded.
 fn give<T>(facts: &Facts, name: &str, answer: Known<T>) -> Result<T, ExecutionError> {
     answer.map_err(|missing| match missing {
         Missing::Absent(what) => {
@@ -37,8 +37,8 @@ fn give<T>(facts: &Facts, name: &str, answer: Known<T>) -> Result<T, ExecutionEr
     })
 }
 
-/// The language: shape, name, arguments, result and meaning of each function, and the question that
-/// it asks. A function of the shape `unbound` asks none: [`context`] binds it.
+/// The language: shape, name, arguments, result and meaning of each function, and its method of
+/// [`Facts`]. A function of the shape `unbound` has no method; [`context`] binds it.
 macro_rules! language {
     ($($shape:ident $name:literal $arguments:literal $result:literal $meaning:literal
         => $ask:expr;)*) => {
@@ -50,14 +50,14 @@ macro_rules! language {
             meaning: $meaning,
         }),*];
 
-        /// Binds those that ask the facts.
+        /// Binds the functions with a method of [`Facts`].
         fn bind(context: &mut Context<'static>, facts: &Arc<Facts>) {
             $(bind!($shape, context, facts, $name, $ask);)*
         }
     };
 }
 
-/// Binds a question by the shape of its arguments.
+/// Binds a method by the shape of its arguments.
 macro_rules! bind {
     (none, $context:ident, $facts:ident, $name:literal, $ask:expr) => {
         let (own, ask) = (Arc::clone($facts), none($ask));
@@ -83,17 +83,17 @@ macro_rules! bind {
     (unbound, $context:ident, $facts:ident, $name:literal, $ask:expr) => {};
 }
 
-/// A question without an argument. These three functions give closures their types.
+/// A method without an argument. These three functions give closures their types.
 fn none<T>(ask: impl Fn(&Facts) -> Known<T>) -> impl Fn(&Facts) -> Known<T> {
     ask
 }
 
-/// A question of one text.
+/// A method with one text.
 fn one<T>(ask: impl Fn(&Facts, &str) -> Known<T>) -> impl Fn(&Facts, &str) -> Known<T> {
     ask
 }
 
-/// A question of two.
+/// A method with two texts.
 fn two<T>(ask: impl Fn(&Facts, &str, &str) -> Known<T>) -> impl Fn(&Facts, &str, &str) -> Known<T> {
     ask
 }
@@ -277,7 +277,7 @@ fn of_wall_clock(seconds: f64, timing: &Timing) -> f64 {
     seconds * 100.0 / timing.real_s.max(0.001)
 }
 
-/// Whether a kind of evidence was shown.
+/// Whether evidence of a kind was given.
 fn shown(facts: &Facts, kind: &str) -> Known<bool> {
     let evidence = facts.evidence();
     let (profile, callers) = facts.profile_kind();

@@ -1,5 +1,5 @@
-//! Faults of an expression that show without evidence: names, number and kinds of arguments,
-//! patterns, versions.
+//! Faults of an expression that need no evidence: names, number and kinds of arguments, patterns,
+//! versions.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
@@ -7,7 +7,7 @@ use super::{Expression, FUNCTIONS};
 use crate::atlas;
 use crate::facts::{parse_versions, parts, pattern_of};
 
-/// Operators and standard functions that rules may use besides [`FUNCTIONS`].
+/// Operators and standard functions that rules may use in addition to [`FUNCTIONS`].
 const STANDARD: [&str; 17] = [
     "_&&_", "_||_", "!_", "_>_", "_<_", "_>=_", "_<=_", "_==_", "_!=_", "_+_", "_-_", "_*_", "_/_",
     "-_", "_?_:_", "double", "matches",
@@ -34,9 +34,9 @@ const KINDS: [&str; 19] = [
     "locks",
 ];
 
-/// Functions whose text is `table.figure`.
+/// Functions whose argument is `table.figure`.
 const FIGURES: [&str; 6] = ["gauge", "rate", "delta", "word", "ratio", "counter_share"];
-/// Functions whose text is a version or a list of them.
+/// Functions whose argument is a version or a list of versions.
 const VERSIONS: [&str; 4] = ["zfs_before", "zfs_at_least", "kernel_at_least", "kernel_before"];
 
 /// The faults of an expression; empty if there are none.
@@ -46,7 +46,7 @@ pub fn faults(expression: &Expression) -> Vec<String> {
     found
 }
 
-/// Whether it asks for words in lines that no format claims.
+/// Whether it matches words in lines that no format claims.
 pub fn asks_for_words(expression: &Expression) -> bool {
     calls(expression, &["said", "tells"])
 }
@@ -103,10 +103,10 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
     }
     for (kind, argument) in function.arguments.chars().zip(arguments) {
         if let ('f' | 't', Expr::Call(call)) = (kind, &argument.expr) {
-            let wanted = if kind == 'f' { "subsystem" } else { "role" };
-            if call.func_name != wanted {
+            let function = if kind == 'f' { "subsystem" } else { "role" };
+            if call.func_name != function {
                 found.push(format!(
-                    "{name}(): takes a pattern or {wanted}(), no {}()",
+                    "{name}(): takes a pattern or {function}(), not {}()",
                     call.func_name
                 ));
             }
@@ -115,7 +115,7 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
         }
         let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
             if kind != 'n' {
-                found.push(format!("{name}(): its arguments are literal texts"));
+                found.push(format!("{name}(): its arguments must be literal texts"));
             }
             continue;
         };
@@ -125,13 +125,13 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
 
 fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
     match kind {
-        'n' => found.push(format!("{name}(): a number is wanted, not {text:?}")),
+        'n' => found.push(format!("{name}(): expected a number, not {text:?}")),
         'r' | 'f' | 't' => check_pattern(name, text, found),
         _ if name == "tells" => parts(text).for_each(|(_, part)| check_pattern(name, part, found)),
         _ if name == "subsystem" || name == "role" => {
             let is_known = if name == "role" { atlas::is_role } else { atlas::is_subsystem };
             for part in text.split(',').map(str::trim).filter(|part| !is_known(part)) {
-                found.push(format!("{name}(): there is none called {part:?}"));
+                found.push(format!("{name}(): there is no {name} {part:?}"));
             }
         }
         _ if name == "shown" && !KINDS.contains(&text) && text != "timings" => {
@@ -144,7 +144,7 @@ fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
             && !(name == "zfs_before" && atlas::first_releases(text).is_some())
             && text.split(',').any(|part| parse_versions(part).is_none()) =>
         {
-            found.push(format!("{name}(): {text:?} is no version"));
+            found.push(format!("{name}(): {text:?} is not a version"));
         }
         _ => {}
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(fault(r#"zfs_before("178c93f021")"#).is_empty());
         assert!(fault("arcstats > 5").contains("variable"));
         assert_eq!(fault(r#"in_thread(role("read"), subsystem("ddt, cipher/ccm")) > 5"#), "");
-        assert!(fault(r#"self_share(subsystem("dt")) > 5"#).contains("none called \"dt\""));
+        assert!(fault(r#"self_share(subsystem("dt")) > 5"#).contains("no subsystem \"dt\""));
         assert!(fault(r#"thread_cpu(subsystem("ddt")) > 5"#).contains("role"));
     }
 }

@@ -1,8 +1,9 @@
 //! Expressions of rules: CEL (the Common Expression Language, <https://cel.dev>) over facts.
 //!
-//! Truth has three values. A function whose fact is missing fails inside CEL. `&&` and `||` decide
-//! without it if the other side is enough. Otherwise the whole expression is *not known*, and names
-//! what is missing. Any other failure (an unknown name, a wrong pattern) is a fault of the rule.
+//! Truth has three values. A function whose fact is missing fails inside CEL. `&&` and `||` ignore
+//! that if the other side decides. Otherwise the value of the whole expression is *not known*, and
+//! the trace names the missing fact. Any other failure (an unknown name, a wrong pattern) is a
+//! fault of the rule.
 
 mod functions;
 mod lint;
@@ -21,7 +22,7 @@ pub use template::{Format, Template};
 
 /// Longest expression that is compiled.
 const MAX_EXPRESSION_BYTES: usize = 4000;
-/// Beginning of the message of a fact that is not there.
+/// Beginning of the message for a missing fact.
 const ABSENT: &str = "absent: ";
 
 /// A fault of a rule's text.
@@ -35,7 +36,7 @@ pub enum ExpressionError {
         /// The message of the parser.
         reason: String,
     },
-    /// It parses and cannot be evaluated, whatever the evidence.
+    /// It parses but cannot be evaluated, with any evidence.
     #[error("{expression}: {reason}")]
     Evaluation {
         /// The expression.
@@ -72,7 +73,7 @@ impl Expression {
         &self.source
     }
 
-    /// Whether it compares anything downwards.
+    /// Whether it uses `<` or `<=`.
     pub(crate) fn asks_for_less(&self) -> bool {
         lint::calls(self, &["_<_", "_<=_"])
     }
@@ -96,7 +97,7 @@ pub enum Answer {
     NotKnown,
 }
 
-/// Facts behind the functions of the language.
+/// The facts behind the functions of the language.
 pub struct Environment {
     facts: Arc<Facts>,
     context: Context<'static>,
@@ -123,12 +124,12 @@ impl Environment {
         &self.facts
     }
 
-    /// Sets what `share()` is while the texts of one rule are written.
+    /// Sets the value of `share()` while the texts of one rule are written.
     pub fn set_share(&self, share: Option<f64>) {
         *self.share.lock() = share;
     }
 
-    /// Evaluates, and tells what was looked at.
+    /// Evaluates an expression, and returns the facts that it used.
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] if the expression itself is wrong.
@@ -156,32 +157,32 @@ impl Environment {
         }
     }
 
-    /// Evaluates a condition: `None` is "not known".
+    /// Evaluates a condition; `None` means "not known".
     ///
     /// # Errors
-    /// [`ExpressionError::Evaluation`] if it is no condition.
+    /// [`ExpressionError::Evaluation`] if it is not a condition.
     pub fn truth(&self, expression: &Expression) -> Result<(Option<bool>, Trace), ExpressionError> {
         match self.evaluate(expression)? {
             (Answer::Truth(truth), trace) => Ok((Some(truth), trace)),
             (Answer::NotKnown, trace) => Ok((None, trace)),
             (other, _) => Err(ExpressionError::Evaluation {
                 expression: expression.source.clone(),
-                reason: format!("is no condition but {other:?}"),
+                reason: format!("is not a condition but {other:?}"),
             }),
         }
     }
 
-    /// Evaluates a number: `None` is "not known".
+    /// Evaluates a number; `None` means "not known".
     ///
     /// # Errors
-    /// [`ExpressionError::Evaluation`] if it is no number.
+    /// [`ExpressionError::Evaluation`] if it is not a number.
     pub fn number(&self, expression: &Expression) -> Result<Option<f64>, ExpressionError> {
         match self.evaluate(expression)?.0 {
             Answer::Number(number) => Ok(Some(number)),
             Answer::NotKnown => Ok(None),
             other => Err(ExpressionError::Evaluation {
                 expression: expression.source.clone(),
-                reason: format!("is no number but {other:?}"),
+                reason: format!("is not a number but {other:?}"),
             }),
         }
     }
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_does_not_exist_is_a_fault() {
+    fn an_unknown_name_is_a_fault() {
         let environment = Environment::new(Facts::new(Evidence::default()));
         let wrong = Expression::compile("no_such_function(1)").unwrap();
         assert!(environment.evaluate(&wrong).is_err());
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn the_trace_names_missing_facts() {
         let environment = Environment::new(Facts::new(Evidence::default()));
         let expression = Expression::compile(r#"gauge("arcstats.c") > 1"#).unwrap();
         let (_, trace) = environment.evaluate(&expression).unwrap();

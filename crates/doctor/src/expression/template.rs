@@ -1,4 +1,4 @@
-//! Texts with figures in them: `{self_share("^aes_")|percent} of the samples`.
+//! Texts that contain expressions: `{self_share("^aes_")|percent} of the samples`.
 
 use super::{Answer, Environment, Expression, ExpressionError};
 use crate::evidence::Source;
@@ -38,7 +38,7 @@ impl Format {
 
     /// Writes a number.
     pub fn write(self, value: f64) -> String {
-        // Minus nothing is nothing.
+        // Avoids "-0".
         let value = if value.abs() < 1e-9 { 0.0 } else { value };
         match self {
             Self::Percent if value.abs() < 1.0 && value != 0.0 => format!("{value:.1}%"),
@@ -59,29 +59,28 @@ enum Part {
     Value(Expression, Format),
 }
 
-/// A template that was written.
+/// The text written from a template.
 #[derive(Debug)]
 pub struct Written {
     /// Its text.
     pub text: String,
-    /// Where its figures are from.
+    /// The sources of its figures.
     pub sources: Vec<Source>,
     /// Whether all of its figures are known.
     pub is_whole: bool,
 }
 
-/// A text with expressions in it.
+/// A text that contains expressions.
 #[derive(Debug)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// [`ExpressionError::Syntax`] for an expression in it that does not parse, or a brace left
-    /// open.
+    /// [`ExpressionError::Syntax`] for an expression that does not parse, or an open brace.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -104,8 +103,8 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The text with each of its expressions changed by `change`. What is behind a brace left open
-    /// stays, for [`parse`](Self::parse) to complain of.
+    /// The text with each of its expressions changed by `change`. The rest after an open brace
+    /// stays, so that [`parse`](Self::parse) reports the brace.
     ///
     /// # Errors
     /// Those of `change`.
@@ -135,7 +134,7 @@ impl Template {
         })
     }
 
-    /// Writes it; figures that are not known read "?".
+    /// Writes the text; unknown figures become "?".
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] for an expression that is wrong.
@@ -166,8 +165,8 @@ impl Template {
         Ok(Written { text, sources, is_whole })
     }
 
-    /// The text without those of its clauses that have a figure that is not known; `None` where
-    /// none is left. Clauses end at a comma, a semicolon, a colon or an "and" behind a figure.
+    /// The text without its clauses that have an unknown figure; `None` if no clause remains. A
+    /// clause ends at a comma, a semicolon, a colon, or an "and" after a figure.
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] for an expression that is wrong.
@@ -175,7 +174,7 @@ impl Template {
         &self,
         environment: &Environment,
     ) -> Result<Option<String>, ExpressionError> {
-        // What stands between two ends of clauses, and whether all of it is known.
+        // The text of each clause, and whether all of it is known.
         let mut clauses: Vec<(String, bool)> = vec![(String::new(), true)];
         for part in &self.parts {
             let open = clauses.len() - 1;
@@ -201,8 +200,8 @@ impl Template {
         Ok((known.split_whitespace().count() > 1).then_some(known))
     }
 
-    /// What the text would say of a figure that is not known yet, or `None` where it names a value
-    /// rather than an amount.
+    /// The text with a description in place of each figure, for figures that are still unknown.
+    /// `None` if it names a value instead of an amount.
     pub fn sought(&self) -> Option<String> {
         let mut text = String::new();
         for (at, part) in self.parts.iter().enumerate() {
@@ -221,7 +220,7 @@ impl Template {
         Some(text)
     }
 
-    /// The text as the rule has it, expressions reduced to `…`.
+    /// The text as the rule has it, with `…` for each expression.
     pub fn outline(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             Part::Words(words) => words.as_str(),
@@ -231,7 +230,7 @@ impl Template {
     }
 }
 
-/// Position of the brace that closes, outside of quotes.
+/// Position of the closing brace, outside of quotes.
 fn closing(text: &str) -> Option<usize> {
     let mut quote: Option<char> = None;
     let mut escaped = false;
@@ -249,7 +248,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The expression and its format: the word behind the last bar, if it is one.
+/// The expression and its format: the word after the last bar, if that is a format.
 fn split_format(text: &str) -> (&str, Format) {
     match text.rsplit_once('|') {
         Some((expression, name)) => match Format::named(name.trim()) {
@@ -260,7 +259,7 @@ fn split_format(text: &str) -> (&str, Format) {
     }
 }
 
-/// A number without needless zeros.
+/// A number without trailing zeros.
 fn trimmed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     if text.contains('.') {
@@ -270,7 +269,7 @@ fn trimmed(value: f64, digits: usize) -> String {
     }
 }
 
-/// A number with commas at the thousands; small ones keep a decimal.
+/// A number with commas between thousands; small numbers keep a decimal.
 pub(crate) fn grouped(value: f64) -> String {
     if value.abs() < 9.95 {
         return trimmed(value, 1);
