@@ -1,5 +1,5 @@
-//! Advice follows the evidence of the host: nothing that is set already, nothing that the host
-//! lacks, and names in place of slots.
+//! Advice depends on the host's evidence: it omits settings already in force and objects that the
+//! host lacks, and fills slots with names.
 
 use ogive_doctor::bundle::Loader;
 use ogive_doctor::report::{self, Style};
@@ -15,7 +15,7 @@ fn of_files(files: &[(&str, &str)]) -> Diagnosis {
     diagnose(&rules, loader.read().evidence)
 }
 
-/// What is to be done for a cause, now and for good.
+/// The remedies for a cause, now and for good.
 fn advice(diagnosis: &Diagnosis, id: &str) -> String {
     let found = diagnosis.findings.iter().find(|finding| finding.id == id);
     let found = found.unwrap_or_else(|| {
@@ -32,7 +32,7 @@ const COMPRESSES: &str = "\
 ";
 
 #[test]
-fn what_is_set_already_is_not_advised() {
+fn settings_already_in_force_are_not_advised() {
     let with = |value: &str| {
         let properties =
             format!("NAME  PROPERTY     VALUE   SOURCE\ntank  compression  {value}  local\n");
@@ -49,7 +49,7 @@ fn what_is_set_already_is_not_advised() {
 }
 
 #[test]
-fn of_several_data_sets_the_one_that_differs_is_meant() {
+fn advice_names_the_dataset_that_differs() {
     let properties = "\
 NAME    PROPERTY     VALUE   SOURCE
 tank/a  compression  lz4     local
@@ -75,7 +75,7 @@ sdc       0.00   0.00  2.00  3.00 100.00  60.00    64.00     0.10   4.60    4.00
 ";
 
 #[test]
-fn a_slow_disk_is_named_and_no_pool_is_spoken_of_where_there_is_none() {
+fn advice_names_a_slow_disk_and_a_pool_only_if_there_is_one() {
     let diagnosis = of_files(&[("top.txt", WAITS), ("iostat.txt", DISKS)]);
     let text = advice(&diagnosis, "slow-device");
     assert!(text.contains("`smartctl -a /dev/sdb`"), "{text}");
@@ -120,7 +120,7 @@ bash;main 200
 ";
 
 #[test]
-fn a_scrub_that_has_ended_does_not_run() {
+fn a_finished_scrub_is_not_running() {
     let says =
         "The load is high, perhaps because of a scrub of the pool. It is slow during a scrub.";
     let of_scan = |scan: &str| {
@@ -152,7 +152,7 @@ fn a_scrub_that_has_ended_does_not_run() {
 }
 
 #[test]
-fn a_resilver_is_told_of_though_it_explains_nothing() {
+fn a_running_resilver_is_reported_even_if_it_explains_nothing() {
     let status = "\
   pool: tank
  state: DEGRADED
@@ -162,17 +162,17 @@ fn a_resilver_is_told_of_though_it_explains_nothing() {
 ";
     let diagnosis = of_files(&[("zpool-status.txt", status)]);
     let short = report::short(&diagnosis, Style::default());
-    let told = "a resilver of tank is running, 16.88% done, 00:00:33 to go [zpool-status.txt:3]";
-    assert!(short.contains(told), "{short}");
-    assert!(report::text(&diagnosis, Style::default()).contains(told));
+    let running = "a resilver of tank is running, 16.88% done, 00:00:33 to go [zpool-status.txt:3]";
+    assert!(short.contains(running), "{short}");
+    assert!(report::text(&diagnosis, Style::default()).contains(running));
     assert_eq!(report::json(&diagnosis)["running"][0]["source"]["line"], 3);
-    // Two readers of the same lines say it once.
+    // Lines that two readers read are reported once.
     let twice = of_files(&[("zpool-status.txt", status), ("again.txt", status)]);
     assert_eq!(twice.running.len(), 1);
 }
 
 #[test]
-fn a_load_of_sleepers_speaks_of_trim_only_where_something_does() {
+fn advice_on_sleeping_threads_mentions_trim_only_with_evidence_of_trim() {
     let ps = |name: &str| {
         format!(
             "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n{}",
@@ -194,7 +194,7 @@ fn a_load_of_sleepers_speaks_of_trim_only_where_something_does() {
 }
 
 #[test]
-fn of_freebsd_without_threads_the_step_is_its_own_top() {
+fn without_threads_the_next_step_on_freebsd_is_its_top() {
     let top = "\
 last pid: 12345;  load averages:  4.20,  4.10,  3.90    up 12+03:04:05  10:11:12
 120 processes: 2 running, 118 sleeping
@@ -214,7 +214,7 @@ Swap: 4096M Total, 4096M Free
 }
 
 #[test]
-fn what_a_probe_would_settle_is_said_in_the_words_of_the_sign() {
+fn outcomes_of_a_probe_use_the_words_of_the_sign() {
     let top = "\
     PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND
     801 root      20   0       0      0      0 R  91.0  0.0  12:00.00 arc_prune

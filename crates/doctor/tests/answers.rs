@@ -1,4 +1,4 @@
-//! Answers without a cause.
+//! Answers that name no cause.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::answers::State;
@@ -16,7 +16,7 @@ fn diagnosed(name: &str, content: &str) -> Diagnosis {
 }
 
 #[test]
-fn a_thread_name_alone_is_no_diagnosis() {
+fn a_thread_name_alone_gives_no_diagnosis() {
     let diagnosis = diagnosed(
         "top.txt",
         "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n    \
@@ -32,7 +32,7 @@ const HEAD: &str =
     "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n";
 
 #[test]
-fn two_pasted_rows_of_top_acquit_no_thread_and_have_no_shares() {
+fn two_pasted_rows_of_top_exclude_no_thread_and_have_no_shares() {
     let rows = "   4711 root      20   0  172000   4000   3000 R   6.2  0.0   0:01.33 top\n   \
          4000 root      20   0  172000   4000   3000 S   0.3  0.0   0:01.33 sshd\n";
     let diagnosis = diagnosed("top.txt", &format!("{HEAD}{rows}"));
@@ -44,7 +44,7 @@ fn two_pasted_rows_of_top_acquit_no_thread_and_have_no_shares() {
 }
 
 #[test]
-fn an_excerpt_is_no_evidence_against_a_missing_thread() {
+fn an_excerpt_does_not_prove_that_a_thread_is_missing() {
     let profile = "  52.64%  [zfs]     [k] SHA256TransformBlocks\n   3.10%  [kernel]  [k] memcpy\n";
     let alone = diagnosed("perf-top.txt", profile);
     let mut loader = Loader::new();
@@ -58,7 +58,7 @@ fn an_excerpt_is_no_evidence_against_a_missing_thread() {
 }
 
 #[test]
-fn a_stack_without_weight_is_evidence_of_a_place_and_no_share_of_the_cpu() {
+fn a_stack_without_weight_shows_a_place_but_no_share_of_the_cpu() {
     let stack = "[<0>] zap_lookup+0x10/0x40 [zfs]\n[<0>] zfs_purgedir+0x10/0x40 [zfs]\n\
          [<0>] zfs_rmnode+0x10/0x40 [zfs]\n";
     let diagnosis = diagnosed("stack.txt", stack);
@@ -79,14 +79,14 @@ fn a_stack_without_weight_is_evidence_of_a_place_and_no_share_of_the_cpu() {
 }
 
 #[test]
-fn what_is_not_near_is_not_named() {
+fn causes_without_evidence_are_not_named() {
     let diagnosis = diagnosed("version.txt", "zfs-0.6.5\nzfs-kmod-0.6.5\nLinux\n");
     let text = report::text(&diagnosis, report::Style::default());
     assert!(!text.contains("nearest") && !text.contains("Considered"), "{text}");
 }
 
 #[test]
-fn zfs_is_not_accused_where_it_is_not_loaded() {
+fn zfs_is_not_accused_if_it_is_not_loaded() {
     let mut loader = Loader::new();
     let modules: String = (0..12).map(|at| format!("module_{at} 16384 0\n")).collect();
     let modules = format!("Module                  Size  Used by\n{modules}");
@@ -102,7 +102,7 @@ fn zfs_is_not_accused_where_it_is_not_loaded() {
 }
 
 #[test]
-fn nothing_given_is_not_enough_evidence_and_says_what_to_run() {
+fn without_evidence_the_answer_says_which_command_to_run() {
     let diagnosis = diagnosed("report.txt", "The server is slow today.\n");
     assert_eq!(diagnosis.verdict.kind, VerdictKind::Insufficient);
     assert!(diagnosis.verdict.step.is_some() && diagnosis.findings.is_empty());
@@ -146,7 +146,7 @@ fn a_process_and_its_threads_are_not_added_up() {
 }
 
 #[test]
-fn threads_of_a_program_count_for_it_where_its_number_is_known() {
+fn threads_count_for_their_program_if_its_number_is_known() {
     let mut loader = Loader::new();
     let task = |pid: u32, tid: u32, name: &str, user: u32| {
         let zeroes = "0 ".repeat(30);
@@ -168,13 +168,13 @@ fn threads_of_a_program_count_for_it_where_its_number_is_known() {
     let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
     assert_eq!(names, ["ogive", "sshd"], "{users:?}");
     assert_eq!(users[0].threads[0].0, "fuser");
-    // 600 of the 800 busy ticks are its session threads', 3 its own.
+    // The session threads used 600 of the 800 busy ticks, the program's first thread used 3.
     assert_eq!(users[0].threads[0].1, 75.0, "{users:?}");
     assert!(users[0].threads[1].1 < 1.0, "{users:?}");
 }
 
 #[test]
-fn folded_stacks_without_numbers_are_not_all_of_one_program() {
+fn folded_stacks_without_numbers_do_not_share_one_program() {
     let diagnosis = diagnosed(
         "profile.folded",
         "md5sum;main;md5_process_block 1800\ncat;main;simple_cat 150\n",
@@ -184,8 +184,8 @@ fn folded_stacks_without_numbers_are_not_all_of_one_program() {
     assert_eq!(names, ["md5sum", "cat"], "{users:?}");
 }
 
-/// A profile of two threads of process 500, whose first thread was never sampled, as `ogive
-/// capture` writes it.
+/// A profile of two threads of process 500 in the format of `ogive capture`. Its first thread has
+/// no sample.
 fn captured(output: Output) -> Vec<u8> {
     let sample = |name: &str, tid: u32| {
         format!(
@@ -203,7 +203,7 @@ fn captured(output: Output) -> Vec<u8> {
 }
 
 #[test]
-fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_name() {
+fn threads_of_a_captured_program_are_one_consumer_with_its_name() {
     let mut loader = Loader::new();
     loader.add_bytes("profile.folded", captured(Output::Folded));
     loader.add_stream("profile.pb.gz", captured(Output::Pprof).as_slice()).unwrap();
@@ -222,8 +222,8 @@ fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_na
     assert_eq!(diagnosis.overview.samples, Some(120.0));
 }
 
-/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.6 of it;
-/// its children that have ended have used as many.
+/// Two readings of /proc/stat and of the threads: 1.6 of 2 CPUs are busy, 0.6 of them in `tar`. Its
+/// ended children used `children_cpus` CPUs.
 fn short_lived(profile: Option<&str>, children_cpus: u64) -> Diagnosis {
     let mut loader = Loader::new();
     let zeroes = "0 ".repeat(30);
@@ -251,29 +251,29 @@ fn samples_by_program_fill_the_gaps_of_a_list() {
     let alone = users(None);
     assert_eq!(alone.first().map(|user| user.name.as_str()), Some("not shown by the list"));
     let filled = users(Some("find;main;lookup 500\ntar;main;copy 300\n"));
-    let first = filled.first().expect("somebody");
+    let first = filled.first().expect("a user");
     assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1 CPU"));
     assert!(filled.list.iter().all(|user| user.name != "not shown by the list"), "{filled:?}");
     assert!(filled.sentence().contains("find by samples, in processes that came and went"));
-    // Few samples fill nothing.
+    // Too few samples fill no gap.
     let few = users(Some("find;main;lookup 10\ntar;main;copy 6\n"));
     assert_eq!(few.first().map(|user| user.name.as_str()), Some("not shown by the list"));
 }
 
 #[test]
-fn children_that_have_ended_are_named_by_samples() {
+fn samples_name_children_that_have_ended() {
     let users = |profile| short_lived(profile, 1).answers.users;
     let alone = users(None);
-    let first = alone.first().expect("somebody");
+    let first = alone.first().expect("a user");
     assert_eq!((first.name.as_str(), first.used().as_str()), ("finished children of tar", "1 CPU"));
     let named = users(Some("find;main;lookup 500\ntar;main;copy 300\n"));
-    let first = named.first().expect("somebody");
+    let first = named.first().expect("a user");
     assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1 CPU"));
     assert!(named.list.iter().all(|user| !user.is_ended), "{named:?}");
 }
 
 #[test]
-fn words_alone_make_no_first_line_and_no_remedy() {
+fn words_alone_give_no_first_line_and_no_remedy() {
     let mut loader = Loader::new();
     let words = "A scrub has been running for days and everything crawls.\nThe scrub is slow.\n";
     loader.add_bytes("report.txt", words.as_bytes().to_vec());
@@ -293,7 +293,7 @@ fn words_alone_make_no_first_line_and_no_remedy() {
 }
 
 #[test]
-fn the_first_report_of_a_tool_is_of_all_the_time_since_the_start() {
+fn the_first_report_of_a_tool_is_the_average_since_boot() {
     let busy = |name: &str, text: &str| diagnosed(name, text).answers.cpu.sentence();
     let heading = "UID PID %usr %system %guest %wait %CPU CPU Command\n";
     let rows = |time: &str| -> String {
@@ -311,7 +311,7 @@ fn the_first_report_of_a_tool_is_of_all_the_time_since_the_start() {
     let report = |at: &str, time: &str| format!("{at}   {heading}{}", rows(time));
     assert_eq!(busy("a.txt", &report("10:00:01", "10:00:01")), "not shown by what was given");
     assert!(busy("a.txt", &report("10:00:01", "10:00:06")).starts_with("no: what is listed uses"));
-    // Without a time above the rows the command tells.
+    // If no time precedes the rows, the command decides.
     let whole = format!("$ pidstat -h\n# Time {heading}{}", rows("1692579199"));
     assert_eq!(busy("a.txt", &whole), "not shown by what was given");
     let blocks = "CPU minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl\n  \
@@ -323,7 +323,7 @@ fn the_first_report_of_a_tool_is_of_all_the_time_since_the_start() {
 }
 
 #[test]
-fn one_figure_for_all_that_is_busy_is_neither_the_programs_nor_the_kernels() {
+fn a_single_busy_figure_is_attributed_to_neither_programs_nor_kernel() {
     for (busy, words) in [("99.65", "yes: 100% of the CPUs is busy"), ("4.06", "no: 4.1% of the")] {
         let text = format!(
             "Core\tCPU\tAvg_MHz\tBusy%\tBzy_MHz\tTSC_MHz\n-\t-\t63\t{busy}\t1562\t2808\n\
@@ -337,7 +337,7 @@ fn one_figure_for_all_that_is_busy_is_neither_the_programs_nor_the_kernels() {
 }
 
 #[test]
-fn containers_that_are_idle_do_not_show_an_idle_machine() {
+fn idle_containers_do_not_show_an_idle_machine() {
     let row = |name: &str| {
         format!("{name:<20}0.01%               1 MiB/994 MiB       4.14%               0 B/0 B\n")
     };
@@ -350,12 +350,12 @@ fn containers_that_are_idle_do_not_show_an_idle_machine() {
 }
 
 #[test]
-fn a_process_stands_for_threads_that_were_cut_off() {
+fn a_process_represents_its_threads_if_some_were_cut_off() {
     let text = "10:00:01 UID TGID TID %usr %system %guest %wait %CPU CPU Command\n\
          10:00:02 1000 26897 - 43.14 15.69 0.00 2.94 58.82 6 player\n\
          10:00:02 1000 - 26897 8.82 0.98 0.00 2.94 9.80 6 |__player\n\
          10:00:02 1000 - 26912 0.98 0.98 0.00 0.98 1.96 3 |__Binder\n";
     let first = diagnosed("pidstat.txt", text).answers.users;
-    let first = first.first().expect("somebody");
+    let first = first.first().expect("a user");
     assert_eq!((first.name.as_str(), first.used().as_str()), ("player", "0.59 CPUs"));
 }

@@ -1,4 +1,4 @@
-//! The atlas is the output of its script over the histories, and it opens quickly.
+//! The committed atlas equals the output of its script over the histories.
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Where the histories are, in the environment, and how the script is told.
+/// Environment variables with the histories, and the options of the script for them.
 const HISTORIES: [(&str, &str); 3] =
     [("OGIVE_OPENZFS", "--openzfs"), ("OGIVE_SPL", "--spl"), ("OGIVE_LINUX", "--linux")];
 

@@ -12,7 +12,7 @@ fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/doctor/cases")
 }
 
-/// Runs `python3` with these arguments; nothing if this machine has no Python.
+/// Runs `python3` with these arguments; `None` if this machine has no Python.
 fn python(arguments: &[&str]) -> Option<Output> {
     match Command::new("python3").arg("-B").args(arguments).output() {
         Ok(output) => Some(output),
@@ -29,7 +29,7 @@ fn verify(directory: &Path) -> Option<Output> {
     python(&[script.to_str().unwrap(), "verify", directory.to_str().unwrap()])
 }
 
-/// A case that is sound; `{id}` belongs to the half to learn from if it is `b`.
+/// A sound case. The `{id}` `b` belongs to the learn half.
 fn case(id: &str, url: &str, class: &str) -> String {
     format!(
         r#"{{"id": "{id}", "url": "{url}", "platform": {{"os": "Linux"}}, "symptom": "It is slow.", "#
@@ -83,7 +83,7 @@ fn faults_of_cases_are_found() {
 }
 
 #[test]
-fn the_half_to_check_with_is_scored_in_totals_only() {
+fn the_check_half_is_scored_in_totals_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("check.jsonl");
     std::fs::write(&path, case("secret-name", "u:s", "workload-legit")).unwrap();
@@ -104,7 +104,7 @@ fn learn() -> String {
 }
 
 #[test]
-fn weights_are_never_counted_over_the_half_to_check_with() {
+fn weights_are_never_counted_over_the_check_half() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("check.jsonl");
     std::fs::write(&path, case("secret-name", "u:s", "workload-legit")).unwrap();
@@ -114,7 +114,7 @@ fn weights_are_never_counted_over_the_half_to_check_with() {
 }
 
 #[test]
-fn one_case_adds_nothing_to_a_weight_and_words_weigh_no_more_than_they_are_right() {
+fn one_case_does_not_change_a_weight_and_words_weigh_only_as_much_as_they_are_right() {
     let script = r#"
 import pathlib, sys
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]).parent))
@@ -156,7 +156,7 @@ fn perturb() -> String {
 }
 
 #[test]
-fn the_half_to_check_with_is_never_perturbed() {
+fn the_check_half_is_never_perturbed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("check.jsonl");
     std::fs::write(&path, case("secret-name", "u:s", "workload-legit")).unwrap();
@@ -167,7 +167,7 @@ fn the_half_to_check_with_is_never_perturbed() {
 }
 
 #[test]
-fn variants_tell_the_same_with_fewer_facts_or_other_tools_and_a_seed_repeats_them() {
+fn variants_have_fewer_facts_or_other_tools_and_a_seed_repeats_them() {
     let script = r#"
 import pathlib, sys
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]).parent))

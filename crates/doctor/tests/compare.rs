@@ -1,4 +1,4 @@
-//! Two hosts side by side: the differences, and those that explain the trouble. `OGIVE_SHARED` may
+//! Two hosts compared: their differences, and those that explain the trouble. `OGIVE_SHARED` may
 //! name a folder with real pairs.
 
 #[path = "../../../tests/skipped.rs"]
@@ -25,7 +25,7 @@ fn evidence(files: &[(&str, String)]) -> Evidence {
     loader.read().evidence
 }
 
-/// A host of four CPUs over ten seconds: ticks busy in the kernel, reads of the ARC, a profile.
+/// A host of four CPUs over ten seconds: ticks in the kernel, reads of the ARC, a profile.
 struct Host {
     busy_ticks: u32,
     arc_hits: u32,
@@ -94,7 +94,7 @@ fn compared(healthy: &Host, sick: &Host) -> Comparison {
 }
 
 #[test]
-fn the_setting_that_a_cause_stands_on_is_named_first_and_others_behind() {
+fn a_setting_that_a_cause_depends_on_is_named_before_others() {
     let sick = Host {
         busy_ticks: 2200,
         profile: CCM,
@@ -118,14 +118,14 @@ fn the_setting_that_a_cause_stands_on_is_named_first_and_others_behind() {
     assert!(place("encryption") < place("z_rd_int"));
     let thread = &comparison.differences[place("z_rd_int")];
     let explained = thread.explains_percent.expect("the CPU of both is known");
-    // 2000 of 2150 samples of 2.2 CPUs, less 0.15 of 0.2, are 95% of 2.0 CPUs.
+    // 2000 of 2150 samples of 2.2 CPUs, minus 0.15 of 0.2, are 95% of 2.0 CPUs.
     assert!((90.0..97.0).contains(&explained), "{explained}");
     let other = &comparison.differences[place("zfs_txg_timeout")];
     assert!(other.cited_by.is_none() && place("zfs_txg_timeout") > place("z_rd_int"));
 }
 
 #[test]
-fn hosts_that_differ_in_nothing_that_matters_are_said_to() {
+fn hosts_without_a_relevant_difference_are_reported_as_such() {
     let sick = Host { parameter: "30", ..healthy() };
     let comparison = compared(&healthy(), &sick);
     assert_eq!(comparison.outcome, Outcome::Nothing);
@@ -141,7 +141,7 @@ fn hosts_that_differ_in_nothing_that_matters_are_said_to() {
 }
 
 #[test]
-fn three_times_the_reads_for_three_times_the_cpu_are_load_and_no_fault() {
+fn proportionally_more_reads_and_cpu_are_load_and_not_a_fault() {
     let sick = Host { busy_ticks: 600, arc_hits: 30_000, ..healthy() };
     let comparison = compared(&healthy(), &sick);
     assert_eq!(comparison.outcome, Outcome::MoreWork, "{}", comparison.sentence);
@@ -149,7 +149,7 @@ fn three_times_the_reads_for_three_times_the_cpu_are_load_and_no_fault() {
 }
 
 #[test]
-fn the_additional_cpu_of_a_program_is_not_laid_on_zfs() {
+fn additional_cpu_of_a_program_is_not_attributed_to_zfs() {
     let sick = Host { busy_ticks: 2200, profile: HASHING, ..healthy() };
     let comparison = compared(&healthy(), &sick);
     assert_eq!(comparison.outcome, Outcome::Program, "{}", comparison.sentence);
@@ -157,7 +157,7 @@ fn the_additional_cpu_of_a_program_is_not_laid_on_zfs() {
 }
 
 #[test]
-fn without_the_use_of_the_cpus_nothing_is_compared() {
+fn hosts_are_not_compared_without_the_use_of_their_cpus() {
     let bare = evidence(&[("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n".to_owned())]);
     let comparison = compare(&rules(), ("well", bare), ("ill", healthy().evidence()));
     assert_eq!(comparison.outcome, Outcome::Insufficient);
@@ -165,7 +165,7 @@ fn without_the_use_of_the_cpus_nothing_is_compared() {
 }
 
 #[test]
-fn the_table_is_short_and_harmless_and_json_has_all_of_it() {
+fn the_table_is_short_and_escaped_and_json_is_complete() {
     let sick = Host { busy_ticks: 2200, profile: CCM, cipher: "aes-256-ccm", ..healthy() };
     let mut comparison = compared(&healthy(), &sick);
     comparison.names[1] = "ill\x1b[2J".to_owned();
@@ -192,7 +192,7 @@ fn capture(name: &str) -> Option<Evidence> {
 }
 
 #[test]
-fn real_captures_differ_in_what_was_done_to_them() {
+fn real_captures_differ_in_the_change_that_was_made() {
     let rules = rules();
     let Some(healthy) = capture("01-healthy-idle") else { return };
     let pairs = [

@@ -1,4 +1,4 @@
-//! Many hosts at once: the findings of each, and what the ill hosts have in common.
+//! Many hosts at once: the findings of each, and the facts that ill hosts share.
 
 use std::io::Write as _;
 
@@ -43,18 +43,18 @@ fn fleet(ill: usize, well: usize) -> Fleet {
 }
 
 #[test]
-fn the_ill_come_first_with_what_they_have_in_common_and_the_others_have_not() {
+fn ill_hosts_come_first_with_the_facts_that_only_they_share() {
     let fleet = fleet(MIN_FOR_LIFT, MIN_FOR_LIFT + 1);
     let worst = &fleet.groups[0];
     assert_eq!((worst.id.as_str(), worst.verdict), ("encryption-ccm", VerdictKind::Cause));
     assert_eq!((fleet.ill(), worst.hosts.len()), (MIN_FOR_LIFT, MIN_FOR_LIFT));
     let first = worst.common.first().expect("they have something in common");
-    // Kernel and cipher are of the same hosts: one row stands for both.
+    // Kernel and cipher differ on the same hosts, so one row represents both.
     assert_eq!((first.ill, first.others), ((5, 5), (0, 6)), "{worst:?}");
     assert_eq!((first.is.name.as_str(), first.alike), ("kernel", 1), "{worst:?}");
     let lift = first.lift.expect("there are hosts enough");
     assert!((lift - 11.0 / 5.0).abs() < 0.01, "{lift}");
-    // What everybody has is no news.
+    // A fact of all hosts is not listed.
     assert!(worst.common.iter().all(|row| row.is.name != "version of ZFS"), "{worst:?}");
     let sentence = fleet.sentence();
     assert!(
@@ -75,7 +75,7 @@ fn three_hosts_get_counts_and_no_statistics() {
 }
 
 #[test]
-fn a_fleet_is_the_same_in_whatever_order_it_comes() {
+fn the_order_of_hosts_does_not_change_a_fleet() {
     let fleet = fleet(2, 3);
     let mut hosts = fleet.hosts.clone();
     hosts.reverse();
@@ -83,7 +83,7 @@ fn a_fleet_is_the_same_in_whatever_order_it_comes() {
 }
 
 #[test]
-fn table_json_and_page_tell_all_hosts_and_escape_what_comes_from_outside() {
+fn table_json_and_page_have_all_hosts_and_escape_outside_text() {
     let mut fleet = fleet(2, 2);
     fleet.hosts[0].name = "<script>alert(1)</script>\x1b[2J".to_owned();
     let page = report::fleet_html(&fleet);
@@ -101,7 +101,7 @@ fn table_json_and_page_tell_all_hosts_and_escape_what_comes_from_outside() {
 }
 
 #[test]
-fn a_capture_is_known_by_its_beginning_and_nothing_else_is_one() {
+fn only_captures_have_the_beginning_of_a_capture() {
     let directory = tempfile::tempdir().expect("a directory");
     let write = |name: &str, content: &[u8]| {
         let path = directory.path().join(name);

@@ -1,5 +1,4 @@
-//! What two readings of a live host show, on written bundles: renamed threads, ended programs,
-//! limits, and waits.
+//! Two readings of a live host, in written bundles: renamed threads, ended programs, limits, waits.
 
 use ogive_doctor::evidence::{Evidence, Number, Thread};
 use ogive_doctor::read;
@@ -23,7 +22,7 @@ fn task(process: u64, id: u64, name: &str, parent: u64, ticks: [u64; 2], started
     )
 }
 
-/// Ten seconds of two CPUs of which so many ticks were busy.
+/// Ten seconds of two CPUs with this many busy ticks.
 fn stat(busy: u64) -> [(&'static str, String); 2] {
     let line = |busy: u64, idle: u64| {
         format!("cpu  {busy} 0 0 {idle} 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0\ncpu1 1 0 0 1 0 0 0 0\n")
@@ -34,7 +33,7 @@ fn stat(busy: u64) -> [(&'static str, String); 2] {
     ]
 }
 
-/// Evidence of two readings of threads, with so many busy ticks between.
+/// Evidence of two readings of threads, with this many busy ticks in between.
 fn paired(busy: u64, start: &[String], end: &[String]) -> Evidence {
     let [first, last] = stat(busy);
     let (start, end) = (start.concat(), end.concat());
@@ -53,7 +52,7 @@ fn percent(evidence: &Evidence, name: &str) -> f64 {
 }
 
 #[test]
-fn a_worker_that_changed_its_name_has_used_what_it_used_in_between() {
+fn a_renamed_worker_keeps_its_cpu_of_the_interval() {
     let evidence = paired(
         50,
         &[task(9, 9, "kworker/0:0-mm_percpu_wq", 2, [5048, 0], 3)],
@@ -64,7 +63,7 @@ fn a_worker_that_changed_its_name_has_used_what_it_used_in_between() {
 }
 
 #[test]
-fn a_number_that_was_given_again_is_another_thread() {
+fn a_reused_number_is_another_thread() {
     let evidence = paired(
         300,
         &[task(70, 70, "cc1", 1, [9000, 0], 10)],
@@ -74,9 +73,9 @@ fn a_number_that_was_given_again_is_another_thread() {
 }
 
 #[test]
-fn children_that_ended_are_told_under_their_parent_once() {
-    // make (20) ran a shell (21) that ended; a compiler (30) below the shell ended, too. Before the
-    // first reading the shell had used 40 ticks, and its ended children 60.
+fn ended_children_are_reported_once_under_their_parent() {
+    // make (20) ran a shell (21) that ended; a compiler (30) below the shell also ended. Before the
+    // first reading, the shell had used 40 ticks, and its ended children 60.
     let evidence = paired(
         700,
         &[
@@ -85,7 +84,7 @@ fn children_that_ended_are_told_under_their_parent_once() {
             task(21, 21, "sh", 20, [40, 60], 6),
             task(30, 30, "cc1", 21, [300, 0], 7),
         ],
-        // What came to make: the shell's 45 and its children's 60 + 800, the compiler's among them.
+        // make received the shell's 45 ticks and its children's 60 + 800, including the compiler's.
         &[task(1, 1, "init", 0, [100, 900], 1), task(20, 20, "make", 1, [50, 1905], 5)],
     );
     let children: Vec<&Thread> =
@@ -109,13 +108,13 @@ fn threads_that_ended_belong_to_their_process() {
         ("end/process-stats.txt", &whole(1320)),
         ("end/thread-stats.txt", &end),
     ]);
-    // 300 of the 320 ticks are of threads that ended, 20 of one that still runs.
+    // Ended threads used 300 of the 320 ticks, a running one 20.
     assert_eq!(percent(&evidence, "server"), 30.0);
     assert_eq!(percent(&evidence, "worker"), 2.0);
 }
 
 #[test]
-fn a_list_that_shows_more_than_was_busy_is_told() {
+fn a_list_that_exceeds_the_busy_time_is_reported() {
     let threads =
         |ticks| [task(40, 40, "a", 1, [ticks, 0], 4), task(41, 41, "b", 1, [ticks, 0], 4)];
     let trouble = |busy| {
@@ -124,9 +123,12 @@ fn a_list_that_shows_more_than_was_busy_is_told() {
         inputs.collect::<Vec<String>>()
     };
     assert!(trouble(1190).is_empty());
-    let told = trouble(100);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("add up to 1.2 CPUs") && told[0].contains("0.1 busy"), "{told:?}");
+    let reported = trouble(100);
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(
+        reported[0].contains("add up to 1.2 CPUs") && reported[0].contains("0.1 busy"),
+        "{reported:?}"
+    );
 }
 
 fn figure(evidence: &Evidence, table: &str, name: &str) -> Option<f64> {
@@ -138,7 +140,7 @@ fn figure(evidence: &Evidence, table: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn limits_are_of_version_1_as_well_and_lines_are_as_grep_prints_them() {
+fn limits_of_version_1_are_read_from_the_output_of_grep() {
     let group = |held: u64, used: u64| {
         format!(
             "/sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.cfs_quota_us:50000\n\
@@ -168,7 +170,7 @@ fn limits_are_of_version_1_as_well_and_lines_are_as_grep_prints_them() {
 }
 
 #[test]
-fn disks_are_told_as_iostat_tells_them() {
+fn disks_have_the_figures_of_iostat() {
     let line = |n: u64| {
         format!("   8  0 sda {} 0 {} {} 0 0 0 0 1 {} {}\n", n, n * 8, n * 20, n * 10, n * 40)
     };
@@ -186,7 +188,7 @@ fn disks_are_told_as_iostat_tells_them() {
 }
 
 #[test]
-fn what_looking_took_is_nobodys() {
+fn cpu_of_the_capture_itself_is_not_counted() {
     let [first, last] = stat(1000);
     let evidence = evidence(&[
         (first.0, &first.1),
@@ -196,14 +198,14 @@ fn what_looking_took_is_nobodys() {
         ("end/look-stats.txt", &task(0, 99, "ogive", 1, [300, 0], 9)),
         ("end/thread-stats.txt", &task(40, 40, "a", 1, [800, 0], 4)),
     ]);
-    // 800 of the 1800 ticks that are left.
+    // 800 of the remaining 1800 ticks.
     assert_eq!((evidence.cpu[0].user * 10.0).round(), 444.0);
     assert_eq!(evidence.threads.len(), 1);
     assert_eq!(percent(&evidence, "a"), 80.0);
 }
 
 #[test]
-fn processes_of_other_mounts_are_others() {
+fn processes_of_other_mounts_have_names_of_their_own() {
     let [first, last] = stat(1000);
     let mount = "{\n  \"mount_point\": \"/m\",\n  \"arc_max_bytes\": 1,\n  \"pid\": 50,\n  \
                  \"record_size_bytes\": 131072\n}\n";

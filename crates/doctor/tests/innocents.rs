@@ -1,5 +1,5 @@
-//! No innocent is accused. Each text of `innocents.txt` has a sign of a cause that is absent, or
-//! shows one of two causes that look alike.
+//! No innocent is accused. Each text of `innocents.txt` has a sign of an absent cause, or shows one
+//! of two causes that look alike.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::evidence::Evidence;
@@ -7,7 +7,7 @@ use ogive_doctor::read::{finish, read_bytes};
 use ogive_doctor::rule::RuleSet;
 use ogive_doctor::{Diagnosis, diagnose};
 
-/// Confidence from which a cause counts as named.
+/// A cause with at least this confidence counts as named.
 const NAMED: f64 = 0.6;
 
 fn of(rules: &RuleSet, text: &str) -> Diagnosis {
@@ -17,7 +17,7 @@ fn of(rules: &RuleSet, text: &str) -> Diagnosis {
     diagnose(rules, evidence)
 }
 
-/// What is wrong with an answer, by what the title of its case asks for.
+/// The fault of an answer, measured by the title of its case.
 fn fault(rules: &RuleSet, asked: &str, diagnosis: &Diagnosis) -> Option<String> {
     let found = &diagnosis.findings;
     let (kind, ids) = asked.split_once(' ').unwrap();
@@ -38,7 +38,7 @@ fn fault(rules: &RuleSet, asked: &str, diagnosis: &Diagnosis) -> Option<String> 
 }
 
 #[test]
-fn no_innocent_is_accused_and_look_alikes_are_told_apart() {
+fn no_innocent_is_accused_and_look_alikes_are_distinguished() {
     let rules = RuleSet::bundled().unwrap();
     let mut cases = include_str!("innocents.txt").split("\n=== ");
     cases.next();

@@ -1,4 +1,4 @@
-//! What a real host with OpenZFS showed: each kind once, with the few figures that decide it.
+//! Findings on a real host with OpenZFS: each kind once, with the few figures that decide it.
 
 use ogive_doctor::Diagnosis;
 use ogive_doctor::evidence::Evidence;
@@ -13,7 +13,7 @@ tank        recordsize  128K   default
 tank/big    recordsize  1M     local
 tank/plain  recordsize  128K   default
 ";
-/// Busy with ordinary work of ZFS's.
+/// Ordinary work of ZFS.
 const STACKS: &str = "\
 fio;do_syscall_64;ksys_pwrite64;zpl_iter_write;zfs_write;dmu_write_uio_dnode;dbuf_dirty 200
 z_wr_iss;taskq_thread;zio_execute;zio_checksum_generate;fletcher_4_native;memcpy 300
@@ -21,7 +21,7 @@ cat;do_syscall_64;ksys_read;zpl_iter_read;zfs_read;dmu_read_uio_dnode;_copy_to_i
 swapper;do_idle;pv_native_safe_halt 200
 ";
 
-/// A kstat read at the start and at the end: its rows, each with both values.
+/// A kstat read at the start and at the end: its rows with both values.
 fn twice(path: &str, rows: &[(&str, u64, u64)]) -> Vec<(String, String)> {
     let reading = |moment: &str, taken: u64, value: fn(&(&str, u64, u64)) -> u64| {
         let head = format!("9 1 0x01 {0} {0} 1 {taken}\nname type data\n", rows.len());
@@ -34,7 +34,7 @@ fn twice(path: &str, rows: &[(&str, u64, u64)]) -> Vec<(String, String)> {
     vec![start, end]
 }
 
-/// What was read and written of a data set in ten seconds.
+/// Reads and writes of a dataset in ten seconds.
 fn dataset(
     name: &str,
     object: u32,
@@ -90,7 +90,7 @@ fn small_writes_into_large_records_are_named_with_their_data_set() {
 }
 
 #[test]
-fn a_data_set_that_is_read_in_a_row_is_a_normal_cost_beside_an_idle_one_of_large_records() {
+fn sequential_reads_are_a_normal_cost_next_to_an_idle_dataset_of_large_records() {
     let iostat = "              capacity     operations     bandwidth\n\
         pool        alloc   free   read  write   read  write\n\
         ----------  -----  -----  -----  -----  -----  -----\n\
@@ -105,7 +105,7 @@ fn a_data_set_that_is_read_in_a_row_is_a_normal_cost_beside_an_idle_one_of_large
 }
 
 #[test]
-fn commits_of_the_intent_log_are_a_cost_that_was_asked_for() {
+fn commits_of_the_intent_log_are_a_requested_cost() {
     let answer = diagnosed(&[
         dataset("tank/plain", 1, (4000, 8192), (0, 0)),
         twice("zil", &[("zil_commit_count", 10, 4010)]),
@@ -116,7 +116,7 @@ fn commits_of_the_intent_log_are_a_cost_that_was_asked_for() {
 }
 
 #[test]
-fn a_limit_that_this_release_has_not_got_is_not_even_weighed() {
+fn a_limit_that_this_release_lacks_is_not_weighed() {
     let arcstats = [
         ("size", 30_000_000, 30_000_000),
         ("c", 67_108_864, 67_108_864),

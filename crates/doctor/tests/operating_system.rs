@@ -1,4 +1,4 @@
-//! Any tool of a system reveals that system, and rules out what the system cannot have.
+//! Any tool of a system reveals that system, and excludes causes that the system cannot have.
 
 use ogive_doctor::evidence::Evidence;
 use ogive_doctor::facts::Facts;
@@ -24,7 +24,7 @@ top - 12:00:00 up 3 days,  1:02,  2 users,  load average: 4.00, 2.00, 3.00
 ";
 
 #[test]
-fn any_tool_tells_the_system_and_uname_is_believed_first() {
+fn any_tool_reveals_the_system_and_uname_has_priority() {
     assert_eq!(os(&[("a.txt", FREEBSD_TOP)]).as_deref(), Some("freebsd"));
     assert_eq!(os(&[("a.txt", LINUX_TOP)]).as_deref(), Some("linux"));
     assert_eq!(os(&[("a", "zfs:0:arcstats:size\t4294967296\n")]).as_deref(), Some("illumos"));
@@ -33,7 +33,7 @@ fn any_tool_tells_the_system_and_uname_is_believed_first() {
 }
 
 #[test]
-fn tools_of_two_systems_tell_nothing() {
+fn tools_of_two_systems_reveal_no_system() {
     assert_eq!(os(&[("a.txt", FREEBSD_TOP), ("b.txt", LINUX_TOP)]), None);
     assert_eq!(os(&[("a.txt", "arc_prune is at 100%, what is it?\n")]), None);
 }

@@ -1,6 +1,6 @@
-//! What people paste, one file for each paste, and the first three answers to it. Each stands for a
-//! kind that was answered wrongly once: rows that acquit nobody, a list with large gaps, interrupts
-//! and stolen time, one full CPU, a wait for disks.
+//! Pastes, one file each, and the first three answers to them. Each is of a kind that was once
+//! answered wrongly. The kinds are rows that exclude no program, a list with large gaps, interrupts
+//! and stolen time, one full CPU, and a wait for disks.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -34,7 +34,7 @@ fn answers(name: &str) -> (State, String, Among, VerdictKind) {
 }
 
 #[test]
-fn the_three_answers_are_told_from_whatever_lists_them() {
+fn the_three_answers_are_right_for_every_tool() {
     use {Among as A, State as S, VerdictKind as V};
     for (name, state, user, among, kind) in [
         ("ps-java.txt", S::Busy, "java", A::No, V::UserProcess),
@@ -71,13 +71,13 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("figures-of-no-cpu.txt", S::Unknown, "", A::Unknown, V::Insufficient),
         ("supervisor.txt", S::Unknown, "", A::Unknown, V::Insufficient),
     ] {
-        let wanted = (state, user.to_owned(), among, kind);
-        assert_eq!(answers(name), wanted, "{name}: {}", of(name).verdict.sentence);
+        let expected = (state, user.to_owned(), among, kind);
+        assert_eq!(answers(name), expected, "{name}: {}", of(name).verdict.sentence);
     }
 }
 
 #[test]
-fn the_first_line_says_the_surest_thing() {
+fn the_first_line_states_the_most_certain_fact() {
     for (name, line) in [
         ("ps-java.txt", "Not ZFS: it is java, with 3.8 CPUs, as a mean over its life."),
         (
@@ -112,7 +112,7 @@ fn the_first_line_says_the_surest_thing() {
 }
 
 #[test]
-fn a_possible_cause_is_no_fact_and_few_samples_are_not_certain() {
+fn a_possible_cause_is_not_stated_as_a_fact_and_few_samples_are_not_certain() {
     let few = of("few-samples.txt");
     assert!(few.findings.iter().all(|finding| finding.confidence < 0.7), "{:?}", few.verdict);
     assert!(few.verdict.sentence.contains("of the only 65 busy samples"), "{:?}", few.verdict);
@@ -121,7 +121,7 @@ fn a_possible_cause_is_no_fact_and_few_samples_are_not_certain() {
 }
 
 #[test]
-fn a_cause_of_another_processor_is_not_named() {
+fn a_cause_that_needs_another_processor_is_not_named() {
     let arm = of("arm64-ccm.txt");
     let named = arm.considered.iter().map(|(id, _)| id.as_str());
     let named: Vec<&str> =
@@ -131,7 +131,7 @@ fn a_cause_of_another_processor_is_not_named() {
 }
 
 #[test]
-fn the_next_step_is_for_this_system_and_was_not_taken_yet() {
+fn the_next_step_suits_the_system_and_has_not_been_taken() {
     let step = |name: &str| of(name).verdict.step.map(|step| step.run).unwrap_or_default();
     assert!(step("windows-list.txt").starts_with("Get-Counter"), "{}", step("windows-list.txt"));
     assert!(!step("top-iowait.txt").contains("zpool iostat"), "{}", step("top-iowait.txt"));
@@ -142,12 +142,12 @@ fn the_next_step_is_for_this_system_and_was_not_taken_yet() {
     );
     let worker = of("top-kworker.txt").verdict.step.unwrap();
     assert!(worker.run.contains("perf record") && worker.outcomes.len() >= 2, "{worker:?}");
-    // Where the cause is known, its remedy is the next step.
+    // If the cause is known, its remedy is the next step.
     assert_eq!(step("time-zfs-get.txt"), "");
 }
 
 #[test]
-fn properties_and_versions_are_read_wherever_people_write_them() {
+fn properties_and_versions_are_read_in_any_place() {
     let template = of("issue-template.txt");
     assert_eq!(template.overview.zfs_version.as_deref(), Some("2.0.0-r0-gentoo"));
     assert_eq!(template.overview.kernel.as_deref(), Some("5.4.80-gentoo-r1"));

@@ -1,7 +1,7 @@
-//! Every sample below `tests/read_samples` gives exactly the evidence written down beside it.
+//! Every sample below `tests/read_samples` gives exactly the evidence in its golden file.
 //!
-//! `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden` writes it anew; read the
-//! difference before it is committed.
+//! `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden` rewrites these files; read
+//! the difference before you commit it.
 
 use std::borrow::Borrow;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ fn names<F: Borrow<Frame>>(frames: &[F]) -> String {
     frames.iter().map(name).collect::<Vec<_>>().join(" < ")
 }
 
-/// Evidence as lines, one a fact, with the line it was read from.
+/// Evidence as lines, one per fact, with the line of its source.
 fn describe(evidence: &Evidence) -> String {
     let mut out = String::new();
     let at = |source: &ogive_doctor::evidence::Source| {
@@ -219,16 +219,16 @@ fn describe_rest(evidence: &Evidence, out: &mut String) {
         let _ =
             writeln!(out, "{} pool {} {}: {}", at(&line.source), line.pool, line.field, line.text);
     }
-    for said in &evidence.log {
-        let _ = writeln!(out, "{} log {}", at(&said.source), said.value);
+    for line in &evidence.log {
+        let _ = writeln!(out, "{} log {}", at(&line.source), line.value);
     }
-    for said in &evidence.not_understood {
-        let _ = writeln!(out, "{} not understood: {}", at(&said.source), said.value);
+    for line in &evidence.not_understood {
+        let _ = writeln!(out, "{} not understood: {}", at(&line.source), line.value);
     }
 }
 
 #[test]
-fn samples_give_the_evidence_written_beside_them() {
+fn samples_give_the_evidence_in_their_golden_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");
     let update = std::env::var_os("OGIVE_UPDATE_GOLDEN").is_some();
     let mut samples: Vec<PathBuf> =
@@ -269,8 +269,8 @@ fn samples_give_the_evidence_written_beside_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A line that nobody knows, below the output of any tool: it stays in the evidence, as a line
-/// of a log or one that was not understood.
+/// An unknown line below the output of any tool stays in the evidence, as a line of a log or as one
+/// that was not understood.
 #[test]
 fn no_line_is_dropped_without_a_trace() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");

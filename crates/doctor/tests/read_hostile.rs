@@ -1,4 +1,4 @@
-//! No input makes a reader panic, costs more than its share, or vanishes without a trace.
+//! No input makes a reader panic, exceeds its limits, or is dropped silently.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -107,8 +107,8 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_text_is_said_to_be_none() {
-    for (bytes, said) in [
+fn binary_input_is_reported_as_not_text() {
+    for (bytes, expected) in [
         (&b""[..], "empty"),
         (b"  \n \r\n", "empty"),
         (&[0x1f, 0x8b, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8], "gunzip"),
@@ -117,15 +117,15 @@ fn what_is_no_text_is_said_to_be_none() {
     ] {
         let evidence = evidence_of(bytes);
         let trouble = evidence.inputs[0].trouble.clone().unwrap_or_default();
-        assert!(trouble.contains(said), "{trouble}");
+        assert!(trouble.contains(expected), "{trouble}");
         assert_eq!(evidence.inputs[0].facts, 0);
     }
 }
 
 #[test]
-fn a_huge_text_is_read_up_to_the_limit_and_says_so() {
+fn a_huge_text_is_read_up_to_the_limit_and_reported() {
     let mut bytes = b"arc_prune                       4    7\n".to_vec();
-    // Few long lines: the test is about the limit, not about speed.
+    // Few long lines, because the test is about the limit, not about speed.
     let filler = [vec![b'x'; 60_000], vec![b'\n']].concat();
     while bytes.len() <= read::MAX_TEXT_BYTES + 100 {
         bytes.extend_from_slice(&filler);
@@ -137,19 +137,19 @@ fn a_huge_text_is_read_up_to_the_limit_and_says_so() {
 }
 
 #[test]
-fn lines_that_nobody_knows_are_listed_with_their_place() {
+fn unknown_lines_are_listed_with_their_place() {
     let evidence = evidence_of(
         b"hits                            4    7\n%%% 1-2-3 $$$ 4/5\nevict_skip  4 9\n",
     );
     let listed: Vec<_> =
-        evidence.not_understood.iter().map(|said| said.source.to_string()).collect();
+        evidence.not_understood.iter().map(|line| line.source.to_string()).collect();
     assert_eq!(listed, ["input:2"]);
 }
 
 #[test]
-fn a_line_of_a_million_characters_costs_no_more_than_its_limit() {
+fn a_line_of_a_million_characters_is_cut_at_its_limit() {
     let mut bytes = vec![b'a'; 1_000_000];
     bytes.extend(b"\nMemTotal:        8388608 kB\n");
     let evidence = evidence_of(&bytes);
-    assert_eq!(evidence.host.ram_bytes.as_ref().map(|said| said.value), Some(8_589_934_592));
+    assert_eq!(evidence.host.ram_bytes.as_ref().map(|ram| ram.value), Some(8_589_934_592));
 }

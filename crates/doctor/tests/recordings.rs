@@ -1,4 +1,4 @@
-//! Perf recordings of any length are read whole: no limit for one input cuts them.
+//! Perf recordings of any length are read whole: the limit for one input does not cut them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ogive_doctor::bundle::Loader;
 
-/// As much of one input is held in this test: less than any of the recordings has.
+/// Bytes of one input that this test holds at most: less than any of the recordings has.
 const ROOM_BYTES: u64 = 256;
 
 fn recording(name: &str) -> PathBuf {
@@ -29,7 +29,7 @@ fn a_recording_larger_than_the_limit_is_read_whole() {
     assert!(whole > 10, "{whole}");
     assert!(samples(&recording("pipe.perf.data")) > 10);
     assert!(samples(&recording("zstd.perf.data")) > 10);
-    // In a directory, and compressed once more.
+    // In a directory, and with another layer of compression.
     let directory = tempfile::tempdir().unwrap();
     let bytes = std::fs::read(recording("file.perf.data")).unwrap();
     std::fs::write(directory.path().join("a"), &bytes).unwrap();
@@ -42,7 +42,7 @@ fn a_recording_larger_than_the_limit_is_read_whole() {
 }
 
 #[test]
-fn other_inputs_are_cut_at_the_limit_and_it_is_said() {
+fn other_inputs_are_cut_at_the_limit_and_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("report.txt");
     std::fs::write(&path, "It is slow.\n".repeat(1000)).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that were wrong or missing once, each with the files of its user.
+//! Answers that were once wrong or missing, each with the files of its report.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::diagnose::VerdictKind;
@@ -29,7 +29,7 @@ Overhead  Shared Object     Symbol
 ";
 
 #[test]
-fn dnodes_at_four_times_their_limit_stand_above_a_lock_whose_caller_is_not_known() {
+fn dnodes_at_four_times_their_limit_rank_above_a_lock_with_an_unknown_caller() {
     let arcstats = "\
 13 1 0x01 98 26656 4000000000 90000000000000
 name                            type data
@@ -48,13 +48,13 @@ arc_meta_limit                  4    25271053824
 ";
     let both = of(&[("arcstats", arcstats), ("perf-top.txt", SPINS), ("top.txt", top)]);
     assert_eq!(first(&both), "arc-prune-dnode-limit", "{}", both.verdict.sentence);
-    // Without the counters the lock is all that is known.
+    // Without the counters, only the lock is known.
     let alone = of(&[("perf-top.txt", SPINS)]);
     assert_eq!(first(&alone), "lock-contention-unspecified");
 }
 
 #[test]
-fn a_queue_that_is_contended_below_zvol_submit_bio_is_that_of_the_volumes() {
+fn contention_below_zvol_submit_bio_is_in_the_queue_of_the_volumes() {
     let stacks = "\
 fio;entry_SYSCALL_64;__x64_sys_io_submit;submit_bio;zvol_submit_bio;taskq_dispatch_ent;_raw_spin_lock_irqsave;native_queued_spin_lock_slowpath 5200
 z_wr_iss;ret_from_fork;kthread;taskq_thread;zio_execute;lz4_compress 600
@@ -65,7 +65,7 @@ fio;main;thread_main 900
 }
 
 #[test]
-fn a_record_of_a_mebibyte_under_small_writes_is_read_to_be_written() {
+fn small_writes_to_records_of_a_mebibyte_cause_reads() {
     let properties = "\
 NAME     PROPERTY    VALUE    SOURCE
 tank     recordsize  128K     default
@@ -104,7 +104,7 @@ Tasks: 312 total,   2 running, 310 sleeping,   0 stopped,   0 zombie
 }
 
 #[test]
-fn memory_pressure_with_thousands_of_samples_is_an_answer_and_no_accusation() {
+fn memory_pressure_with_thousands_of_samples_is_an_answer_without_an_accusation() {
     let stacks = "\
 kswapd0;ret_from_fork;kthread;kswapd;balance_pgdat;shrink_node;shrink_lruvec;shrink_inactive_list;shrink_page_list 2600
 java;asm_exc_page_fault;handle_mm_fault;do_swap_page;__alloc_pages;__alloc_pages_slowpath;try_to_free_pages;shrink_node;shrink_lruvec 1200
@@ -132,7 +132,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
 }
 
 #[test]
-fn of_several_datasets_with_a_costly_checksum_the_one_that_is_used_is_named() {
+fn the_dataset_in_use_is_named_among_several_with_a_costly_checksum() {
     let objset = |name: &str, written: u64, taken: u64| {
         format!(
             "30 1 0x01 7 2160 1000000000 {taken}\nname type data\ndataset_name 7 {name}\n\

@@ -1,5 +1,5 @@
-//! A cause that a host cannot have is named nowhere: not as a finding, not as the nearest, not as a
-//! look-alike. Every rule is tried on every release and system that rules it out.
+//! A cause that a host cannot have is never named: not as a finding, not as the nearest cause, not
+//! as a look-alike. Every rule is tried on every release and system that excludes it.
 
 use ogive_doctor::atlas;
 use ogive_doctor::evidence::{Evidence, Source, Statement};
@@ -7,12 +7,12 @@ use ogive_doctor::facts::{Facts, SYSTEMS};
 use ogive_doctor::read::{finish, read_bytes};
 use ogive_doctor::rule::{Expectation, Rule, RuleSet};
 
-fn said(text: &str) -> Option<Statement<String>> {
+fn stated(text: &str) -> Option<Statement<String>> {
     let source = Source { input: "host".into(), line: None };
     Some(Statement { value: text.to_owned(), source })
 }
 
-/// The evidence of a rule's own test in which it is found.
+/// The evidence of a test of the rule in which the rule is found.
 fn convincing(rule: &Rule) -> Option<Evidence> {
     let found = rule
         .text
@@ -27,17 +27,17 @@ fn convincing(rule: &Rule) -> Option<Evidence> {
     Some(evidence)
 }
 
-/// The same on another host.
+/// The same evidence on another host.
 fn moved(mut evidence: Evidence, system: &str, release: &str) -> Evidence {
-    evidence.host.os = said(system);
-    evidence.host.zfs_version = said(release);
+    evidence.host.os = stated(system);
+    evidence.host.zfs_version = stated(release);
     (evidence.host.kernel, evidence.host.distribution) = (None, None);
 
     evidence
 }
 
 #[test]
-fn what_a_host_cannot_have_is_named_nowhere() {
+fn a_cause_that_a_host_cannot_have_is_never_named() {
     let rules = RuleSet::bundled().expect("the rules compile");
     let (mut tried, mut ruled_out) = (0, 0);
     for rule in rules.iter() {
@@ -49,13 +49,13 @@ fn what_a_host_cannot_have_is_named_nowhere() {
                 Facts::new(host).cannot_have(&rule.text.requires).is_some()
             };
             let out: Vec<&&str> = atlas::releases().iter().filter(is_out).collect();
-            // The newest of them stands for those before it, whatever rules them out.
+            // The newest excluded release represents the older ones, whatever excludes them.
             if let Some(release) = out.last() {
                 ruled_out += 1;
                 let host = moved(evidence.clone(), system, release);
                 let answer = ogive_doctor::diagnose(&rules, host);
                 let text = format!("{answer:?}");
-                // What was read may speak of it; what is said of the host may not.
+                // Evidence may mention the cause; the answer about the host may not.
                 let id = format!("{:?}", rule.text.id);
                 assert!(!text.contains(&id), "{id} on {system} with ZFS {release}");
                 assert!(

@@ -11,8 +11,8 @@ use ogive_doctor::evidence::Evidence;
 use ogive_doctor::rule::{Expectation, Role, Rule, RuleSet, lint, sign_key};
 use ogive_doctor::{Diagnosis, diagnose, read};
 
-/// Every cause that the doctor must know: those of ZFS by family, those that are not ZFS, and
-/// ogive's own.
+/// Every cause that the doctor must know: those of ZFS by family, those outside ZFS, and ogive's
+/// own.
 const CAUSES: &str = "
     metaslab-fragmentation
     arc-evict-loop-bug arc-evict-random-sublist arc-prune-dnode-limit arc-prune-many-mounts arc-prune-meta-pinned
@@ -76,7 +76,7 @@ fn patterns_expressions_and_versions_are_sound() {
     none_of(&lint(&bundled()));
 }
 
-/// Weights are counted for a key, so two signs of a rule that share one would share their weight.
+/// Weights are counted per key, so two signs of a rule with one key would share their weight.
 #[test]
 fn every_sign_of_a_rule_has_a_key_of_its_own() {
     let mut faults = Vec::new();
@@ -92,7 +92,7 @@ fn every_sign_of_a_rule_has_a_key_of_its_own() {
 }
 
 #[test]
-fn a_weight_is_taken_over_by_its_own_sign_and_lines_of_no_sign_are_named() {
+fn a_weight_replaces_that_of_its_sign_and_unknown_signs_are_named() {
     let mut rules = bundled();
     let first = rules.iter().next().expect("there are rules");
     let (id, sign) = (first.text.id.clone(), first.text.signs[0].clone());
@@ -150,8 +150,9 @@ fn texts_references_and_remedies_are_complete() {
     none_of(&faults);
 }
 
-/// Neighbours know each other, with two exceptions: a rule of an ogive mount names its like in
-/// OpenZFS, where nobody asks about ogive; and that nothing is known is no neighbour worth naming.
+/// Look-alikes name each other, with two exceptions. A rule for an ogive mount names its
+/// counterpart in OpenZFS, whose reports do not involve ogive. An unknown cause is not a useful
+/// look-alike.
 #[test]
 fn look_alikes_know_each_other() {
     let rules = bundled();
@@ -173,9 +174,9 @@ fn look_alikes_know_each_other() {
     none_of(&faults);
 }
 
-/// What separates a finding from its look-alikes is the look-alikes' own signs.
+/// A look-alike is excluded by its own signs.
 #[test]
-fn a_look_alike_is_ruled_out_by_a_fact_and_never_where_it_is_found() {
+fn facts_rule_out_look_alikes_and_never_a_finding() {
     let rules = bundled();
     let (mut out, mut open, mut faults) = (0, 0, Vec::new());
     for rule in rules.iter() {
@@ -204,7 +205,7 @@ fn a_look_alike_is_ruled_out_by_a_fact_and_never_where_it_is_found() {
 }
 
 #[test]
-fn a_cause_is_recognised_by_more_than_one_sort_of_evidence() {
+fn a_cause_has_signs_of_more_than_one_kind() {
     let mut faults = Vec::new();
     for rule in bundled().iter().filter(|rule| rule.text.role != Role::Unknown) {
         let mut kinds: Vec<_> = rule
@@ -229,7 +230,7 @@ fn a_cause_is_recognised_by_more_than_one_sort_of_evidence() {
 fn holds(expect: Expectation, id: &str, diagnosis: &Diagnosis) -> bool {
     let place = diagnosis.findings.iter().position(|finding| finding.id == id);
     let confidence = place.map_or(0.0, |place| diagnosis.findings[place].confidence);
-    // What shows that its remedy worked does not hold where it is.
+    // The signs that a remedy worked must not hold while the cause is present.
     let is_found = !matches!(expect, Expectation::Absent | Expectation::Insufficient);
     if is_found && place.is_some_and(|at| diagnosis.findings[at].remedy.worked == Some(true)) {
         return false;
@@ -244,7 +245,7 @@ fn holds(expect: Expectation, id: &str, diagnosis: &Diagnosis) -> bool {
     }
 }
 
-/// A set of one rule.
+/// A set with one rule.
 fn alone(id: &str) -> RuleSet {
     let file = format!("{}/rules/{id}.toml", env!("CARGO_MANIFEST_DIR"));
     let content = std::fs::read_to_string(&file).expect("a rule has a file of its name");
@@ -270,8 +271,7 @@ fn every_rule_passes_its_own_tests() {
                         read::read_bytes(&mut evidence, name, content.as_bytes());
                     }
                     read::finish(&mut evidence);
-                    // Rules do not touch each other: where one must be absent the others need not
-                    // be asked.
+                    // Rules are independent, so a test for absence needs only its own rule.
                     let diagnosis = match test.expect {
                         Expectation::Absent => diagnose::diagnose(&alone(id), evidence),
                         _ => diagnose::diagnose(&rules, evidence),
@@ -295,7 +295,7 @@ fn every_rule_passes_its_own_tests() {
     none_of(&faults.into_inner().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// A rule of this crate with something in its file replaced.
+/// A rule of this crate with a part of its file replaced.
 fn changed(id: &str, from: &str, to: &str) -> Result<Rule, String> {
     let file = format!("{}/rules/{id}.toml", env!("CARGO_MANIFEST_DIR"));
     let content = std::fs::read_to_string(&file).expect("a rule has a file of its name");
@@ -304,7 +304,7 @@ fn changed(id: &str, from: &str, to: &str) -> Result<Rule, String> {
 }
 
 #[test]
-fn a_pattern_is_written_out_wherever_its_name_stands() {
+fn the_name_of_a_pattern_is_replaced_everywhere() {
     let rules = bundled();
     let rule = rules.get("cache-disabled").expect("a rule of this crate");
     let sign = &rule.text.signs[0];
@@ -317,9 +317,9 @@ fn a_pattern_is_written_out_wherever_its_name_stands() {
 }
 
 #[test]
-fn a_pattern_that_is_missing_unused_or_wrong_is_named_with_its_file() {
+fn a_missing_unused_or_wrong_pattern_is_named_with_its_file() {
     let named = "without_data = '^(none|metadata)$'";
-    for (from, to, told) in [
+    for (from, to, reported) in [
         (named, "", "patterns.without_data: there is no such pattern, used in signs[0].when"),
         (named, "without_data = 'a'\nnobody = 'b'", "patterns.nobody: is used in no expression"),
         (named, "without_data = '^(none'", "patterns.without_data: is no regular expression"),
@@ -332,7 +332,7 @@ fn a_pattern_that_is_missing_unused_or_wrong_is_named_with_its_file() {
         ),
         ("verdict = \"", "verdict = \"{nowhere}", "patterns.nowhere: there is no such pattern"),
     ] {
-        let fault = changed("cache-disabled", from, to).expect_err(told);
-        assert!(fault.starts_with("a.toml: patterns.") && fault.contains(told), "{fault}");
+        let fault = changed("cache-disabled", from, to).expect_err(reported);
+        assert!(fault.starts_with("a.toml: patterns.") && fault.contains(reported), "{fault}");
     }
 }

@@ -1,5 +1,5 @@
-//! The reference of functions in `docs/rules.md` is that of the program. `RULES_PAGE=overwrite`
-//! writes it again.
+//! The reference of functions in `docs/rules.md` equals the program's. `RULES_PAGE=overwrite`
+//! rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -11,7 +11,7 @@ const BEGIN: &str = "<!-- functions: written by `RULES_PAGE=overwrite cargo test
                      --test rules_page` -->\n";
 const END: &str = "<!-- end of functions -->";
 
-/// What an argument is called, by its letter.
+/// The name of an argument, by its letter.
 fn argument(letter: char) -> &'static str {
     match letter {
         'r' => "pattern",
@@ -23,7 +23,7 @@ fn argument(letter: char) -> &'static str {
     }
 }
 
-/// What a function returns, by its letter.
+/// The type of a result, by its letter.
 fn result(letter: char) -> &'static str {
     match letter {
         'n' => "number",

@@ -1,4 +1,4 @@
-//! The short answer: its length, its shares, and a first line that is understood alone.
+//! The short answer: its length, its shares, and a first line that can be understood alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn folders(below: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// What is said of the stories and of some of the unseen cases: a diagnosis takes its time.
+/// The answers to the stories and to a quarter of the unseen cases, because a diagnosis takes time.
 static ANSWERS: LazyLock<Vec<(PathBuf, Diagnosis)>> = LazyLock::new(|| {
     let rules = RuleSet::bundled().expect("they compile");
     let paths = folders("stories").into_iter().chain(folders("unseen").into_iter().step_by(4));
@@ -40,13 +40,13 @@ fn of_files(rules: &RuleSet, files: &[(&str, &str)]) -> Diagnosis {
 }
 
 #[test]
-fn the_first_answer_has_25_lines_at_most_however_narrow_the_terminal() {
+fn the_first_answer_has_25_lines_at_most_on_any_terminal() {
     let mut longest = 0;
     for (path, diagnosis) in ANSWERS.iter() {
         for width in [60, 80, 100, 160] {
             let style = Style { width, colour: false };
             let text = report::short(diagnosis, style);
-            // The first line is not broken here: the terminal does it.
+            // The terminal breaks the first line, not the report.
             let first = text.lines().next().unwrap_or("").chars().count().div_ceil(width);
             let lines = text.lines().count() - 1 + first;
             assert!(lines <= SHORT_LINES, "{} at {width}: {lines} lines\n{text}", path.display());
@@ -76,11 +76,11 @@ fn the_first_line_says_whether_there_is_a_problem_and_asks_for_no_command() {
             assert!(first.contains("Not ZFS") && !first.contains("Problem"), "{first}");
             assert!(!text.contains("with ?"), "{text}");
         }
-        // Both say the same of ZFS.
+        // Both agree about ZFS.
         let acquits = first.to_lowercase().contains("not zfs");
         assert!(!acquits || diagnosis.answers.zfs.among == Among::No, "{first}");
         if let Some(ask) = diagnosis.verdict.ask() {
-            // What to run is not lost, whatever else is.
+            // The command to run is always present.
             let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let asked: String = ask.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains(&asked), "{asked}\n{text}");
@@ -97,14 +97,14 @@ fn thread(id: usize, percent: f64, name: &str) -> String {
     )
 }
 
-/// What is said of ZFS in all, and the sum of what is said of its threads.
+/// The share of ZFS in total, and the sum of the shares of its threads.
 fn zfs_shares(diagnosis: &Diagnosis) -> (Option<f64>, f64) {
     let threads = diagnosis.overview.consumers.iter().filter(|user| user.is_zfs);
     (diagnosis.overview.zfs_share_percent, threads.filter_map(|user| user.share_percent).sum())
 }
 
 #[test]
-fn zfs_in_all_is_never_less_than_what_its_threads_use_beside_it() {
+fn the_total_of_zfs_is_never_less_than_the_sum_of_its_threads() {
     let rules = RuleSet::bundled().expect("they compile");
     let idle: String = (0..6).map(|at| thread(900 + at, 0.0, "bash")).collect();
     let whole = format!("{HEAD}{}{idle}", thread(803, 91.0, "z_rd_int"));
@@ -142,7 +142,7 @@ fn zfs_in_all_is_never_less_than_what_its_threads_use_beside_it() {
 }
 
 #[test]
-fn a_share_of_one_cpu_never_stands_beside_a_share_of_the_machine() {
+fn shares_of_one_cpu_and_of_the_machine_are_never_mixed() {
     let rules = RuleSet::bundled().expect("they compile");
     let picked =
         format!("{HEAD}{}{}", thread(803, 91.0, "z_rd_int"), thread(804, 12.0, "txg_sync"));
@@ -154,7 +154,7 @@ fn a_share_of_one_cpu_never_stands_beside_a_share_of_the_machine() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_not_printed() {
+fn control_sequences_are_not_printed() {
     let rules = RuleSet::bundled().expect("they compile");
     let list = format!("{HEAD}{}", thread(803, 91.0, "z\x1b[31mrd\u{7}"));
     let diagnosis = of_files(&rules, &[("to\x1b[2Jp.txt", &list)]);
@@ -166,7 +166,7 @@ fn what_a_terminal_would_obey_is_not_printed() {
 }
 
 #[test]
-fn the_first_line_has_its_length_with_its_label() {
+fn the_label_counts_for_the_length_of_the_first_line() {
     for (path, diagnosis) in ANSWERS.iter() {
         let text = report::short(diagnosis, Style::default());
         let first = text.lines().next().unwrap_or("");
@@ -176,7 +176,7 @@ fn the_first_line_has_its_length_with_its_label() {
 }
 
 #[test]
-fn a_capture_that_was_cut_off_says_what_the_answer_stands_on() {
+fn the_answer_to_a_truncated_capture_says_which_part_was_read() {
     let mut builder = tar::Builder::new(Vec::new());
     let list: String = (0..40).map(|at| thread(900 + at, 0.1, "bash")).collect();
     let list = format!("{HEAD}{}{list}", thread(803, 91.0, "java"));

@@ -1,7 +1,7 @@
-//! The five published stories that took experts days, from the figures their readers had.
+//! The five published stories that took experts days, with the figures that their readers had.
 //!
-//! Each folder of `stories/` holds what the people of the story could have saved. The whole doctor
-//! runs on it: readers, rules, verdict, remedy.
+//! Each folder of `stories/` has the files that the people of the story could have saved. The test
+//! runs the whole doctor: readers, rules, verdict, remedy.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn story(name: &str) -> Diagnosis {
     diagnosis
 }
 
-/// All that is printed about the first finding, as one text.
+/// The printed text about the first finding.
 fn printed(diagnosis: &Diagnosis) -> String {
     let first = &diagnosis.findings[0];
     let mut text = first.verdict.clone();
@@ -72,7 +72,7 @@ fn aes_ccm_saved_the_fpu_for_every_sixteen_bytes() {
     assert!(text.contains("about 8 times"), "{text}");
 }
 
-/// The counters of vnodes are of the reporter's own kernel; released ones have none of these.
+/// The counters of vnodes are of the reporter's own kernel; released kernels lack them.
 #[test]
 fn freebsd_examined_963_vnodes_for_each_one_freed() {
     let diagnosis = story("freebsd-arc-prune");
@@ -102,7 +102,7 @@ fn lockstat_named_the_lists_of_the_arc() {
 }
 
 #[test]
-fn a_host_without_zfs_has_another_culprit() {
+fn the_culprit_on_a_host_without_zfs_is_another_program() {
     let diagnosis = story("zfs-free-host");
     assert_eq!(first(&diagnosis), "innocent-user-process");
     assert_eq!(diagnosis.verdict.kind, VerdictKind::NotZfs);

@@ -1,10 +1,12 @@
-//! Known causes in other tools' output than the rules' own tests have, and innocents. They were
-//! written before most rules were changed last. Some rules were changed after them, and after
-//! variants of them that `bench/doctor/perturb.py` makes. So they show that nothing broke. What the
-//! doctor makes of reports that no rule was written after is measured by `bench/doctor/score.sh`
-//! over the half of the cases that is for checking.
-//! A folder is called `CAUSE[+CAUSE]--how`; one of the causes must come first, and for `none` no
-//! cause may be named at all.
+//! Known causes in output of tools that the rules' own tests lack, and innocents.
+//!
+//! These cases are older than the last changes of most rules. Some rules were changed because of
+//! them, or because of the variants that `bench/doctor/perturb.py` makes of them. So they only show
+//! that nothing broke. `bench/doctor/score.sh` measures answers to reports that no rule was written
+//! for, over the check half of the cases.
+//!
+//! A folder is called `CAUSE[+CAUSE]--how`. One of the causes must come first; for `none` the
+//! answer may not name a cause.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +17,7 @@ use ogive_doctor::diagnose;
 use ogive_doctor::rule::{Role, RuleSet};
 
 #[test]
-fn causes_are_recognised_in_other_tools_outputs_than_those_of_the_rules() {
+fn causes_are_recognised_in_the_output_of_tools_that_the_rules_do_not_test() {
     let rules = RuleSet::bundled().expect("the bundled rules compile");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/unseen");
     let mut faults = BTreeMap::new();

@@ -1,5 +1,4 @@
-//! All figures of evidence, and all figures of a case's facts, so that one can be looked up in the
-//! other.
+//! Extracts all figures of evidence and of a case's facts, so that they can be compared.
 
 use ogive_doctor::evidence::{Evidence, Number};
 use serde_json::Value;
@@ -7,11 +6,11 @@ use serde_json::Value;
 /// Figures, sorted.
 pub(crate) struct Figures(Vec<f64>);
 
-/// Units between what the facts say and what the evidence keeps.
+/// Factors between units of the facts and of the evidence.
 const SCALES: [f64; 7] = [1.0, 1024.0, 1_048_576.0, 1_073_741_824.0, 1000.0, 60.0, 1e9];
 
 impl Figures {
-    /// Whether a figure is there, in its unit or the evidence's.
+    /// Whether a figure is present, in its own unit or the evidence's.
     pub(crate) fn has(&self, value: f64) -> bool {
         SCALES.iter().any(|scale| self.near(value * scale))
     }
@@ -23,7 +22,7 @@ impl Figures {
     }
 }
 
-/// Every number in a text, also with a unit behind it.
+/// Every number in a text, even if a unit follows it.
 fn of_text(text: &str, into: &mut Vec<f64>) {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     for word in text.split(|c: char| !is_part(c)) {
@@ -90,7 +89,7 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
     all.extend(host.uptime_s.as_ref().map(|up| up.value));
     all.extend(host.cpus.as_ref().map(|cpus| f64::from(cpus.value)));
     all.extend(host.ram_bytes.as_ref().map(|bytes| bytes.value as f64));
-    let texts = (evidence.log.iter().map(|said| &said.value))
+    let texts = (evidence.log.iter().map(|line| &line.value))
         .chain(evidence.not_understood.iter().map(|line| &line.value))
         .chain(evidence.properties.iter().map(|property| &property.value))
         .chain(evidence.parameters.iter().map(|parameter| &parameter.value))
@@ -103,8 +102,8 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
     Figures(all)
 }
 
-/// Keys of the facts that no file is rendered from, or whose figures carry no meaning (columns of
-/// memory of a process, offsets inside functions, numbers of terminals).
+/// Keys of the facts that no file is rendered from, or whose figures have no meaning (memory
+/// columns of a process, offsets in functions, numbers of terminals).
 const NOT_RENDERED: [&str; 32] = [
     "other",
     "threads_reported",
@@ -140,15 +139,16 @@ const NOT_RENDERED: [&str; 32] = [
     "arcstats_rounded",
 ];
 
-/// Whether the reader keeps another figure than the one printed: parts of the entry above in call
-/// graphs are multiplied out, time stamps of logs cut off, the CPU share of `time` is a quotient.
+/// Whether the reader keeps another figure than the printed one. Parts of the entry above in call
+/// graphs are multiplied out, time stamps of logs are removed, and the CPU share of `time` is a
+/// quotient.
 fn is_converted(path: &str) -> bool {
     path.contains("/stacks/") && path.ends_with("/pct")
         || path.starts_with("/dbgmsg/") && path.ends_with("/ts")
         || path.starts_with("/time/") && path.ends_with("/cpu_pct")
 }
 
-/// Figures of the facts with the path to each.
+/// Figures of the facts, each with its path.
 pub(crate) fn of_facts(facts: &Value) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), facts)];

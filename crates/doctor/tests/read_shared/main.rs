@@ -1,7 +1,7 @@
-//! Reads the shared cases and captures, where they are, and counts what was found in the evidence.
+//! Reads the shared cases and captures, and compares the evidence with their figures.
 //!
-//! Looks for them at `OGIVE_SHARED`; says so and passes without. Nothing beside the tree is looked
-//! for: every clone runs the same.
+//! They are in the folder `OGIVE_SHARED`; without it the tests are skipped. Nothing else outside
+//! the tree is read, so every clone runs the same tests.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod figures;
@@ -15,7 +15,8 @@ use std::process::Command;
 use ogive_doctor::evidence::Evidence;
 use ogive_doctor::read;
 
-/// The formats each file of the cases must be taken for: the part before the first dot or digit.
+/// The expected formats of each file of the cases, by the part of its name before the first dot or
+/// digit.
 const FORMATS: [(&str, &[&str]); 38] = [
     ("top.txt", &["top"]),
     ("ps.txt", &["ps"]),
@@ -84,7 +85,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn read_folder(folder: &Path) -> Evidence {
     let mut evidence = Evidence::default();
     for path in files(folder) {
-        // The answer is not for the readers.
+        // The readers must not see the answer.
         if path.ends_with("truth.json") {
             continue;
         }
@@ -97,7 +98,7 @@ fn read_folder(folder: &Path) -> Evidence {
 }
 
 #[test]
-fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
+fn every_rendered_file_is_recognised_and_its_figures_are_in_the_evidence() {
     let Some(shared) = shared() else { return };
     let folder = tempfile::tempdir().unwrap();
     let rendered = Command::new("python3")
@@ -126,8 +127,8 @@ fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
         }
         let by_hand = |input: &str| matches!(input, "report.txt" | "notes.txt");
         let of_tools = evidence.not_understood.iter().filter(|one| !by_hand(&one.source.input));
-        for said in of_tools {
-            missing.push(format!("{id}/{}: not understood: {}", said.source, said.value));
+        for line in of_tools {
+            missing.push(format!("{id}/{}: not understood: {}", line.source, line.value));
         }
         let known = figures::of_evidence(&evidence);
         for (path, value) in figures::of_facts(&case["facts"]) {
@@ -147,7 +148,7 @@ fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
 }
 
 #[test]
-fn every_file_of_the_captures_is_known() {
+fn every_file_of_the_captures_is_recognised() {
     let Some(shared) = shared() else { return };
     let captures = shared.join("captures");
     let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
@@ -162,12 +163,12 @@ fn every_file_of_the_captures_is_known() {
                 *unknown.entry(input.name.to_string()).or_default() += 1;
             }
         }
-        for said in &evidence.not_understood {
+        for line in &evidence.not_understood {
             println!(
                 "{}: {}: {}",
                 capture.file_name().unwrap().to_string_lossy(),
-                said.source,
-                said.value
+                line.source,
+                line.value
             );
         }
         assert!(evidence.cpu.iter().any(|used| !used.since_boot && used.idle < 100.0));
@@ -178,7 +179,7 @@ fn every_file_of_the_captures_is_known() {
     for (name, count) in &unknown {
         println!("unknown {name} in {count} captures");
     }
-    // What the capture's own script said of itself is no output of a tool.
+    // The notes of the capture script are not output of a tool.
     let unknown: Vec<_> = unknown
         .keys()
         .filter(|name| !["sizes.txt", "perf.script.err"].contains(&name.as_str()))
@@ -186,7 +187,7 @@ fn every_file_of_the_captures_is_known() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// What was measured of a capture by other means.
+/// Figures that were measured of a capture by other means.
 fn measured(capture: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(capture.join("truth.json")).unwrap();
     let truth: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -194,7 +195,7 @@ fn measured(capture: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn cpu_of_threads_is_what_two_readings_show() {
+fn two_readings_give_the_measured_cpu_of_threads() {
     let Some(shared) = shared() else { return };
     let mut compared = 0;
     for entry in std::fs::read_dir(shared.join("captures")).unwrap() {
@@ -221,7 +222,7 @@ fn cpu_of_threads_is_what_two_readings_show() {
                 })
                 .filter_map(|thread| thread.cpu_percent)
                 .sum();
-            // Names that stand for several threads, or that ended in between, are not compared.
+            // Names of several threads, or of ended ones, are not compared.
             if seconds >= 5.0 && percent > 0.0 {
                 let found_s = percent * window_s / 100.0;
                 assert!((found_s - seconds).abs() < 0.1 * seconds, "{name}: {found_s} {seconds}");
