@@ -1,8 +1,8 @@
 //! Recognises the operating system by the output of its tools.
 //!
-//! The marks are headings of top, columns of ps and prstat, paths below /proc and /sys, names of
-//! sysctls, lines of kstat, and modules before a function. Only a line that the tools of one system
-//! print is proof. A line that a person could write about any system is none.
+//! Examples of marks are headings of top, columns of ps and prstat, paths below /proc and /sys,
+//! names of sysctls and lines of kstat. Only a line that the tools of one system print is proof. A
+//! line that a person could write about any system is none.
 
 use std::sync::LazyLock;
 

@@ -3,9 +3,9 @@
 //!
 //! - A thread is identified by its number and start time. Its name may change (a kernel worker is
 //!   named after its current work), and its number may be reused.
-//! - A process that ended left its CPU to its parent once that waited for it (`cutime`, `cstime`);
-//!   a thread that ended left it to its process. CPU from before the first reading is subtracted,
-//!   from the nearest ancestor that still runs.
+//! - A process that ended left its CPU to its parent once that waited for it (`cutime`, `cstime`).
+//! - A thread that ended left its CPU to its process.
+//! - CPU from before the first reading is subtracted, from the nearest ancestor that still runs.
 //! - The sum of a list cannot exceed the busy time of `/proc/stat`; if it does, the input says so.
 
 use std::collections::{HashMap, HashSet};

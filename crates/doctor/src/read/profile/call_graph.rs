@@ -3,7 +3,7 @@
 //! There are two drawings: `--stdio` (`|`, `--89.45%--symbol`) and the text of the browser (`-
 //! 65.43% symbol`, three blanks per level). There are two orders: leaf first (callers below) and
 //! root first (callees below). There are two kinds of percentages: of all samples, or of the entry
-//! above. perf prints neither order nor kind; the tree itself shows both (see
+//! above. The order and the kind are not printed; the tree itself shows both (see
 //! [`Graph::is_relative`] and [`Graph::is_root_first`]).
 //!
 //! A tree is a list of nodes with their parents' positions, so depth needs no recursion.

@@ -1,4 +1,4 @@
-//! What hosts and kernels report about themselves: identity, load, memory, disks, counters since
+//! Output of hosts and kernels about themselves: identity, load, memory, disks, counters since
 //! boot, and the log.
 //!
 //! Linux, FreeBSD and illumos print most of it differently; each file here covers one subject, not

@@ -6,9 +6,9 @@
 //! stands between a number and its share. The rows are then read as a table under that heading.
 //!
 //! Invariants: rows with the same columns form a list. A list is read only if something shows that
-//! its rows are processes: the command at the prompt; a bracketed name or a path (`[kswapd0]`,
-//! `/usr/bin/java`); a known program; a state or a time next to the share. The first of two shares
-//! is of the CPU, as in every tool.
+//! its rows are processes. The proof is the command at the prompt, a bracketed name or a path
+//! (`[kswapd0]`, `/usr/bin/java`), or a known program. A state or a time next to the share also
+//! suffices. The first of two shares is of the CPU, as in every tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 

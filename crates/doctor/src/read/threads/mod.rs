@@ -1,5 +1,5 @@
-//! The parts of lists of threads and processes that are not tables: meters around them (`meters`,
-//! `screens`), groups that contain others, counters, rows without a heading.
+//! Parts of lists of threads and processes that are not tables. They are meters around a list
+//! (`meters`, `screens`), groups that contain others, counters, and rows without a heading.
 //!
 //! The lists themselves are formats (`table/formats`). Means over a life and percents of an
 //! interval are kept apart.

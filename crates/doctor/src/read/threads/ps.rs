@@ -2,8 +2,8 @@
 //! -ef` and `ps -e` without a heading.
 //!
 //! On Linux, `%CPU` of ps is the average over the life of the process, so it goes to
-//! `life_percent`: a process that began to spin an hour ago hardly shows. FreeBSD and macOS show
-//! current use.
+//! `life_percent`. A process that began to spin an hour ago hardly shows there. FreeBSD and macOS
+//! show current use.
 //!
 //! Sorted output may have its heading on any line. Rows are read under the heading that fits them,
 //! above or below.
