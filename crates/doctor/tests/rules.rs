@@ -36,7 +36,7 @@ const CAUSES: &str = "
     prefetch-waste readdir-prefetch-nfs
     recv-writer-cpu taskq-thread-churn metadata-path-overhead
     admin-command-scaling monitoring-poll udev-zvol-storm userland-zdb-debug zed-loop
-    ogive-cipher-ccm ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
+    ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
     ogive-l2-slow ogive-origin-slow ogive-healthy
     ogive-bucket-listing ogive-bucket-small-records ogive-bucket-throttled ogive-bucket-credentials
     ogive-bucket-far ogive-bucket-budget ogive-times-doubted
