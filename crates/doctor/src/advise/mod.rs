@@ -30,7 +30,7 @@ pub(crate) fn has_pool(facts: &Facts) -> bool {
 
 /// The system at hand, by its name in the evidence; empty where it is not known.
 pub(crate) fn system(facts: &Facts) -> String {
-    match facts.os_or_told().unwrap_or_default().as_str() {
+    match facts.os_or_named().unwrap_or_default().as_str() {
         "solaris" => "illumos".to_owned(),
         name => name.to_owned(),
     }

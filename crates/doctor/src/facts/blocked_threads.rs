@@ -1,6 +1,7 @@
-//! How many threads sleep uninterruptibly. Each adds one to the load average and uses no CPU.
+//! The number of threads in uninterruptible sleep. Each adds one to the load average and uses no
+//! CPU.
 //!
-//! A list of threads has their state. `vmstat` (column b) and /proc/stat (`procs_blocked`) count
+//! A list of threads has their states. `vmstat` (column b) and /proc/stat (`procs_blocked`) count
 //! threads that wait for a disk. A list may be an excerpt, so the largest number counts.
 
 use super::{Facts, Known, absent};

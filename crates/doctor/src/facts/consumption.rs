@@ -1,6 +1,6 @@
-//! Who uses the CPU, by the list that shows most of it, in CPUs.
+//! The users of the CPU, by the list that shows most of it.
 //!
-//! A list of current use comes before one of means over lives (`ps`). Lists are never added up.
+//! A list of current use comes before a list of means over lives (`ps`). Lists are never added up.
 //! Threads of one program, and workers of one kind, are one user.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub enum Basis {
     Life,
     /// Percent of all CPUs, whose number is unknown.
     Machine,
-    /// Seconds of CPU since each process began: they name users, and not their current use.
+    /// Seconds of CPU since each process began. They name users, but not their current use.
     Seconds,
 }
 
@@ -29,19 +29,19 @@ type Percent = fn(&Thread) -> Option<f64>;
 pub struct ListedUser {
     /// The program, or the kind of kernel threads.
     pub name: String,
-    /// Whether it is the kernel's.
+    /// Whether it belongs to the kernel.
     pub is_kernel: bool,
     /// Whether it is one of ZFS's threads.
     pub is_zfs: bool,
-    /// Whether it stands for processes that have ended, of which only the parent is known.
+    /// Whether it stands for ended processes, of which only the parent is known.
     pub is_ended: bool,
     /// Percent, by the list's basis.
     pub percent: f64,
     /// Percent of one CPU that the busiest of its rows has.
     pub most: f64,
-    /// Rows that were added up.
+    /// The number of rows in the sum.
     pub rows: u64,
-    /// Its part in the kernel, where the tool tells it apart.
+    /// Its part in the kernel, where the tool shows it separately.
     pub system: Option<f64>,
     /// Where its busiest row was read.
     pub source: Source,
@@ -52,23 +52,23 @@ pub struct ListedUser {
 pub struct Consumption {
     /// The basis of its figures.
     pub basis: Basis,
-    /// Its users, best first.
+    /// Its users, largest first.
     pub users: Vec<ListedUser>,
     /// Sum of its figures.
     pub percent: f64,
-    /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
-    /// last.
+    /// Whether its last row is too small to matter. A user that is not on the list uses no more
+    /// than the last row.
     pub comes_down: bool,
-    /// Whether its last rows use almost nothing: then it shows every user of the CPU.
+    /// Whether its last row uses almost nothing. The list then shows every user of the CPU.
     pub ends: bool,
-    /// Whether its last row is so small that no hidden user is large beside the first.
+    /// Whether its last row is so small that every hidden user is small compared with the first.
     pub comes_near: bool,
-    /// Whether kernel threads are on it, so that the list is of them as well.
+    /// Whether it has kernel threads, so that it is not a list of programs alone.
     pub has_kernel: bool,
 }
 
 impl Consumption {
-    /// Whether it shows what is used now.
+    /// Whether it shows current use.
     pub fn is_of_now(&self) -> bool {
         matches!(self.basis, Basis::Now | Basis::Machine)
     }
@@ -94,7 +94,7 @@ impl Facts {
             let lists: Vec<_> = self.lists().iter().map(|list| self.rows(list, figure)).collect();
             let sum = |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
             let most = lists.iter().map(sum).fold(0.0, f64::max);
-            // Of the lists that show about as much, the one with the most rows.
+            // Of the lists that show about as much, take the one with the most rows.
             let shows = |list: &Vec<&Thread>| !list.is_empty() && sum(list) >= 0.8 * most;
             let fullest = lists.into_iter().filter(shows).max_by_key(Vec::len);
             fullest.map(|list| self.consumption_of(basis, &list, figure))
@@ -102,13 +102,13 @@ impl Facts {
     }
 }
 
-/// Whether a list is of one name alone, as `grep` leaves it.
+/// Whether a list has one name alone, as `grep` leaves it.
 fn is_filtered(users: &[ListedUser]) -> bool {
     let Some(first) = users.first() else { return false };
     users.iter().all(|used| used.name.contains(first.name.as_str()))
 }
 
-/// The common name of several rows: that of their work for workers, else the name without numbers.
+/// The common name of several rows: `kworker` for workers, otherwise the name without its number.
 fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
     match thread.name.strip_prefix("kworker/") {
         Some(_) => "kworker",
@@ -121,7 +121,7 @@ impl Facts {
     fn consumption_of(&self, basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
         let processes: BTreeMap<u64, &str> =
             list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
-        // A list that was printed again and again shows the same rows: the largest figure counts.
+        // A list that was printed several times repeats its rows: the largest figure counts.
         let mut seen: BTreeMap<u64, &Thread> = BTreeMap::new();
         for thread in list {
             if let Some(id) = thread.id {
@@ -174,7 +174,7 @@ impl Facts {
         }
         let users = sums.into_values().map(|(mut used, busiest)| {
             used.source = busiest.source.clone();
-            // One worker alone is called by its own name, which says whose work it does.
+            // A single worker keeps its own name, because that name shows its queue.
             if used.is_kernel && used.rows == 1 {
                 used.name = busiest.name.clone();
             }

@@ -1,4 +1,4 @@
-//! How the CPUs of the machine were used, by their states.
+//! The use of the machine's CPUs, by state.
 //!
 //! The tool with the longest interval answers. Figures since boot count only if there are no
 //! others.
@@ -16,7 +16,7 @@ impl Facts {
         if rows.is_empty() {
             return absent("CPU use by state (vmstat 1 10)");
         }
-        // Tools that show one figure do not tell programs from the kernel.
+        // Tools that print one figure do not separate programs from the kernel.
         if !rows.iter().any(|row| row.is_split) && matches!(state, "user" | "system" | "interrupt")
         {
             return absent("CPU use by programs and by the kernel");
@@ -41,8 +41,7 @@ impl Facts {
         Ok(sum / rows.len() as f64)
     }
 
-    /// The mean use of all CPUs over the rows of a busy phase: where some of several rows are busy
-    /// and the mean of all hides it.
+    /// The mean use of all CPUs over the busy rows, where the mean of all rows hides a busy phase.
     pub(crate) fn cpu_while_busy(&self, percent: f64) -> Option<CpuUse> {
         let busy = |row: &CpuUse| row.user + row.system + row.interrupt + row.steal;
         let rows = self.cpu_rows();
@@ -58,9 +57,9 @@ impl Facts {
         CpuUse::mean(phase.into_iter().copied())
     }
 
-    /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
-    /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
-    /// is since boot only counts where there is nothing else.
+    /// Rows of CPU use, of the input that measured longest. A difference of two /proc/stat covers
+    /// its whole interval. A tool that prints many rows covers more than the header of one `top`.
+    /// Figures since boot count only where nothing else is given.
     fn cpu_rows(&self) -> Vec<&CpuUse> {
         let all = &self.evidence().cpu;
         let mut inputs: BTreeMap<&Arc<str>, Vec<&CpuUse>> = BTreeMap::new();

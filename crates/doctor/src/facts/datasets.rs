@@ -1,9 +1,9 @@
-//! Which data sets are read and written, from the kstats of their object sets, and what their
-//! record size costs.
+//! The data sets that are read and written, from the kstats of their object sets, and the cost of
+//! their record sizes.
 //!
 //! The counters run since the data set was mounted, so two readings are needed.
 //!
-//! Lock: none; the use is computed once, at the first question.
+//! Lock: none. The use is computed once, at the first question.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::settings::quantity;
 use super::{Facts, Known, absent};
 use crate::evidence::{Property, Source, Table};
 
-/// Properties that say how the data of a data set are read and written. They tell about now where
-/// the data set has traffic, and nothing where it has none. Deduplication is not among them: its
-/// table serves the whole pool, and frees of any data set ask it.
+/// Properties that decide how the data of a data set are read and written. They matter only where
+/// the data set has traffic. Deduplication is not among them: its table serves the whole pool, and
+/// frees in any data set look it up.
 const OF_TRAFFIC: [&str; 13] = [
     "atime",
     "checksum",
@@ -30,7 +30,7 @@ const OF_TRAFFIC: [&str; 13] = [
     "volblocksize",
     "xattr",
 ];
-/// A data set with less than this part of all bytes is not what the CPU works on.
+/// A data set with less than this part of all bytes does not explain the CPU.
 const SMALL_PART: f64 = 0.02;
 
 /// The I/O of programs on a data set between the first and the last reading.
@@ -51,7 +51,7 @@ impl DatasetUse {
         self.read_bytes + self.written_bytes
     }
 
-    /// How many there were in this direction, and their bytes.
+    /// The number of reads or writes, and their bytes.
     fn of(&self, direction: &str) -> (f64, f64) {
         match direction {
             "read" => (self.reads, self.read_bytes),
@@ -60,7 +60,7 @@ impl DatasetUse {
     }
 }
 
-/// The use of each data set, most bytes first; those of none are left out.
+/// The use of each data set, most bytes first, without those that have no traffic.
 fn uses(tables: &[Table]) -> Vec<DatasetUse> {
     let mut readings: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
     for table in tables.iter().filter(|table| table.name.starts_with("objset")) {
@@ -96,8 +96,8 @@ impl Facts {
         self.dataset_uses.get_or_init(|| uses(&self.evidence().tables))
     }
 
-    /// Bytes that programs read or write at a time in a data set, over all between the first and
-    /// the last reading; `None` where there is but one, or nothing moved.
+    /// Bytes of one read or write of programs in a data set, over all between the first and the
+    /// last reading. `None` without a second reading or without traffic.
     pub fn io_size(&self, dataset: &str) -> Option<f64> {
         let found = self.dataset_uses().iter().find(|one| one.name == dataset)?;
         let calls = found.reads + found.writes;
@@ -112,14 +112,14 @@ impl Facts {
     }
 
     /// Bytes that programs read and wrote between the first and the last reading, by data set, most
-    /// first; those of none are left out.
+    /// first, without those that have no traffic.
     pub fn datasets_by_traffic(&self) -> Vec<(String, f64)> {
         self.dataset_uses().iter().map(|one| (one.name.clone(), one.bytes())).collect()
     }
 
-    /// Of a property's rows those that tell about now: of the data sets with traffic, busiest
-    /// first. All of them where no traffic is shown, or where a scan, a send or a receive works on
-    /// data that no program reads or writes.
+    /// The rows of a property that matter now: of the data sets with traffic, busiest first. All
+    /// rows where no traffic is shown, or where a scan, a send or a receive works on data that no
+    /// program reads or writes.
     pub(super) fn in_use<'a>(&self, name: &str, rows: Vec<&'a Property>) -> Vec<&'a Property> {
         let uses = self.dataset_uses();
         if uses.is_empty() || !OF_TRAFFIC.contains(&name) || self.works_beside_programs() {
@@ -139,8 +139,8 @@ impl Facts {
             || self.thread_cpu("^(send|receive|recv)").is_ok_and(|percent| percent > 1.0)
     }
 
-    /// The data set whose reads or writes move the most records beyond their own bytes, with its
-    /// record size and the bytes of one read or write.
+    /// The data set whose reads or writes move most bytes beyond their own, with its record size
+    /// and the bytes of one read or write.
     fn largest_excess(&self, direction: &str) -> Known<(&DatasetUse, f64, f64)> {
         let sized = self.dataset_uses().iter().filter_map(|one| {
             let (count, bytes) = one.of(direction);
@@ -177,7 +177,7 @@ impl Facts {
         Ok(all.iter().sum())
     }
 
-    /// How many times larger a record is than a read or write, in the data set where that costs
+    /// The record size divided by the bytes of one read or write, in the data set where that costs
     /// most.
     pub fn record_excess(&self, direction: &str) -> Known<f64> {
         let (_, record, each) = self.largest_excess(direction)?;
@@ -248,12 +248,12 @@ tank/hash   checksum    blake3 local
         assert_eq!(used.prop_max("recordsize"), Ok(131_072.0));
         assert_eq!(used.prop_owner("recordsize", "."), Ok("tank/plain".to_owned()));
         assert_eq!(used.prop("checksum", "blake3"), Ok(false));
-        // Without traffic every data set may be meant, and so it is while a scrub reads them all.
+        // Without traffic every data set counts; so it does while a scrub reads them all.
         assert_eq!(facts(&[], &[]).prop("checksum", "blake3"), Ok(true));
         let scrub = "  pool: tank\n state: ONLINE\n  scan: scrub in progress since Fri Nov 27\n";
         let scanned = facts(&uses, &[("zpool-status.txt", scrub)]);
         assert_eq!(scanned.prop("checksum", "blake3"), Ok(true));
-        // A few bytes beside it are no traffic.
+        // A few bytes in another data set are no traffic.
         let beside = [uses[0], ("tank/hash", [1, 4096, 0, 0])];
         assert_eq!(facts(&beside, &[]).prop("checksum", "blake3"), Ok(false));
     }

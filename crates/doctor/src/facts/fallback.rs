@@ -1,25 +1,25 @@
-//! What answers a question when no measurement does: stacks without weights, or unread lines.
+//! The answer to a question without a measurement: stacks without weights, or unread lines.
 //!
-//! A stack of `/proc/PID/stack`, a trace in the kernel's log and folded stacks of weight one show
-//! where a thread was, and not how much CPU it used. With [`Fallback::Presence`] a share is
-//! therefore either all (a stack has the function) or unknown. This proves that a function is
-//! there; it never proves that it is absent.
+//! A stack of `/proc/PID/stack`, a trace in the kernel's log and a folded stack of weight one show
+//! where a thread was. They do not show how much CPU it used. With [`Fallback::Presence`] a share
+//! is therefore either all (a stack has the function) or unknown. A stack proves that a function is
+//! there; it never proves that a function is absent.
 
 use super::locks::matches;
 use super::selector::Selector;
 use super::{Facts, Known, absent, is_spin_symbol};
 use crate::evidence::{Frame, KernelStack, Source};
 
-/// How many functions or threads are named as found.
+/// The most functions or threads that are named as found.
 const MAX_NAMES: usize = 4;
 
-/// A share that is there and whose size is not known.
+/// A share of unknown size that is not zero.
 const THERE: f64 = 100.0;
 
-/// What answers where nothing was measured.
+/// The source of an answer where nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallback {
-    /// Nothing: what was not measured is unknown.
+    /// None: without a measurement the answer is unknown.
     #[default]
     Nothing,
     /// Stacks without weights, and CPU over the life of a thread.
@@ -28,7 +28,7 @@ pub enum Fallback {
     UnreadLines,
 }
 
-/// The function that is looked for on a stack.
+/// The function to look for on a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sought<'a> {
     /// The leaf.
@@ -42,14 +42,14 @@ pub(super) enum Sought<'a> {
 }
 
 impl Facts {
-    /// Sets what answers in place of a measurement from now on. Returns the functions and threads
-    /// that the last setting found.
+    /// Sets the source of answers without a measurement. Returns the functions and threads that the
+    /// last setting found.
     pub fn fall_back_to(&self, fallback: Fallback) -> Vec<String> {
         let (_, found) = std::mem::replace(&mut *self.fallback.lock(), (fallback, Vec::new()));
         found
     }
 
-    /// Whether this answers in place of a measurement now.
+    /// Whether this is the source of answers without a measurement now.
     pub(super) fn falls_back_to(&self, fallback: Fallback) -> bool {
         self.fallback.lock().0 == fallback
     }
@@ -62,7 +62,7 @@ impl Facts {
         }
     }
 
-    /// The answer by presence; `None` where presence is no answer now.
+    /// The answer by presence; `None` where presence is not allowed now.
     pub(super) fn presence_of(&self, sought: Sought<'_>) -> Option<Known<f64>> {
         if !self.falls_back_to(Fallback::Presence) {
             return None;
@@ -91,8 +91,8 @@ fn of(stack: &KernelStack) -> (&Vec<Frame>, &Source) {
 
 /// The function that was found.
 fn hit(frames: &[Frame], sought: Sought<'_>) -> Option<String> {
-    let at = |wanted: &Selector, frames: &[Frame]| {
-        frames.iter().position(|frame| matches(frame, wanted))
+    let at = |selector: &Selector, frames: &[Frame]| {
+        frames.iter().position(|frame| matches(frame, selector))
     };
     let found = match sought {
         Sought::Anywhere(pattern) => at(pattern, frames),

@@ -1,4 +1,4 @@
-//! Gauges, rates and ratios out of tables.
+//! Gauges, rates and ratios from tables.
 //!
 //! A counter is always divided by time: between two readings, by the age of its table, or by the
 //! uptime of the host. The uptime gives a lower bound, because no counter is older than the host.
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::{Facts, Known, Missing, absent};
 use crate::evidence::{Figure, Number, Table};
 
-/// Readings of one figure of one scope, in the order of time.
+/// Readings of one figure of one scope, oldest first.
 type Readings<'a> = Vec<(&'a Table, &'a Figure)>;
 
 fn split(path: &str) -> Known<(&str, &str)> {
     path.split_once('.').ok_or_else(|| Missing::Wrong(format!("{path} is not table.figure")))
 }
 
-/// A nanosecond count as seconds.
+/// Nanoseconds as seconds.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a difference of times in seconds needs no nanoseconds"
@@ -62,8 +62,8 @@ impl Facts {
         }
     }
 
-    /// A size of the ARC, bytes (`size`, `c`, `c_min`, `c_max`, ...), whoever shows it: the kstat,
-    /// arcstat, FreeBSD's top; its limits also by the parameter that sets them.
+    /// A size of the ARC, bytes (`size`, `c`, `c_min`, `c_max`, ...), from the kstat, arcstat or
+    /// FreeBSD's top. Limits also come from the parameter that sets them.
     pub fn arc(&self, name: &str) -> Known<f64> {
         let shown = self
             .gauge(&format!("arcstats.{name}"))
@@ -84,7 +84,7 @@ impl Facts {
         }
     }
 
-    /// The gauge of all scopes that match, latest reading of each, one by one.
+    /// The gauge of each scope that matches, latest reading.
     fn gauges_of(&self, table: &str, scope: &str, figure: &str) -> Known<Vec<f64>> {
         let pattern = self.pattern(scope)?;
         let path = format!("{table}.{figure}");
@@ -113,7 +113,7 @@ impl Facts {
         Ok(self.gauges_of(table, scope, figure)?.into_iter().sum())
     }
 
-    /// Per second, summed over scopes.
+    /// Growth a second, summed over scopes.
     pub fn rate(&self, path: &str) -> Known<f64> {
         let mut sum = None;
         for readings in self.readings(path)?.values() {
@@ -172,7 +172,7 @@ impl Facts {
         if below == 0.0 { absent("a quotient by zero") } else { Ok(above / below) }
     }
 
-    /// Quotient of the growth of two counters: between two readings, or since both began.
+    /// Quotient of the growth of two counters, between two readings or since their start.
     pub fn counter_share(&self, above: &str, below: &str) -> Known<f64> {
         let (a, b) = match (self.delta(above), self.delta(below)) {
             (Ok(above), Ok(below)) => (above, below),
@@ -203,7 +203,8 @@ impl Facts {
         }
     }
 
-    /// Quotient of the growth of the counters that match: between two readings, or since all began.
+    /// Quotient of the growth of all counters that match, between two readings or since their
+    /// start.
     pub fn counter_share_like(&self, above: &str, below: &str) -> Known<f64> {
         let (above, below) = (self.paths_like(above)?, self.paths_like(below)?);
         let sum = |paths: &[String], ask: &dyn Fn(&str) -> Known<f64>| -> Option<f64> {
@@ -222,7 +223,7 @@ impl Facts {
         }
     }
 
-    /// A counter since it began; only for quotients.
+    /// A counter since its start; only for quotients.
     fn raw(&self, path: &str) -> Known<f64> {
         let mut sum = None;
         for readings in self.readings(path)?.values() {
@@ -236,7 +237,7 @@ impl Facts {
         sum.map_or_else(|| absent(path), Ok)
     }
 
-    /// A word in a table.
+    /// A text in a table.
     pub fn word(&self, path: &str) -> Known<String> {
         for readings in self.readings(path)?.values() {
             if let Some((_, figure)) = readings.last()
@@ -249,7 +250,7 @@ impl Facts {
         absent(path)
     }
 
-    /// Whether a figure, property or parameter of the name is there at all.
+    /// Whether a figure, property or parameter of this name is given.
     pub fn is_shown(&self, name: &str) -> bool {
         let figure = name.contains('.') && self.readings(name).is_ok();
         figure
@@ -257,7 +258,7 @@ impl Facts {
             || self.evidence().parameters.iter().any(|parameter| parameter.name == name)
     }
 
-    /// Whether a table of the name is there.
+    /// Whether a table of this name is given.
     pub fn has_table(&self, name: &str) -> bool {
         self.evidence().tables.iter().any(|table| table.name == name)
     }
@@ -281,8 +282,8 @@ impl Facts {
     }
 }
 
-/// Growth between the first and last reading of a counter that was not reset, with the seconds
-/// between where known.
+/// Growth between the first and last reading of a counter that was not reset, and the seconds
+/// between them where known.
 fn growth<'a>(readings: &Readings<'a>) -> Option<(f64, Option<f64>, &'a Figure)> {
     let (first_table, first) = readings.first()?;
     let (last_table, last) = readings.last()?;

@@ -1,4 +1,4 @@
-//! What the host is, and what its versions mean.
+//! Facts of the host, and the meaning of its versions.
 
 use super::{Facts, Fallback, Known, Missing, absent};
 use crate::atlas;
@@ -27,8 +27,8 @@ static WITHOUT_ZFS: Pattern = Pattern::new(concat!(
     r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
 ));
 
-/// The names that people give the systems.
-static SYSTEMS_TOLD: [(&str, Pattern); 5] = [
+/// Names of systems in texts.
+static SYSTEM_NAMES: [(&str, Pattern); 5] = [
     ("linux", Pattern::new(r"\b(?i:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
     ("freebsd", Pattern::new(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),
     ("illumos", Pattern::new(r"\b(?:illumos|SmartOS|OmniOS|OpenIndiana|Solaris)\b")),
@@ -36,30 +36,30 @@ static SYSTEMS_TOLD: [(&str, Pattern); 5] = [
     ("windows", Pattern::new(r"\b(?:Windows (?:\d+|Server)|Task Manager)\b")),
 ];
 
-/// Functions of a profile that are looked at for one of ZFS's.
+/// The number of functions of a profile that are checked for one of ZFS.
 const FUNCTIONS: usize = 50;
 
 impl Facts {
-    fn said<T: Clone>(&self, fact: Option<&Statement<T>>, what: &str) -> Known<T> {
+    fn stated<T: Clone>(&self, fact: Option<&Statement<T>>, what: &str) -> Known<T> {
         match fact {
-            Some(said) => {
-                self.used(&said.source);
-                Ok(said.value.clone())
+            Some(statement) => {
+                self.used(&statement.source);
+                Ok(statement.value.clone())
             }
             None => absent(what),
         }
     }
 
-    /// Operating system: as uname says, or else the one system whose tools printed what is there.
+    /// The operating system by uname, otherwise the one system whose tools printed the inputs.
     pub fn os(&self) -> Known<String> {
         let host = &self.evidence().host;
         let seen = if let [only] = host.os_seen.as_slice() { Some(only) } else { None };
-        self.said(host.os.as_ref().or(seen), "the operating system (uname -a)")
+        self.stated(host.os.as_ref().or(seen), "the operating system (uname -a)")
     }
 
-    /// The operating system, or the only one that names of processes or unread lines name: for
-    /// what is to be run there, and for nothing else.
-    pub fn os_or_told(&self) -> Option<String> {
+    /// The operating system, otherwise the only one that names of processes or unread lines name.
+    /// It decides only which commands are shown.
+    pub fn os_or_named(&self) -> Option<String> {
         if let Ok(os) = self.os() {
             return Some(os);
         }
@@ -75,52 +75,52 @@ impl Facts {
         }
         let unread = &evidence.not_understood;
         let named = |names: &Pattern| unread.iter().any(|line| names.is_match(&line.value));
-        let mut systems = SYSTEMS_TOLD.iter().filter(|(_, names)| named(names));
+        let mut systems = SYSTEM_NAMES.iter().filter(|(_, names)| named(names));
         let (only, another) = (systems.next()?, systems.next());
         another.is_none().then(|| only.0.to_owned())
     }
 
     /// Kernel or operating system release.
     pub fn kernel(&self) -> Known<String> {
-        self.said(self.evidence().host.kernel.as_ref(), "the kernel release (uname -r)")
+        self.stated(self.evidence().host.kernel.as_ref(), "the kernel release (uname -r)")
     }
 
     /// Version of ZFS as printed.
     pub fn zfs_version(&self) -> Known<String> {
-        self.said(self.evidence().host.zfs_version.as_ref(), "the version of ZFS (zfs version)")
+        self.stated(self.evidence().host.zfs_version.as_ref(), "the version of ZFS (zfs version)")
     }
 
     /// Number of CPUs.
     pub fn ncpu(&self) -> Known<f64> {
-        self.said(self.evidence().host.cpus.as_ref(), "the number of CPUs (nproc)").map(f64::from)
+        self.stated(self.evidence().host.cpus.as_ref(), "the number of CPUs (nproc)").map(f64::from)
     }
 
     /// RAM, bytes.
     pub fn ram_bytes(&self) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
         let known = self
-            .said(self.evidence().host.ram_bytes.as_ref(), "RAM (/proc/meminfo)")
+            .stated(self.evidence().host.ram_bytes.as_ref(), "RAM (/proc/meminfo)")
             .map(|bytes| bytes as f64);
         known.or_else(|_| self.gauge("meminfo.MemTotal_bytes"))
     }
 
     /// Seconds since boot.
     pub fn uptime_s(&self) -> Known<f64> {
-        self.said(self.evidence().host.uptime_s.as_ref(), "the time since boot (uptime)")
+        self.stated(self.evidence().host.uptime_s.as_ref(), "the time since boot (uptime)")
     }
 
     /// Load average of one minute.
     pub fn load1(&self) -> Known<f64> {
-        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)")
+        self.stated(self.evidence().host.load.as_ref(), "the load average (uptime)")
             .map(|load| load[0])
     }
 
-    /// Whether the ZFS module is loaded: said, or to be seen from its kstats, threads, modules or
-    /// pools.
+    /// Whether the ZFS module is loaded: a statement, or evidence from its kstats, threads, modules
+    /// or pools.
     pub fn zfs_loaded(&self) -> Known<bool> {
         let evidence = self.evidence();
         if evidence.host.zfs_loaded.is_some() {
-            return self.said(evidence.host.zfs_loaded.as_ref(), "");
+            return self.stated(evidence.host.zfs_loaded.as_ref(), "");
         }
         let kstats = ["arcstats", "dbufstats", "txgs", "zfetchstats", "spl_slab"];
         let seen = kstats.iter().any(|table| self.has_table(table))
@@ -140,18 +140,18 @@ impl Facts {
         absent("whether ZFS is loaded (lsmod | grep zfs)")
     }
 
-    /// The unread line that says that the host has no ZFS. It stands for no measurement: a cause
-    /// that needs ZFS is no hint then, and one that needs its absence may be.
+    /// The unread line that states that the host has no ZFS. It is no measurement. With it, a cause
+    /// that needs ZFS is no hint, and a cause that needs its absence may be one.
     pub fn statement_without_zfs(&self) -> Option<&Statement<String>> {
         self.evidence().not_understood.iter().find(|line| WITHOUT_ZFS.is_match(&line.value))
     }
 
-    /// Whether anything that was given names ZFS, in a word that no other system has.
+    /// Whether the evidence names ZFS by a word that no other system has.
     pub fn names_zfs(&self) -> bool {
         self.speaks_of(&|text| NAMES_OF_ZFS.is_match(text))
     }
 
-    /// Whether anything that was given speaks of ZFS: what it is, or words for its parts.
+    /// Whether the evidence mentions ZFS, or a word for one of its parts.
     pub fn hints_at_zfs(&self) -> bool {
         self.speaks_of(&|text| NAMES_OF_ZFS.is_match(text) || WORDS_OF_ZFS.is_match(text))
     }
@@ -204,16 +204,16 @@ impl Facts {
             || words()
     }
 
-    /// Whether the CPU has a feature, by /proc/cpuinfo's name.
+    /// Whether the CPU has a feature, by its name in /proc/cpuinfo.
     pub fn cpu_has(&self, flag: &str) -> Known<bool> {
         let flags =
-            self.said(self.evidence().host.cpu_flags.as_ref(), "CPU flags (/proc/cpuinfo)")?;
+            self.stated(self.evidence().host.cpu_flags.as_ref(), "CPU flags (/proc/cpuinfo)")?;
         Ok(flags.split_whitespace().any(|known| known.eq_ignore_ascii_case(flag)))
     }
 
     /// Model of the CPU.
     pub fn cpu_model(&self) -> Known<String> {
-        self.said(self.evidence().host.cpu_model.as_ref(), "the CPU (lscpu)")
+        self.stated(self.evidence().host.cpu_model.as_ref(), "the CPU (lscpu)")
     }
 
     /// Whether the host is a virtual machine.
@@ -221,8 +221,8 @@ impl Facts {
         if let Ok(flags) = self.cpu_has("hypervisor") {
             return Ok(flags);
         }
-        let said = self.evidence().host.is_virtual.as_ref();
-        self.said(said, "whether it is a virtual machine (systemd-detect-virt)")
+        let statement = self.evidence().host.is_virtual.as_ref();
+        self.stated(statement, "whether it is a virtual machine (systemd-detect-virt)")
     }
 
     /// Number of NUMA nodes.
@@ -244,9 +244,9 @@ impl Facts {
         if nodes.is_empty() { absent("NUMA nodes (lscpu)") } else { Ok(nodes.len() as f64) }
     }
 
-    /// Whether it is an ogive mount that is asked about.
+    /// Whether the question is about an ogive mount.
     pub fn is_ogive(&self) -> bool {
-        // A host may well have such a mount and be asked about for itself.
+        // A host with such a mount may be the question itself.
         self.has_table("ogivestats")
     }
 
@@ -263,12 +263,12 @@ impl Facts {
 
     /// Whether the installed ZFS is at least this release.
     pub fn zfs_at_least(&self, version: &str) -> Known<bool> {
-        let wanted = versions(version).and_then(|list| list.first().copied());
-        let wanted = wanted.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
-        between(self.zfs_range()?, wanted, "the exact version of ZFS (zfs version)")
+        let release = versions(version).and_then(|list| list.first().copied());
+        let release = release.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
+        between(self.zfs_range()?, release, "the exact version of ZFS (zfs version)")
     }
 
-    /// Lowest and highest version of ZFS it can be.
+    /// The lowest and highest possible version of ZFS.
     pub fn zfs_range(&self) -> Known<(Version, Version)> {
         let printed = self.zfs_version().ok().and_then(|text| parse_versions(&text));
         printed.map_or_else(|| absent("the version of ZFS (zfs version)"), Ok)
@@ -276,18 +276,18 @@ impl Facts {
 
     /// Whether the kernel is at least this release.
     pub fn kernel_at_least(&self, version: &str) -> Known<bool> {
-        let wanted = versions(version).and_then(|list| list.first().copied());
-        let wanted = wanted.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
+        let release = versions(version).and_then(|list| list.first().copied());
+        let release = release.ok_or_else(|| Missing::Wrong(format!("{version} is no version")))?;
         let kernel = self.kernel()?;
         match parse_versions(&kernel) {
-            Some(range) => between(range, wanted, "the kernel release (uname -r)"),
+            Some(range) => between(range, release, "the kernel release (uname -r)"),
             None => absent("the kernel release (uname -r)"),
         }
     }
 }
 
-fn between(range: (Version, Version), wanted: Version, what: &str) -> Known<bool> {
-    match (range.0 >= wanted, range.1 >= wanted) {
+fn between(range: (Version, Version), release: Version, what: &str) -> Known<bool> {
+    match (range.0 >= release, range.1 >= release) {
         (true, _) => Ok(true),
         (false, false) => Ok(false),
         (false, true) => absent(what),

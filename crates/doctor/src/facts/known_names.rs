@@ -12,7 +12,7 @@ use crate::pattern::Pattern;
 pub enum Leaf {
     /// The CPU had nothing to do.
     Idle,
-    /// It waited for a lock, busily.
+    /// It spun for a lock.
     Spin,
     /// It worked.
     Work,
@@ -38,7 +38,7 @@ static ZFS_FUNCTION: Pattern = Pattern::new(
     r"^(?:zfs|zpl|zio|dmu|dbuf|arc|l2arc|spa|dsl|zap|fzap|mzap|metaslab|vdev|txg|dnode|zil|zvol|ddt|abd|sa|zthr|bpobj|bptree|space_map|range_tree|zfs_btree|raidz|fletcher_[24]|lzjb|zstd_cctx|dva|refcount|zrl|rrw|rrm|multilist|aggsum|wmsum|taskq|spl_kmem|kcf|aes_impl|gcm_mode|ccm_mode|buf_hash|hdr_l2only|brt|blkptr|ztest|zdb|zpool|libzfs)_",
 );
 
-/// Whether a function without a module is one of ZFS's by its name.
+/// Whether a function without a module belongs to ZFS by its name.
 pub(super) fn is_zfs_function(name: &str) -> bool {
     ZFS_FUNCTION.is_match(name)
 }
@@ -49,7 +49,7 @@ pub fn is_zfs_program(name: &str) -> bool {
     matches!(name, "zfs" | "zpool" | "zed" | "zdb" | "ztest" | "zsysd" | "zstreamdump" | "zfsd")
 }
 
-/// Whether the function is where an idle CPU is.
+/// Whether an idle CPU is in this function.
 pub fn is_idle_symbol(symbol: &str) -> bool {
     IDLE_SYMBOL.is_match(symbol)
 }
@@ -64,17 +64,17 @@ pub fn is_idle_thread(name: &str) -> bool {
         || name.starts_with("idle:")
 }
 
-/// Whether the function is the busy part of waiting for a lock.
+/// Whether the function spins for a lock.
 pub fn is_spin_symbol(symbol: &str) -> bool {
     SPIN_SYMBOL.is_match(symbol)
 }
 
-/// Whether the module is one of OpenZFS's.
+/// Whether the module belongs to OpenZFS.
 pub fn is_zfs_module(module: &str) -> bool {
     ZFS_MODULE.is_match(module)
 }
 
-/// Whether the thread name is one that OpenZFS gives.
+/// Whether OpenZFS gives this name to a thread.
 pub fn is_zfs_thread(name: &str) -> bool {
     ZFS_THREAD.is_match(name)
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
+    fn idle_functions_locks_and_threads_of_zfs_are_recognised() {
         assert_eq!(leaf("osq_lock"), Leaf::Spin);
         assert_eq!(leaf("intel_idle"), Leaf::Idle);
         assert_eq!(leaf("aes_encrypt_block"), Leaf::Work);

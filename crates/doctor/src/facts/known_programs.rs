@@ -1,10 +1,10 @@
-//! Programs that people know by name.
+//! Names of well-known programs.
 //!
 //! A bare pair such as `99.9 java` may mean anything. A known program in it shows that it is a row
-//! of a list of processes. The names here are hardly used for anything else; a plain English word
-//! such as `node` needs a second sign.
+//! of a list of processes. The names here mean hardly anything else. A plain English word such as
+//! `node` needs a second sign.
 
-/// Names, in order, without numbers of versions at their end.
+/// Names in order, without version numbers at their end.
 const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus \
     ceph-osd chrome \
     chromium clamd clang clickhouse clickhouse-server collectd compiz containerd cupsd dnsmasq \
@@ -18,7 +18,7 @@ const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 
     sqlservr sshd stress stress-ng supervisord systemd systemd-journald systemd-udevd tomcat \
     udevd vmtoolsd xmrig xz";
 
-/// Whether a name is one of a program that people know; its version counts nothing (`python3.11`).
+/// Whether a name is one of a well-known program; its version is ignored (`python3.11`).
 pub(crate) fn is_known_program(name: &str) -> bool {
     let of_version = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let known = |name: &str| NAMES.split(' ').any(|known| known == name);
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_in_order_and_versions_count_nothing() {
+    fn names_are_sorted_and_versions_are_ignored() {
         assert!(NAMES.split(' ').is_sorted());
         for name in ["java", "python3.11", "php-fpm8.2", "qemu-system-x86_64", "apache2"] {
             assert!(is_known_program(name), "{name}");

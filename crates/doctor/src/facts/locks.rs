@@ -11,7 +11,7 @@ use crate::evidence::{Frame, KernelStack, LockUse, Stack};
 const NO_STACKS: &str = "kernel stacks (cat /proc/PID/stack of the busy thread, several times)";
 
 impl Facts {
-    /// Percent of the lock table, by time lost where it is counted, of locks or callers that match.
+    /// Percent of the lock table in matching locks or callers, by lost time where it is counted.
     pub fn lock_share(&self, pattern: &str) -> Known<f64> {
         let pattern = self.selector(pattern)?;
         let locks = &self.evidence().locks;
@@ -32,7 +32,7 @@ impl Facts {
         if all > 0.0 { Ok(hit * 100.0 / all) } else { absent("figures in the lock profile") }
     }
 
-    /// Percent of spinning samples whose first function above the lock's own matches.
+    /// Percent of spinning samples whose first function outside the lock itself matches.
     pub fn spin_caller(&self, caller: &str) -> Known<f64> {
         let pattern = self.selector(caller)?;
         let (mut all, mut hit) = (0.0, 0.0);
@@ -82,7 +82,7 @@ impl Facts {
     #[expect(clippy::cast_precision_loss, reason = "a number of threads")]
     fn count_stacks(&self, hit: impl Fn(&[Frame]) -> bool) -> Known<f64> {
         let evidence = self.evidence();
-        // Stacks of a profile without weights only show where threads were.
+        // Stacks of a profile without weights show only where threads were.
         let weightless: Vec<&Stack> = evidence
             .profiles
             .iter()
@@ -106,7 +106,7 @@ impl Facts {
     }
 }
 
-/// What to weigh locks by: time where anybody counted it, else percent, else number.
+/// The weight of a lock: lost time where it is counted, otherwise percent, otherwise the number.
 fn lock_weight(locks: &[LockUse]) -> impl Fn(&LockUse) -> f64 + use<> {
     let timed = locks.iter().any(|lock| lock.wait_ns.is_some_and(|ns| ns > 0.0));
     let shared = locks.iter().any(|lock| lock.percent.is_some());
@@ -118,10 +118,10 @@ fn lock_weight(locks: &[LockUse]) -> impl Fn(&LockUse) -> f64 + use<> {
     }
 }
 
-pub(super) fn matches(frame: &Frame, wanted: &Selector) -> bool {
+pub(super) fn matches(frame: &Frame, selector: &Selector) -> bool {
     let Some(name) = frame.symbol.as_deref() else { return false };
     let own = || atlas::subsystem_of(name, frame.module.as_deref(), frame.kernel);
-    wanted.has_subsystem(own()).unwrap_or_else(|| wanted.is_match(name))
+    selector.has_subsystem(own()).unwrap_or_else(|| selector.is_match(name))
 }
 
 /// Functions that belong to a lock, spinning or not.

@@ -1,5 +1,5 @@
 //! CPUs that stay in the kernel, by its log. A soft lockup names the CPU, the seconds and the
-//! thread; an RCU stall names them in the dump that follows.
+//! thread. An RCU stall names them in the dump that follows.
 
 use super::Facts;
 use crate::evidence::Source;
@@ -10,32 +10,32 @@ static LOCKUP: Pattern = Pattern::new(concat!(
     r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]]+?)(?::\d+)?\])?",
     r"|(?:self-detected stall on|detected stalls? on) CPUs?",
 ));
-/// The thread that a CPU runs while it stalls: a line of the dump.
+/// The thread that a stalled CPU runs: a line of the dump.
 static RUNNING: Pattern = Pattern::new(r"^(\S+)\s+R\s+running task\b");
 
-/// How a CPU was used while it did not come back: newer kernels print it, a line an interval.
+/// The use of a CPU during a lockup. Newer kernels print it, one line an interval.
 static UTILIZATION: Pattern =
     Pattern::new(r"^#\d+:\s*\d+% system,\s*(\d+)% softirq,\s*(\d+)% hardirq,");
-/// Interrupts with so many percent of a CPU hold it up, and not the thread that they interrupt.
+/// Above this percent of a CPU, its interrupts hold it up, not the thread that they interrupt.
 const MOST_PERCENT: f64 = 50.0;
 
-/// A CPU that was in the kernel without an end in sight.
+/// A CPU that stayed in the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lockup {
-    /// Its number, where said.
+    /// Its number, where the log has it.
     pub cpu: Option<String>,
-    /// Seconds, where said.
+    /// Seconds, where the log has them.
     pub seconds: Option<String>,
-    /// The thread it was in, where said.
+    /// The thread that ran, where the log has it.
     pub thread: Option<String>,
-    /// Percent of it that interrupts had, where they held it up.
+    /// The percent of interrupts, where they held it up.
     pub interrupts: Option<f64>,
     /// Where it was read.
     pub source: Source,
 }
 
 impl Facts {
-    /// The lockup or stall that the log tells of: one that names its thread first.
+    /// A lockup or stall from the log; first one that names its thread.
     pub fn lockup(&self) -> Option<Lockup> {
         let log = &self.evidence().log;
         let mut running = log.iter().filter_map(|line| RUNNING.captures(line.value.trim()));
@@ -60,7 +60,7 @@ impl Facts {
         first
     }
 
-    /// What interrupts had of the CPUs that did not come back, percent, where that is most.
+    /// The percent of interrupts on the CPUs in a lockup, where that is the larger part.
     fn interrupts_while_locked(&self) -> Option<f64> {
         let log = self.evidence().log.iter();
         let rows = log.filter_map(|line| UTILIZATION.captures(line.value.trim()));

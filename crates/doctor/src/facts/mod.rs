@@ -1,7 +1,7 @@
 //! Questions to the evidence. An answer is a value, or "not shown".
 //!
-//! Every answer leaves a trace of its sources, so a rule never has to say where its figures come
-//! from. No file here knows a cause.
+//! Each answer records its sources, so a rule never has to state where its figures come from. No
+//! file here knows a cause.
 //!
 //! Locks: the trace and the caches are leaves, held for one insertion each (`pattern_cache` has its
 //! own lock).
@@ -62,15 +62,15 @@ pub use self::threads::Consumer;
 pub(crate) use self::threads::without_number;
 pub use crate::atlas::{Version, parse_versions};
 
-/// How many sources one answer cites.
+/// The most sources that one answer cites.
 const MAX_SOURCES: usize = 6;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The fact was not among the evidence; the text names it.
+    /// The evidence does not have the fact; the text names it.
     Absent(String),
-    /// The question itself is wrong: a pattern that is none, a name of the wrong kind.
+    /// The question itself is wrong: an invalid pattern, or a name of the wrong kind.
     Wrong(String),
 }
 
@@ -87,9 +87,9 @@ fn absent<T>(what: impl Into<String>) -> Known<T> {
 pub struct Trace {
     /// Sources of the facts used, in order of use.
     pub sources: Vec<Source>,
-    /// Facts asked for and not there.
+    /// Facts that were missing.
     pub absent: Vec<String>,
-    /// Whether words that matched are a name: of a thread, a function or a parameter.
+    /// Whether the matched words are a name of a thread, a function or a parameter.
     pub is_name: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Trace {
 pub struct Facts {
     evidence: Evidence,
     profiles: Vec<ProfileIndex>,
-    /// What answers in place of a measurement, and the functions and threads found by it.
+    /// The source of answers without a measurement, and the functions and threads found by it.
     fallback: Mutex<(Fallback, Vec<String>)>,
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
@@ -159,7 +159,7 @@ impl Facts {
         std::mem::take(&mut *self.trace.lock())
     }
 
-    /// Notes that a fact was used.
+    /// Records that a fact was used.
     fn used(&self, source: &Source) {
         let mut trace = self.trace.lock();
         if trace.sources.len() < MAX_SOURCES && !trace.sources.contains(source) {
@@ -167,7 +167,7 @@ impl Facts {
         }
     }
 
-    /// Notes that a fact was missing.
+    /// Records that a fact was missing.
     pub(crate) fn missed(&self, what: &str) {
         let mut trace = self.trace.lock();
         if !trace.absent.iter().any(|known| known == what) {
@@ -194,7 +194,7 @@ impl Facts {
         self.patterns.get(text, false)
     }
 
-    /// A compiled pattern for words: letter case does not count.
+    /// A compiled pattern for words, which ignores letter case.
     fn words_pattern(&self, text: &str) -> Known<Arc<Regex>> {
         self.patterns.get(&phrases::pattern_of(text), true)
     }

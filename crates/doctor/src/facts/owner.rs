@@ -11,11 +11,11 @@ use crate::evidence::{Evidence, Frame, Thread};
 /// The owner of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A program's.
+    /// A program.
     Program,
-    /// The kernel's, and not ZFS's.
+    /// The kernel, but not ZFS.
     Kernel,
-    /// ZFS's own.
+    /// ZFS.
     Zfs,
 }
 
@@ -25,10 +25,10 @@ impl Owner {
     }
 }
 
-/// Whether threads are the kernel's, by name, where something but the name says so.
+/// Whether threads belong to the kernel, by name, where there is more evidence than the name.
 ///
-/// A name that a program and a thread of the kernel share counts as the program's: nobody is
-/// accused by a name.
+/// A name that a program shares with a kernel thread counts as the program's: a name alone accuses
+/// no program.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     is_kernel: HashMap<String, bool>,
@@ -72,20 +72,20 @@ impl Owners {
         }
     }
 
-    /// Whether threads of a name are called like the kernel's, and are a program's.
+    /// Whether the threads of a name belong to a program but have a name of the kernel's.
     pub(super) fn is_disguised(&self, name: &str) -> bool {
         self.is_kernel.get(name) == Some(&false) && looks_like_kernel(name)
     }
 }
 
-/// Whether a function runs outside of the kernel. What has no name and no module may be anything.
+/// Whether a function runs in user space. A function without name and module may be anything.
 fn is_of_user_space(frame: &Frame) -> bool {
     let named = frame.module.as_deref().is_some_and(|module| !module.contains("unknown"));
     frame.kernel == Some(false) && named
 }
 
 impl Facts {
-    /// Whose threads of a name are.
+    /// The owner of the threads with this name.
     pub fn owner(&self, name: &str) -> Owner {
         self.owners.of(name)
     }
@@ -100,7 +100,7 @@ impl Facts {
     }
 }
 
-/// Whether a name is one that the kernel, or ZFS in it, gives to its threads.
+/// Whether the kernel, or ZFS in it, gives this name to its threads.
 pub(crate) fn looks_like_kernel(name: &str) -> bool {
     const PREFIXES: [&str; 18] = [
         "kworker",
@@ -144,14 +144,14 @@ mod tests {
         assert_eq!(facts.owner("txg_sync"), Owner::Zfs);
         assert_eq!(facts.owner("dbuf_evict"), Owner::Zfs);
         assert_eq!(facts.owner("java"), Owner::Program);
-        // Nor do signs about threads mean it, but for those that mean everybody.
+        // Signs about kernel threads do not match it, but signs that match every thread do.
         assert_eq!(facts.thread_max("^(arc_|txg_sync)"), Ok(90.0));
         assert_eq!(facts.thread_cpu("^(arc_|txg_sync)"), Ok(90.0));
         assert_eq!(facts.thread_cpu("."), Ok(180.0));
     }
 
     #[test]
-    fn samples_of_user_space_tell_a_program() {
+    fn samples_in_user_space_show_a_program() {
         let frame = |kernel, module: &str| Frame {
             symbol: Some("loop".to_owned()),
             module: Some(module.to_owned()),

@@ -14,10 +14,10 @@ use regex::{Regex, RegexBuilder};
 
 use super::{Known, Missing};
 
-/// A longer pattern than this is no pattern of a rule.
+/// No pattern of a rule is longer.
 const MAX_REGEX_BYTES: usize = 4000;
-/// Rules have some hundreds. More are compiled and not kept: a rule can put patterns together of
-/// what it reads.
+/// Rules have some hundreds. Further patterns are compiled and not kept, because a rule can build
+/// patterns from the evidence.
 const MAX_KEPT: usize = 10_000;
 
 /// Patterns of rules by their text.
@@ -27,7 +27,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// The compiled pattern; with `any_case` letter case does not count.
+    /// The compiled pattern; `any_case` ignores letter case.
     pub(super) fn get(&self, text: &str, any_case: bool) -> Known<Arc<Regex>> {
         if text.len() > MAX_REGEX_BYTES {
             return Err(Missing::Wrong(format!("a pattern of {} bytes", text.len())));
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_compiled_once_and_letter_case_tells_two_apart() {
+    fn a_pattern_is_compiled_once_for_each_treatment_of_letter_case() {
         let patterns = Patterns::default();
         let first = patterns.get("arc_(prune|evict)", false).unwrap();
         assert!(Arc::ptr_eq(&first, &patterns.get("arc_(prune|evict)", false).unwrap()));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_kept_than_fit() {
+    fn the_cache_keeps_no_more_than_its_bound() {
         let patterns = Patterns::default();
         let one = Arc::new(Regex::new("x").unwrap());
         let many = (0..MAX_KEPT).map(|number| (format!("p{number}"), Arc::clone(&one)));

@@ -11,7 +11,7 @@ use regex::Regex;
 use super::{Facts, Known, absent};
 use crate::evidence::Statement;
 
-/// Names and patterns; a pattern that holds names is already written out.
+/// Names and their patterns, in which earlier names are already expanded.
 static WORDS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let mut known: Vec<(String, String)> = Vec::new();
     let lines = include_str!("../../words.txt").lines().filter(|line| !line.starts_with('#'));
@@ -26,12 +26,12 @@ fn written_out(text: &str, known: &[(String, String)]) -> String {
     known.iter().fold(text.to_owned(), |text, (name, pattern)| text.replace(name, pattern))
 }
 
-/// A pattern for words with what its names stand for.
+/// A pattern for words, with its names expanded.
 pub(crate) fn pattern_of(text: &str) -> String {
     if text.contains('<') { written_out(text, &WORDS) } else { text.to_owned() }
 }
 
-/// The parts of what is to be told together: patterns, and whether they must not be there.
+/// The parts of a wording that must match in one sentence; `true` for a part that must not match.
 pub(crate) fn parts(wording: &str) -> impl Iterator<Item = (bool, &str)> {
     wording.split(" & ").map(|part| match part.strip_prefix('!') {
         Some(not) => (true, not),
@@ -39,12 +39,12 @@ pub(crate) fn parts(wording: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// Whether what matches is a name of a thread, function or parameter: such have an underscore.
+/// Whether the match is a name of a thread, function or parameter, which have an underscore.
 fn matches_a_name(pattern: &Regex, text: &str) -> bool {
     pattern.find_iter(text).any(|found| found.as_str().trim_matches('_').contains('_'))
 }
 
-/// The sentences of a line: what is told in one breath. A figure's point ends none.
+/// The sentences of a line. The point in a figure ends none.
 pub(crate) fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let ends = |at: usize, letter: char| {
         matches!(letter, '.' | '?' | '!') && line[at + 1..].starts_with(char::is_whitespace)
@@ -56,8 +56,8 @@ pub(crate) fn sentences(line: &str) -> impl Iterator<Item = &str> {
         .filter(|sentence| !sentence.is_empty())
 }
 
-/// Whether a line is text: three words at least, half of which are of letters alone. Names and
-/// figures that a tool printed are none.
+/// Whether a line is text: at least three words, half of which are letters alone. Names and figures
+/// of tools are not text.
 fn is_text(line: &str) -> bool {
     let is_word = |word: &&str| {
         let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
@@ -68,28 +68,28 @@ fn is_text(line: &str) -> bool {
 }
 
 impl Facts {
-    /// Whether one sentence of a line that no format claims matches all of this: patterns divided
-    /// by ` & `, of which those with a `!` match none of it.
+    /// Whether one sentence of a line that no format claims matches the whole wording: patterns
+    /// divided by ` & `, where a `!` marks a pattern that must not match.
     pub fn tells(&self, wording: &str) -> Known<bool> {
-        let mut wanted = Vec::new();
+        let mut required = Vec::new();
         for (not, pattern) in parts(wording) {
-            wanted.push((not, self.words_pattern(pattern)?));
+            required.push((not, self.words_pattern(pattern)?));
         }
         self.some_sentence(|text| {
-            let all = wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not);
-            let mut asked = wanted.iter().filter(|(not, _)| !not);
-            all.then(|| asked.any(|(_, pattern)| matches_a_name(pattern, text)))
+            let all = required.iter().all(|(not, pattern)| pattern.is_match(text) != *not);
+            let mut present = required.iter().filter(|(not, _)| !not);
+            all.then(|| present.any(|(_, pattern)| matches_a_name(pattern, text)))
         })
     }
 
-    /// Whether a sentence of a line that no format claims matches; letter case does not count.
+    /// Whether a sentence of a line that no format claims matches; letter case is ignored.
     pub fn says(&self, text: &str) -> Known<bool> {
         let pattern = self.words_pattern(text)?;
         self.some_sentence(|text| pattern.is_match(text).then(|| matches_a_name(&pattern, text)))
     }
 
-    /// Whether there is an unread sentence that is it; notes the first one's line, and whether its
-    /// match is a name.
+    /// Whether an unread sentence matches. Records the line of the first one, and whether its match
+    /// is a name.
     fn some_sentence(&self, is_it: impl Fn(&str) -> Option<bool>) -> Known<bool> {
         let mut any = false;
         for line in &self.evidence().not_understood {
@@ -105,7 +105,7 @@ impl Facts {
         if any { Ok(false) } else { absent("a description of what happens") }
     }
 
-    /// How many lines of the kernel's or ZFS's log match.
+    /// The number of matching lines in the kernel's or ZFS's log.
     pub fn log_count(&self, text: &str) -> Known<f64> {
         let pattern = self.words_pattern(text)?;
         let log = &self.evidence().log;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_is_as_many_lines_as_it_has_sentences() {
+    fn a_paragraph_has_one_line_for_each_sentence() {
         let text = "A scrub of 1.5 TB ended. Is it slow? zfs 2.1.5 runs...  Yes!";
         let all: Vec<&str> = sentences(text).collect();
         assert_eq!(all, ["A scrub of 1.5 TB ended.", "Is it slow?", "zfs 2.1.5 runs...", "Yes!"]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_figures_of_tools_are_no_text() {
+    fn names_and_figures_of_tools_are_not_text() {
         for line in ["z_unlinked_drain 0 64 0", "kfpu_allowed  1", r#""scrub": "none","#] {
             assert!(!is_text(line), "{line}");
         }

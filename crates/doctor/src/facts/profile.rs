@@ -1,9 +1,10 @@
 //! Shares of the busy samples.
 //!
-//! All shares are percent of samples in which the CPU was not idle. A table of symbols shows only
-//! its top. A missing symbol is unknown if the rest is large, and zero if the rest is too small to
-//! matter. Rows without callers give lower bounds for their callers; a bound of zero is no answer.
-//! A profile of a few busy samples has no shares, because one sample would change the answer.
+//! All shares are percent of the samples in which the CPU was not idle. A table of symbols shows
+//! only its top. A missing symbol is unknown if the rest is large, and zero if the rest is too
+//! small to matter. Rows without callers give lower bounds for their callers; a bound of zero is no
+//! answer. A profile of a few busy samples has no shares, because one sample would change the
+//! answer.
 
 use super::fallback::Sought;
 use super::known_names::Leaf;
@@ -12,14 +13,14 @@ use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, Owner, absent};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
-/// A profile of fewer busy samples has no shares and names no user.
+/// A profile with fewer busy samples has no shares and names no user.
 pub(crate) const FEWEST_SAMPLES: f64 = 20.0;
-/// A profile of fewer busy samples names no place and fills no list.
+/// A profile with fewer busy samples names no place and fills no list.
 pub(crate) const ENOUGH_SAMPLES: f64 = 60.0;
 const NO_CALLERS: &str = "callers (a profile with a call graph: perf record -a -g -- sleep 10)";
 
 impl Facts {
-    /// Percent of busy samples in functions that match, themselves.
+    /// Percent of busy samples in matching functions themselves.
     pub fn self_share(&self, symbol: &str) -> Known<f64> {
         let pattern = self.selector(symbol)?;
         if let Some(presence) = self.presence_of(Sought::Leaf(&pattern)) {
@@ -31,7 +32,7 @@ impl Facts {
         })
     }
 
-    /// The same for functions of the kernel and its modules alone.
+    /// The same for functions of the kernel and its modules only.
     pub fn kernel_self_share(&self, symbol: &str) -> Known<f64> {
         let pattern = self.selector(symbol)?;
         if let Some(presence) = self.presence_of(Sought::Leaf(&pattern)) {
@@ -67,8 +68,8 @@ impl Facts {
         })
     }
 
-    /// Percent of busy samples with a function matching `inner` that was called, directly or not,
-    /// from one matching `caller`.
+    /// Percent of busy samples with a function matching `inner` below one matching `caller`, at any
+    /// depth.
     pub fn under(&self, caller: &str, inner: &str) -> Known<f64> {
         let (caller, inner) = (self.selector(caller)?, self.selector(inner)?);
         if let Some(presence) = self.presence_of(Sought::Below(&caller, &inner)) {
@@ -159,7 +160,7 @@ impl Facts {
                 .filter(|row| has(&threads, row.thread) && symbols.has(&row.place));
             let share: f64 =
                 rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum();
-            // A row of a thread may have its functions in the call graph below it alone.
+            // A row of a thread may have its functions only in the call graph below it.
             let below = self.path_share(&profile.chains, |path| {
                 has(&threads, path.thread) && path.places.iter().any(|place| symbols.has(place))
             });
@@ -218,8 +219,8 @@ impl Facts {
         })
     }
 
-    /// Percent of busy samples that are ZFS's: a module of its own on the stack, or a thread of its
-    /// own.
+    /// Percent of busy samples that belong to ZFS: one of its modules on the stack, or one of its
+    /// threads.
     pub fn profiled_zfs_share(&self) -> Known<f64> {
         self.first_known(NO_PROFILE, |profile| {
             if !profile.stacks.is_empty() {
@@ -233,7 +234,7 @@ impl Facts {
         })
     }
 
-    /// Percent of busy samples of user processes that are not inside ZFS.
+    /// Percent of busy samples in user processes outside ZFS.
     pub(super) fn profiled_process_share(&self) -> Known<f64> {
         self.first_known("thread names in the profile", |profile| {
             let named = profile.stacks.iter().any(|path| path.thread != NONE);
@@ -290,8 +291,7 @@ impl Facts {
         rows
     }
 
-    /// Percent of the busy samples of the best profile that it shows at all: tables of functions
-    /// are often cut.
+    /// Percent of the busy samples that the best profile shows: tables of functions are often cut.
     pub fn profile_shown(&self) -> f64 {
         let usable = self.profiles.iter().find(|one| one.weighted || !one.rows.is_empty());
         usable.map_or(0.0, |profile| {
@@ -315,7 +315,7 @@ impl Facts {
         else {
             return Vec::new();
         };
-        // A table of callers and callees shows a thread's samples in its largest row, too.
+        // A table of callers and callees repeats a thread's samples in its largest row.
         let mut shares: std::collections::BTreeMap<&str, (f64, f64)> =
             std::collections::BTreeMap::new();
         for row in &profile.rows {
@@ -364,7 +364,7 @@ impl Facts {
         }
     }
 
-    /// Sum of matching paths; the largest is cited.
+    /// Sum of matching paths; it cites the largest.
     fn path_share(&self, paths: &[Path], matches: impl Fn(&Path) -> bool) -> f64 {
         let mut sum = 0.0;
         let mut largest: Option<&Path> = None;
@@ -380,7 +380,7 @@ impl Facts {
         sum
     }
 
-    /// Share of samples whose function itself matches; `None` if a cut table leaves it open.
+    /// Share of samples whose leaf matches; `None` if a cut table leaves it open.
     fn leaf_share(
         &self,
         profile: &ProfileIndex,
@@ -405,8 +405,7 @@ impl Facts {
                 self.used(&row.source);
             }
         }
-        // What is not shown is smaller than the smallest row; if that is small, it is as good as
-        // zero.
+        // A missing row is smaller than the smallest row; if that is small, it is as good as zero.
         let rest_is_small = shown > 80.0 || smallest < 3.0;
         (found || (shown > 0.0 && rest_is_small)).then_some(sum)
     }

@@ -11,7 +11,7 @@ use super::selector::Selector;
 use crate::atlas;
 use crate::evidence::{Frame, Profile, Source};
 
-/// A name that is not there.
+/// A missing name.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Interned names of one kind.
@@ -19,7 +19,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Names {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// Names of threads that are called like the kernel's and are a program's.
+    /// Names of threads that belong to a program but look like the kernel's.
     disguised: HashSet<u32>,
     matched: Mutex<HashMap<String, Arc<Vec<bool>>>>,
 }
@@ -36,7 +36,7 @@ impl Names {
         number
     }
 
-    /// Which names a pattern matches.
+    /// The names that a pattern matches.
     pub(super) fn matching(&self, pattern: &Selector) -> Arc<Vec<bool>> {
         if let Some(known) = self.matched.lock().get(pattern.as_str()) {
             return Arc::clone(known);
@@ -116,17 +116,17 @@ pub(super) struct ProfileIndex {
     pub(super) symbols: Names,
     pub(super) modules: Names,
     pub(super) threads: Names,
-    /// Whole stacks: everything that was sampled.
+    /// Whole stacks: all samples.
     pub(super) stacks: Vec<Path>,
-    /// Parts of call graphs of a table.
+    /// Parts of a table's call graphs.
     pub(super) chains: Vec<Path>,
     pub(super) rows: Vec<Row>,
     /// Busy samples, where counted.
     pub(super) busy_samples: Option<f64>,
     pub(super) weighted: bool,
-    /// Threads that are ZFS's own.
+    /// Threads of ZFS.
     zfs_threads: HashSet<u32>,
-    /// Subsystems of the functions met so far, by name, module and whether it is the kernel's.
+    /// Cached subsystems of functions, by name, module and whether the function is in the kernel.
     subsystems: HashMap<(u32, u32, Option<bool>), Option<&'static str>>,
 }
 
@@ -292,18 +292,18 @@ impl ProfileIndex {
         !self.chains.is_empty() || self.stacks.iter().any(|path| path.places.len() > 1)
     }
 
-    /// Whether a path is ZFS's: a module of its own on the stack, or a thread of its own.
+    /// Whether a path belongs to ZFS: one of its modules on the stack, or one of its threads.
     pub(super) fn is_zfs(&self, path: &Path) -> bool {
         path.places.iter().any(|place| place.zfs) || self.is_zfs_thread(path.thread)
     }
 
-    /// Whether a thread is one of ZFS's own.
+    /// Whether a thread belongs to ZFS.
     pub(super) fn is_zfs_thread(&self, thread: u32) -> bool {
         self.zfs_threads.contains(&thread)
     }
 }
 
-/// Whether a frame is ZFS's: by its module, or by its name where no module is known.
+/// Whether a frame belongs to ZFS: by its module, or by its name where no module is known.
 fn is_of_zfs(frame: &Frame) -> bool {
     match frame.module.as_deref() {
         Some(module) => is_zfs_module(module) || module.starts_with("libzpool"),

@@ -2,9 +2,9 @@
 //! parameter, feature or counter.
 //!
 //! Only shown facts rule out. Releases are compared by OpenZFS's history in the atlas. On FreeBSD
-//! the system's release says which OpenZFS its base has. illumos and macOS number their ZFS
+//! the system's release shows which OpenZFS its base has. illumos and macOS number their ZFS
 //! differently, so their numbers prove nothing. A complete list (the module's parameters, a pool's
-//! features, a kstat) without a name proves that the name does not exist, whatever the release.
+//! features, a kstat) without a name proves that the name does not exist, in any release.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,62 +13,62 @@ use crate::atlas::fixes::versions;
 use crate::atlas::version::range_lacks;
 use crate::atlas::{self, Version, parse_versions};
 
-/// Systems with a ZFS.
+/// Systems with ZFS.
 pub const SYSTEMS: [&str; 4] = ["linux", "freebsd", "illumos", "macos"];
 /// Kinds of processors.
 pub const PROCESSORS: [&str; 3] = ["x86", "arm", "power"];
 
-/// FreeBSD's release and the branch of OpenZFS in its base system, as of their release notes.
-/// Before 13.0 it was illumos's ZFS, which had nothing that came with OpenZFS 0.8 or later.
+/// FreeBSD's release and the branch of OpenZFS in its base system, by their release notes. Before
+/// 13.0 the base had illumos's ZFS, without the additions of OpenZFS 0.8 and later.
 const FREEBSD: [(u32, &str, &str); 4] =
     [(0, "0.6.1", "0.7.x"), (13, "2.0.0", "2.1.x"), (14, "2.2.0", "2.2.x"), (15, "2.4.0", "2.4.x")];
 
-/// A list with this many names is complete; a paste has the few that its author chose.
+/// A list with this many names is complete; a paste is an excerpt of a few.
 const WHOLE_LIST: usize = 40;
-/// The same of a pool's features, of which the oldest releases have fewer.
+/// The same for a pool's features; the oldest releases have fewer.
 const WHOLE_FEATURES: usize = 12;
 
-/// Words in the model or flags of a CPU, and in the name of a kernel, that tell its kind.
+/// Words in the model or flags of a CPU, and in the name of a kernel, that show its kind.
 const MARKS: [(&str, &[&str]); 3] = [
     ("x86", &["intel", "amd", "xeon", "epyc", "x86", "i686", "sse2"]),
     ("arm", &["arm", "aarch64", "neoverse", "cortex", "ampere", "graviton", "apple m", "asimd"]),
     ("power", &["power8", "power9", "power10", "ppc64", "altivec"]),
 ];
 
-/// What a host must have for a cause to be possible at all. Where one is shown to be missing, the
-/// cause is out and is named nowhere; what is not known rules nothing out.
+/// The needs of a cause. If one is shown to be missing, the cause is out and is named nowhere. An
+/// unknown fact rules nothing out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requires {
-    /// Systems that can have it: `linux`, `freebsd`, `illumos`, `macos`; none named means all.
+    /// Systems that can have it: `linux`, `freebsd`, `illumos`, `macos`; an empty list means all.
     #[serde(default)]
     pub systems: Vec<String>,
-    /// Kinds of processors that can have it: `x86`, `arm`, `power`; none named means all.
+    /// Kinds of processors that can have it: `x86`, `arm`, `power`; an empty list means all.
     #[serde(default)]
     pub processors: Vec<String>,
     /// The first release that can have it.
     #[serde(default)]
     pub from: Option<String>,
-    /// The first releases that cannot have it any more, one a branch (`2.1.3, 2.2.0`), or the
-    /// commit that ended it.
+    /// The first releases that no longer have it, one a branch (`2.1.3, 2.2.0`), or the commit that
+    /// ended it.
     #[serde(default)]
     pub before: Option<String>,
-    /// A property or pool feature without which it cannot be.
+    /// A property or pool feature that it needs.
     #[serde(default)]
     pub feature: Option<String>,
-    /// A row of a kstat (`arcstats.arc_meta_limit`) without which it cannot be.
+    /// A row of a kstat that it needs (`arcstats.arc_meta_limit`).
     #[serde(default)]
     pub counter: Option<String>,
-    /// A tunable without which it cannot be.
+    /// A tunable that it needs.
     #[serde(default)]
     pub tunable: Option<String>,
-    /// A function of OpenZFS without which it cannot be.
+    /// A function of OpenZFS that it needs.
     #[serde(default)]
     pub code: Option<String>,
 }
 
 impl Facts {
-    /// Why a cause with these requirements cannot be, or `None` if it can, for all that is known.
+    /// The reason why a cause with these requirements is impossible; `None` if it is possible.
     pub fn cannot_have(&self, requires: &Requires) -> Option<String> {
         if !requires.systems.is_empty()
             && let Ok(os) = self.os()
@@ -116,7 +116,7 @@ impl Facts {
         is_without.then(|| format!("{table} of this host has no {row}"))
     }
 
-    /// The requirement that the release lacks, by the atlas.
+    /// The requirement that the release lacks, according to the atlas.
     fn release_lacks(&self, requires: &Requires) -> Option<String> {
         let range = self.openzfs_range()?;
         if let Some(from) = requires.from.as_deref().and_then(parse_versions)
@@ -148,7 +148,7 @@ impl Facts {
             })
     }
 
-    /// Lowest and highest release of OpenZFS it can be, where the atlas can say anything of it.
+    /// The lowest and highest possible release of OpenZFS, where the atlas knows any.
     pub(crate) fn openzfs_range(&self) -> Option<(Version, Version)> {
         let os = self.os().unwrap_or_default();
         if os == "illumos" || os == "macos" {
@@ -165,9 +165,10 @@ impl Facts {
         Some((parse_versions(low)?.0, parse_versions(high)?.1))
     }
 
-    /// The kind of processor, where anything tells.
+    /// The kind of processor, where the evidence shows it.
     fn processor(&self) -> Option<&'static str> {
-        let uname = self.evidence().host.architecture.as_ref().map(|said| said.value.clone());
+        let uname =
+            self.evidence().host.architecture.as_ref().map(|statement| statement.value.clone());
         let texts = [uname, self.cpu_flags(), self.cpu_model().ok(), self.kernel().ok()];
         texts.into_iter().flatten().find_map(|text| {
             let text = text.to_lowercase();
@@ -177,7 +178,7 @@ impl Facts {
     }
 
     fn cpu_flags(&self) -> Option<String> {
-        self.evidence().host.cpu_flags.as_ref().map(|said| said.value.clone())
+        self.evidence().host.cpu_flags.as_ref().map(|statement| statement.value.clone())
     }
 }
 
@@ -186,13 +187,14 @@ mod tests {
     use super::*;
     use crate::evidence::{Evidence, Host, Source, Statement};
 
-    fn said(text: &str) -> Option<Statement<String>> {
+    fn stated(text: &str) -> Option<Statement<String>> {
         let source = Source { input: "a".into(), line: Some(1) };
         (!text.is_empty()).then(|| Statement { value: text.to_owned(), source })
     }
 
     fn facts(os: &str, kernel: &str, zfs: &str, cpu: &str) -> Facts {
-        let (os, kernel, cpu_model, zfs_version) = (said(os), said(kernel), said(cpu), said(zfs));
+        let (os, kernel, cpu_model, zfs_version) =
+            (stated(os), stated(kernel), stated(cpu), stated(zfs));
         let host = Host { os, kernel, cpu_model, zfs_version, ..Host::default() };
         Facts::new(Evidence { host, ..Evidence::default() })
     }
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_shown_rules_out() {
+    fn only_shown_facts_rule_out() {
         let encryption = needs("feature", "encryption");
         assert!(facts("", "", "", "").cannot_have(&encryption).is_none());
         assert!(facts("linux", "", "0.6.2", "").cannot_have(&encryption).is_some());
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_outside_of_its_range_cannot_have_it() {
+    fn a_release_outside_of_its_range_rules_a_cause_out() {
         let range = Requires {
             from: Some("0.7.0".to_owned()),
             before: Some("2.1.3, 2.2.0".to_owned()),
@@ -277,7 +279,7 @@ mod tests {
         assert!(facts("freebsd", "13.1-RELEASE", "", "").cannot_have(&encryption).is_none());
         assert!(facts("freebsd", "13.1-RELEASE", "", "").cannot_have(&brt).is_some());
         assert!(facts("freebsd", "14.0-RELEASE-p3", "", "").cannot_have(&brt).is_none());
-        // illumos has encryption and numbers nothing.
+        // illumos has encryption, and its version numbers prove nothing.
         assert!(facts("illumos", "5.11", "", "").cannot_have(&encryption).is_none());
     }
 

@@ -1,18 +1,18 @@
-//! What a rule means by functions or threads: a pattern of names, subsystems, or roles.
+//! The functions or threads that a rule asks about: a pattern of names, subsystems, or roles.
 //!
 //! In the language of rules, `subsystem("ddt, brt")` and `role("read")` return a text that no
-//! pattern can be. It is parsed here, so every question that takes a pattern takes these as well.
+//! pattern can be. It is parsed here, so every question that takes a pattern also takes these.
 
 use regex::Regex;
 
 use crate::atlas;
 
-/// Begins the text of subsystems; no pattern does.
+/// The prefix of a text of subsystems; no pattern has it.
 const SUBSYSTEMS: &str = "\u{1}subsystem ";
-/// Begins the text of roles.
+/// The prefix of a text of roles.
 const ROLES: &str = "\u{1}role ";
 
-/// A name that no thread has: a pattern that matches it means everybody.
+/// A name that no thread has: a pattern that matches it selects every thread.
 const ANYBODY: &str = "\u{1}";
 
 /// Functions or threads that a rule asks about.
@@ -50,7 +50,7 @@ impl Selector {
         Some(Self::Roles(text.to_owned(), list(names)))
     }
 
-    /// Its text, which tells it from others.
+    /// Its text, which is unique.
     pub(super) fn as_str(&self) -> &str {
         match self {
             Self::Pattern(pattern) => pattern.as_str(),
@@ -58,27 +58,27 @@ impl Selector {
         }
     }
 
-    /// Whether a subsystem is meant; `None` if subsystems are not what it goes by.
+    /// Whether it selects a subsystem; `None` if it does not select by subsystem.
     pub(super) fn has_subsystem(&self, subsystem: Option<&str>) -> Option<bool> {
-        let Self::Subsystems(_, wanted) = self else { return None };
-        Some(subsystem.is_some_and(|own| wanted.iter().any(|name| atlas::is_within(own, name))))
+        let Self::Subsystems(_, names) = self else { return None };
+        Some(subsystem.is_some_and(|own| names.iter().any(|name| atlas::is_within(own, name))))
     }
 
-    /// Whether a thread is meant. One of a program that is called like the kernel's is meant only
-    /// where everybody is.
+    /// Whether it selects a thread. A program's thread with a name of the kernel's is selected only
+    /// where every thread is.
     pub(super) fn means(&self, name: &str, is_disguised: bool) -> bool {
         self.is_match(if is_disguised { ANYBODY } else { name })
     }
 
-    /// Whether a name of which no module is known, or a thread, is meant.
+    /// Whether it selects a thread, or a function without a known module.
     pub(super) fn is_match(&self, name: &str) -> bool {
         match self {
             Self::Pattern(pattern) => pattern.is_match(name),
             Self::Subsystems(..) => {
                 self.has_subsystem(atlas::subsystem_of(name, None, None)).unwrap_or(false)
             }
-            Self::Roles(_, wanted) => atlas::role_of(name)
-                .is_some_and(|own| wanted.iter().any(|role| atlas::is_within(own, role))),
+            Self::Roles(_, names) => atlas::role_of(name)
+                .is_some_and(|own| names.iter().any(|role| atlas::is_within(own, role))),
         }
     }
 }

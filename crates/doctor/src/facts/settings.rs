@@ -51,7 +51,7 @@ impl Facts {
     /// The first dataset or pool with a matching value.
     pub fn prop_owner(&self, name: &str, value: &str) -> Known<String> {
         let hits = self.matching_properties(name, value)?;
-        // The one that is used, not the first of the list: of a property of the pool's as well.
+        // The data set in use, not the first of the list; also for a property of the pool.
         let mut used = self.datasets_by_traffic().into_iter().map(|(dataset, _)| dataset);
         let busiest = used.find(|used| hits.iter().any(|hit| hit.owner == *used));
         busiest
@@ -106,7 +106,7 @@ impl Facts {
         Ok(pattern.is_match(&self.param_text(name)?))
     }
 
-    /// Whether `zpool status` says something that matches.
+    /// Whether `zpool status` has a matching line.
     pub fn pool_says(&self, text: &str) -> Known<bool> {
         let pattern = self.words_pattern(text)?;
         if self.evidence().pools.is_empty() {
@@ -119,7 +119,7 @@ impl Facts {
         Ok(hit.is_some())
     }
 
-    /// The pool, if only one is shown by the lists of pools and data sets.
+    /// The pool, if the lists of pools and data sets show only one.
     pub fn only_pool(&self) -> Option<&str> {
         let evidence = self.evidence();
         let owners = evidence.properties.iter().map(|property| property.owner.as_str());

@@ -1,4 +1,4 @@
-//! Where the busy samples go, by subsystem: an answer for functions that no rule knows.
+//! Busy samples by subsystem: an answer for functions that no rule knows.
 //!
 //! A sample belongs to the subsystem of its leaf. If the leaf is a common helper (it copies, locks
 //! or allocates), the sample belongs to the nearest caller with a subsystem of its own.
@@ -10,7 +10,7 @@ use super::{Facts, Known, absent};
 use crate::atlas;
 use crate::evidence::Frame;
 
-/// Common helpers: their callers say more.
+/// Common helpers: their callers matter more.
 const SERVES_ANYBODY: [&str; 13] = [
     "kernel/lock",
     "kernel/copy",
@@ -27,21 +27,21 @@ const SERVES_ANYBODY: [&str; 13] = [
     "shared",
 ];
 
-/// What is above every thread that sleeps or begins; where it was is told by who called it.
+/// Callers above every thread that sleeps or begins; only the frame below them shows the place.
 const WAITS: [&str; 3] = ["kernel/scheduler", "kernel/idle", "taskq"];
 
-/// A subsystem in which stacks without weight stand.
+/// A subsystem with stacks that have no weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Its name.
     pub name: &'static str,
     /// Its work.
     pub does: &'static str,
-    /// Threads that stand there.
+    /// Its threads.
     pub threads: u64,
-    /// Threads of which there is a stack.
+    /// All threads with a stack.
     pub all: u64,
-    /// One of its functions, the most frequent.
+    /// Its most frequent function.
     pub function: String,
 }
 
@@ -54,7 +54,7 @@ pub struct SubsystemUse {
     pub does: &'static str,
     /// Percent of the busy samples.
     pub percent: f64,
-    /// The function of it with the most samples.
+    /// Its function with the most samples.
     pub function: String,
     /// Percent of the busy samples in that function.
     pub function_percent: f64,
@@ -96,8 +96,8 @@ impl Facts {
         first.map_or_else(|| absent("a profile with functions that have names"), Ok)
     }
 
-    /// Where most stacks without weight stand: traces of the log, `/proc/PID/stack`, folded stacks
-    /// of weight one.
+    /// The subsystem with most stacks that have no weight: traces of the log, `/proc/PID/stack`,
+    /// folded stacks of weight one.
     pub fn top_standing(&self) -> Option<Standing> {
         let evidence = self.evidence();
         let weightless = evidence.profiles.iter().filter(|profile| !profile.weighted);
@@ -118,8 +118,8 @@ impl Facts {
         Some(Standing { name, does: atlas::does(name)?, threads, all, function })
     }
 
-    /// Percent of the busy samples in functions that serve anybody (locks, copies, allocations)
-    /// and of which the best profile does not show who called them.
+    /// Percent of the busy samples in common helpers (locks, copies, allocations) without a caller
+    /// in the best profile.
     pub fn unowned_share(&self) -> f64 {
         let usable = self.profiles.iter().find(|one| one.weighted || !one.rows.is_empty());
         let Some(profile) = usable.filter(|profile| profile.stacks.is_empty()) else { return 0.0 };
@@ -151,7 +151,7 @@ fn owner(path: &Path) -> Option<&Place> {
             .is_some_and(|own| !SERVES_ANYBODY.iter().any(|any| atlas::is_within(own, any)))
     };
     let leaf = path.places.first()?;
-    // A program's own time is no subsystem's, whatever called it.
+    // A program's own time belongs to no subsystem, whatever called it.
     if leaf.kernel == Some(false) {
         return Some(leaf);
     }

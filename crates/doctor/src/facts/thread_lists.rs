@@ -1,10 +1,10 @@
-//! Lists of threads by their inputs, and the names in them that a rule means.
+//! Lists of threads by their inputs, and the names in them that a rule selects.
 //!
 //! A machine may list 60,000 threads, and several hundred signs ask about them. The lists are
 //! therefore indexed once, and each distinct name meets each distinct pattern once. A question
 //! visits only the rows with a matching name. Idle threads are in no list.
 //!
-//! One lock guards the matches known so far; names are matched outside it.
+//! One lock guards the cached matches; names are matched outside it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -22,24 +22,24 @@ use crate::evidence::{Evidence, Thread};
 #[derive(Debug)]
 pub(super) struct ThreadLists {
     lists: Vec<List>,
-    /// By the number of a name, the place of a thread that has it, and whether it is a program that
-    /// is called like a thread of the kernel.
+    /// By the number of a name, the place of one of its threads, and whether that is a program with
+    /// a name of the kernel's.
     named: Vec<(usize, bool)>,
-    /// Whether any of them is ZFS's own.
+    /// Whether one of them belongs to ZFS.
     has_zfs: bool,
-    /// By the text of a selector, whether each name is meant.
+    /// By the text of a selector, whether it selects each name.
     matches: Mutex<HashMap<String, Arc<[bool]>>>,
-    /// Rows and names that were looked at so far.
+    /// Rows and names visited so far.
     work: AtomicU64,
 }
 
-/// A list by its input and its number there.
+/// A list by its input and its number in it.
 type ListName<'a> = (&'a Arc<str>, u32);
 
 /// One list.
 #[derive(Debug)]
 pub(super) struct List {
-    /// Places of its threads among those of the evidence, those of one name behind each other.
+    /// Places of its threads in the evidence, grouped by name.
     places: Vec<usize>,
     /// Each name with the range of its places.
     names: Vec<(usize, Range<usize>)>,
@@ -59,7 +59,7 @@ impl List {
         Self { places: rows.into_iter().map(|(_, place)| place).collect(), names }
     }
 
-    /// Places of the threads whose name is meant.
+    /// Places of the threads whose name is selected.
     fn meant<'a>(&'a self, matches: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
         let meant = self.names.iter().filter(|(name, _)| matches[*name]);
         meant.flat_map(|(_, range)| self.places[range.clone()].iter().copied())
@@ -91,7 +91,7 @@ impl ThreadLists {
 }
 
 impl Facts {
-    /// Whether a list has a thread of ZFS's own.
+    /// Whether a list has a thread of ZFS.
     pub fn lists_zfs(&self) -> bool {
         self.thread_lists.has_zfs
     }
@@ -115,7 +115,7 @@ impl Facts {
         places.into_iter().map(|place| &threads[place]).collect()
     }
 
-    /// The threads of a list whose name is meant, with their places.
+    /// The selected threads of a list, with their places.
     pub(super) fn meant<'a>(
         &'a self,
         list: &'a List,
@@ -125,7 +125,7 @@ impl Facts {
         list.meant(matches).inspect(|_| self.worked(1)).map(|place| (place, &threads[place]))
     }
 
-    /// Whether each name of a thread is meant, by the number of the name.
+    /// Whether a selector selects each name of a thread, by the number of the name.
     pub(super) fn names_matching(&self, selector: &Selector) -> Arc<[bool]> {
         if let Some(known) = self.thread_lists.matches.lock().get(selector.as_str()) {
             return Arc::clone(known);
@@ -146,7 +146,7 @@ impl Facts {
         self.thread_lists.work.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Rows and names of threads that were looked at so far: a measure that no clock disturbs.
+    /// Rows and names of threads visited so far: a measure that no clock disturbs.
     #[cfg(test)]
     pub(crate) fn work(&self) -> u64 {
         self.thread_lists.work.load(Ordering::Relaxed)

@@ -17,36 +17,35 @@ use crate::evidence::{Source, Thread};
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
 const NO_WHOLE: &str = "a whole list of threads, or the use of all CPUs (top -H -b -n 2)";
 
-/// A list sorted by CPU whose last row has this, percent of one CPU, leaves out no busy thread.
+/// A list sorted by CPU whose last row is below this, percent of one CPU, shows every busy thread.
 const NEXT_TO_NOTHING: f64 = 1.0;
 /// A list with fewer rows than this is an excerpt.
 const PICKED_ROWS: usize = 5;
 /// A list that shows this part of the busy CPU shows every user that matters.
 const MOST_OF_ALL: f64 = 0.85;
-/// Over a life that has quiet times only a busy thread comes to this, percent of one CPU.
+/// Only a busy thread reaches this over its whole life, percent of one CPU.
 const BUSY_FOR_LIFE: f64 = 20.0;
 
 /// A user of the CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumer {
-    /// Name of the kernel thread, or of the process with all its threads where those are known.
+    /// Name of the kernel thread, or of the process with all its threads where known.
     pub name: String,
-    /// Percent of the machine's busy CPU; `None` where that is not known, as from a few picked
-    /// rows.
+    /// Percent of the machine's busy CPU; `None` where unknown, as from a few picked rows.
     pub share_percent: Option<f64>,
-    /// Percent of one CPU, where a list of threads says so.
+    /// Percent of one CPU, where a list of threads has it.
     pub cpu_percent: Option<f64>,
     /// Whether it is one of ZFS's kernel threads.
     pub is_zfs: bool,
-    /// Whether it is a kernel thread at all.
+    /// Whether it is a kernel thread.
     pub is_kernel: bool,
-    /// Its threads by name without numbers, where there is more than one name: with their percent
-    /// of the busy CPU, or of one CPU where that is not known, best first.
+    /// Its threads by name without numbers, where there are several names, largest first. Their
+    /// percent is of the busy CPU, or of one CPU where the busy CPU is unknown.
     pub threads: Vec<(String, f64)>,
 }
 
 impl Consumer {
-    /// Its CPU in words: `45%` of the busy CPU, or `98% of one CPU`.
+    /// Its CPU as text: `45%` of the busy CPU, or `98% of one CPU`.
     pub fn used(&self) -> String {
         match (self.share_percent, self.cpu_percent) {
             (Some(share), _) => format!("{share:.0}%"),
@@ -55,7 +54,7 @@ impl Consumer {
         }
     }
 
-    /// The key of its order: the share, or else the CPU.
+    /// The key of its order: the share, otherwise the CPU.
     pub(crate) fn size(&self) -> f64 {
         self.share_percent.or(self.cpu_percent).unwrap_or(0.0)
     }
@@ -66,19 +65,19 @@ impl Consumer {
 pub(super) struct Listed {
     /// For each list, whether it shows every user of the CPU.
     is_whole: Vec<bool>,
-    /// The same of the list that shows most.
+    /// The same for the list that shows most.
     fullest_is_whole: bool,
-    /// All busy CPU, percent of one, where it is known.
+    /// All busy CPU, percent of one CPU, where known.
     busy: Option<f64>,
-    /// Where the largest thread of all was read.
+    /// The source of the largest thread.
     largest: Option<Source>,
     /// Its users by the list that shows most, largest first.
     consumers: Vec<Consumer>,
 }
 
 impl Facts {
-    /// Whether a list shows every user of the CPU: its last rows use almost none and it was not
-    /// filtered for ZFS's threads, or it adds up to the busy CPU.
+    /// Whether a list shows every user of the CPU: its last rows use almost none and no filter left
+    /// ZFS's threads alone, or it adds up to the busy CPU.
     fn shows_all(&self, list: &[&Thread]) -> bool {
         let least = list.iter().copied().filter_map(cpu).fold(f64::MAX, f64::min);
         // `grep` leaves one name, or ZFS's threads alone.
@@ -102,8 +101,8 @@ impl Facts {
             let sum = |list: &[&Thread]| list.iter().copied().filter_map(cpu).sum::<f64>();
             let sums: Vec<f64> = lists.iter().map(|list| sum(list)).collect();
             let most = sums.iter().copied().fold(0.0, f64::max);
-            // Of those that show about as much, the one with the most rows, which has threads where
-            // others have processes.
+            // Of the lists that show about as much, take the one with the most rows: it has threads
+            // where others have processes.
             let shows = |at: &usize| !lists[*at].is_empty() && sums[*at] >= 0.8 * most;
             let fullest = (0..lists.len()).filter(shows).max_by_key(|at| lists[*at].len());
             let shown = lists.iter().any(|list| !list.is_empty()).then_some(most);
@@ -111,7 +110,7 @@ impl Facts {
                 Some(stated) => Some(shown.unwrap_or(0.0).max(stated)),
                 None => shown.filter(|_| is_whole.contains(&true)),
             };
-            // The largest thread is what the sum stands on; of those with as much the first.
+            // Cite the largest thread, because the sum depends on it; the first of equal ones.
             let largest = sums.iter().position(|sum| *sum == most).and_then(|at| {
                 let threads = lists[at].iter().rev();
                 threads.max_by(|a, b| cpu(a).unwrap_or(0.0).total_cmp(&cpu(b).unwrap_or(0.0)))
@@ -129,8 +128,8 @@ impl Facts {
         self.listed().is_whole[list]
     }
 
-    /// The largest sum, over the lists of all inputs, of a figure of matching threads; the largest
-    /// thread is cited. That a list has no such thread counts where it is whole.
+    /// The largest sum, over the lists of all inputs, of a figure of matching threads; it cites the
+    /// largest thread. Only a whole list proves that there is no such thread.
     fn over_threads(
         &self,
         name: &str,
@@ -147,7 +146,7 @@ impl Facts {
             for (place, thread) in self.meant(list, &matches) {
                 let Some(value) = figure(thread) else { continue };
                 total = fold(total, value);
-                // Of those with as much the first.
+                // Of equal threads the first.
                 let is_larger = |(known, first, _): (f64, usize, _)| {
                     known < value || (known == value && place < first)
                 };
@@ -180,8 +179,8 @@ impl Facts {
         if now.is_ok() { now } else { self.busy_for_life(name).unwrap_or(now) }
     }
 
-    /// With the fallback to presence: CPU of matching threads over their life. Much of it proves
-    /// that they are busy; little proves nothing.
+    /// With the fallback to presence: CPU of matching threads over their life. A high figure proves
+    /// that they are busy; a low one proves nothing.
     fn busy_for_life(&self, name: &str) -> Option<Known<f64>> {
         let pattern =
             self.selector(name).ok().filter(|_| self.falls_back_to(Fallback::Presence))?;
@@ -196,8 +195,8 @@ impl Facts {
         Some(Ok(used))
     }
 
-    /// With the fallback to presence: the CPU over its life of the busiest matching thread, of the
-    /// kernel or of programs, if it is much.
+    /// With the fallback to presence: CPU over its life of the busiest matching thread, of the
+    /// kernel or of programs, if it is high.
     fn busiest_life(&self, name: &str, kernel: bool) -> Option<Known<f64>> {
         let pattern =
             self.selector(name).ok().filter(|_| self.falls_back_to(Fallback::Presence))?;
@@ -245,21 +244,21 @@ impl Facts {
         )
     }
 
-    /// Whether the lists are of containers: they can show no thread of the kernel.
+    /// Whether the lists are of containers, which show no kernel thread.
     pub fn lists_containers(&self) -> bool {
         const LISTS: [&str; 3] = ["kubectl top", "docker stats", "systemd-cgtop"];
         let inputs = &self.evidence().inputs;
         inputs.iter().any(|one| one.formats.iter().any(|name| LISTS.contains(&name.as_str())))
     }
 
-    /// How many threads match.
+    /// The number of matching threads.
     pub fn thread_count(&self, name: &str) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
         let counted = |thread: &Thread| Some(thread.count as f64);
         self.over_threads(name, counted, |a, b| a + b, |_, _| true, "a list of threads (ps -eLf)")
     }
 
-    /// How many matching threads are in a state (`D`).
+    /// The number of matching threads in a state (`D`).
     pub fn thread_in_state(&self, name: &str, state: &str) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
         let counted = |thread: &Thread| {
@@ -270,7 +269,7 @@ impl Facts {
         self.over_threads(name, counted, |a, b| a + b, whole, what)
     }
 
-    /// Whether some process's command line matches.
+    /// Whether the command line of a process matches.
     pub fn command(&self, pattern: &str) -> Known<bool> {
         let pattern = self.pattern(pattern)?;
         if self.evidence().threads.is_empty() {
@@ -297,8 +296,8 @@ impl Facts {
         if all <= 0.0 { absent(NO_THREADS) } else { Ok((own * 100.0 / all).min(100.0)) }
     }
 
-    /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
-    /// of the CPUs say if that is more.
+    /// All busy CPU, in percent of one CPU: the sum of a whole list of threads, or the states of
+    /// the CPUs if they show more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
         let listed = self.listed();
         if let Some(source) = &listed.largest {
@@ -307,8 +306,8 @@ impl Facts {
         listed.busy.map_or_else(|| absent(NO_WHOLE), Ok)
     }
 
-    /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions
-    /// below others.
+    /// Share of the busy CPU that ZFS uses, percent: its own kernel threads, and its functions
+    /// below other threads.
     pub fn zfs_share(&self) -> Known<f64> {
         if let Ok(share) = self.profiled_zfs_share() {
             return Ok(share);
@@ -317,7 +316,7 @@ impl Facts {
     }
 
     /// Share of the busy CPU that matching threads of a list use. An excerpt gives the share of the
-    /// threads that it shows; that it shows none is no answer.
+    /// threads that it shows; without any it gives no answer.
     fn listed_share(&self, matches: impl Fn(&Consumer) -> bool) -> Known<f64> {
         self.busy_percent_of_one_cpu()?;
         let listed = self.listed();
@@ -362,7 +361,7 @@ impl Facts {
         })
     }
 
-    /// ZFS's part of the busy CPU, by the same view as [`Facts::consumers`].
+    /// The share of ZFS in the busy CPU, by the same view as [`Facts::consumers`].
     pub fn zfs_share_beside_consumers(&self) -> Option<f64> {
         if self.profiled_consumers().is_empty() && !self.listed().consumers.is_empty() {
             return self.listed_share(|user| user.is_zfs).ok();
@@ -405,8 +404,8 @@ impl Facts {
         self.top_process()?.share_percent.map_or_else(|| absent(NO_WHOLE), Ok)
     }
 
-    /// Percent of one CPU that it uses, which picked rows and sentences tell as well; not known
-    /// where a thread of the kernel uses more.
+    /// Percent of one CPU that it uses; picked rows show it too. Unknown where a kernel thread uses
+    /// more.
     pub fn top_process_cpu(&self) -> Known<f64> {
         let users = &self.listed().consumers;
         let Some(top) = users.iter().find(|user| user.cpu_percent.is_some()) else {
@@ -429,7 +428,7 @@ fn cpu(thread: &Thread) -> Option<f64> {
     thread.cpu_percent
 }
 
-/// Users of samples, by rows of process, thread, percent of the samples and whose it is.
+/// Users of samples, by rows of process, thread, percent of the samples and owner.
 pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, Owner)>) -> Vec<Consumer> {
     let mut users = users(rows);
     for user in &mut users {
@@ -438,7 +437,7 @@ pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, Owner)>
     users
 }
 
-/// Adds up rows of process, thread, percent and whose it is.
+/// Sums of rows of process, thread, percent and owner.
 fn users(rows: impl Iterator<Item = (String, String, f64, Owner)>) -> Vec<Consumer> {
     type Sums = BTreeMap<String, (f64, Owner, BTreeMap<String, f64>)>;
     let mut sums = Sums::new();
@@ -463,7 +462,7 @@ fn users(rows: impl Iterator<Item = (String, String, f64, Owner)>) -> Vec<Consum
     users
 }
 
-/// A thread's name without the number that tells it from its like: `fuser-3`, `opt cgu.07`.
+/// A thread's name without the number that separates it from its like: `fuser-3`, `opt cgu.07`.
 pub(crate) fn without_number(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = plain.trim_end_matches(['-', '_', '/', '.', ':', '#', ' ']);

@@ -6,7 +6,7 @@ use super::{Facts, Known, absent};
 use crate::evidence::Timing;
 
 impl Facts {
-    /// A figure of the commands that were timed and match: the largest.
+    /// The largest figure of the matching timed commands.
     pub fn timed(&self, command: &str, figure: impl Fn(&Timing) -> f64) -> Known<f64> {
         let pattern = self.pattern(command)?;
         let hits =
@@ -20,8 +20,8 @@ impl Facts {
         }
     }
 
-    /// How many times the CPU the dearest run of a command took of its cheapest: the same program
-    /// and verb (`zfs get`), asked for more and for less.
+    /// The CPU of the most expensive run of a command divided by that of its cheapest: the same
+    /// program and verb (`zfs get`), with more and with less to do.
     pub fn timed_ratio(&self, command: &str) -> Known<f64> {
         let pattern = self.pattern(command)?;
         let mut runs: BTreeMap<String, Vec<&Timing>> = BTreeMap::new();
@@ -40,7 +40,7 @@ impl Facts {
         ratios.reduce(f64::max).map_or_else(|| absent("the same command timed twice"), Ok)
     }
 
-    /// How a command's time grows: exponent between the least and the most work, from numbers in
+    /// How a command's time grows: the exponent between the least and the most work, by numbers in
     /// the command's text (`zfs holds (25 snapshots)`).
     pub fn timed_growth(&self, command: &str) -> Known<f64> {
         let pattern = self.pattern(command)?;
