@@ -309,11 +309,11 @@ fn the_first_report_of_a_tool_is_the_average_since_boot() {
         rows.iter().map(row).collect()
     };
     let report = |at: &str, time: &str| format!("{at}   {heading}{}", rows(time));
-    assert_eq!(busy("a.txt", &report("10:00:01", "10:00:01")), "not shown by what was given");
+    assert_eq!(busy("a.txt", &report("10:00:01", "10:00:01")), "not shown by the evidence");
     assert!(busy("a.txt", &report("10:00:01", "10:00:06")).starts_with("no: what is listed uses"));
     // If no time precedes the rows, the command decides.
     let whole = format!("$ pidstat -h\n# Time {heading}{}", rows("1692579199"));
-    assert_eq!(busy("a.txt", &whole), "not shown by what was given");
+    assert_eq!(busy("a.txt", &whole), "not shown by the evidence");
     let blocks = "CPU minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl\n  \
                   0    9   0   23  2663 1122  100   94  497  913    0 22367    5  14   0 81\n  \
                   1    9   0   23  2663 1122  100   94  497  913    0 22367    5  14   0 81\n";

@@ -90,7 +90,7 @@ fn the_first_line_states_the_most_certain_fact() {
             "Interrupts take 45% of all CPUs; 44% of all CPUs are stolen by the hypervisor.",
         ),
         ("macos-list.txt", "clang uses 3.9 CPUs."),
-        ("windows-list.txt", "91% of the CPUs is busy; who uses it is not shown."),
+        ("windows-list.txt", "91% of the CPUs is busy; its users are not shown."),
         (
             "load-of-sleepers.txt",
             "Not the CPU: 2.3% is busy, and a load of 17 means about 15 tasks in state D, for what is \

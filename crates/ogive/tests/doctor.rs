@@ -173,6 +173,6 @@ fn for_a_calm_list_the_answer_names_the_largest_user_and_that_it_is_little() {
     let output = doctor(&[], &[&path]);
     assert_code(&output, 7);
     let text = stdout(&output);
-    let says = "Not enough evidence: of those listed sshd uses most, 0.03 CPUs";
+    let says = "Not enough evidence: sshd uses most of what is listed, 0.03 CPUs";
     assert!(text.starts_with(says), "{text}");
 }

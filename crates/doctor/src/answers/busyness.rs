@@ -2,7 +2,7 @@
 //!
 //! States of the CPUs come first (top's header, vmstat, mpstat, sar, /proc/stat), then a list of
 //! programs. A machine is busy if half of it or more is used. It is busy in part if a few threads
-//! each fill a CPU, however many other CPUs are idle.
+//! each fill a CPU, even while the other CPUs are idle.
 
 use super::cpu::{Cpu, FullCpu, IOWAIT_PERCENT, Part, State};
 use super::range::{Of, Over, Range};
@@ -16,13 +16,13 @@ use crate::facts::{Basis, Consumption, Facts};
 const BUSY_PERCENT: f64 = 49.5;
 /// From this percentage of all CPUs on, a machine is not idle.
 const MUCH_PERCENT: f64 = 30.0;
-/// Idle time of the CPUs shown may differ from that of all by this percentage.
+/// The idle time of the listed CPUs may differ from that of all CPUs by this percentage.
 const CUT_PERCENT: f64 = 15.0;
 /// Percent of one CPU from which a thread fills it.
 const FULL_PERCENT: f64 = 70.0;
-/// The same for a CPU of which its own states are known.
+/// The same for a CPU with known states of its own.
 const FULL_CPU_PERCENT: f64 = 85.0;
-/// CPUs used, by a list without states, from which a machine of unknown size is busy.
+/// The number of used CPUs, by a list without states, from which a machine of unknown size is busy.
 const SEVERAL_CPUS: f64 = 2.0;
 
 /// The first answer.
@@ -47,7 +47,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         }
     }
     cpu.waits_for = wait.as_ref().and_then(|wait| wait.wait);
-    // Means over lives say nothing of now.
+    // Means over lives prove nothing about now.
     let measured = cpu.busy_percent().is_some() || consumption.is_some_and(Consumption::is_of_now);
     let seen = seen(facts, &mut cpu, consumption);
     cpu.is_known |= seen.all || seen.part;
@@ -77,7 +77,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         cpu.proof = cpu.proof.or_else(|| Some(timed.words()));
         cpu.timed = Some(timed);
     }
-    // A list of lives cannot show that a machine is idle now.
+    // A list of means over lives cannot show that a machine is idle now.
     if let Some(list) = consumption.filter(|_| cpu.busy_percent().is_none())
         && let Some(first) = list.users.first()
     {
@@ -86,7 +86,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
     cpu
 }
 
-/// What is seen to be used.
+/// The use that is shown.
 struct Seen {
     /// Half of the machine or more.
     all: bool,
@@ -102,7 +102,7 @@ fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
         || cpu.busy_percent().is_some_and(|busy| busy >= MUCH_PERCENT)
             && cpu.busy_cpus().is_none_or(|busy| busy >= 1.0);
     let all = is_busy(cpu, list);
-    // A look shows what runs now: a lockup that the log tells of is history.
+    // A live host shows what runs now: a lockup in its log is history.
     let lockup = facts.lockup().filter(|_| facts.evidence().tasks.is_empty());
     let part = part || lockup.is_some();
     if let Some(lockup) = lockup.filter(|_| !all) {
@@ -129,7 +129,7 @@ fn is_busy(cpu: &Cpu, consumption: Option<&Consumption>) -> bool {
     }
 }
 
-/// What tools say of the states of all CPUs.
+/// The states of all CPUs, as tools print them.
 fn states(facts: &Facts) -> Cpu {
     facts.start_trace();
     let phase = facts.cpu_while_busy(BUSY_PERCENT);
@@ -169,7 +169,7 @@ fn states(facts: &Facts) -> Cpu {
     let sources = facts.take_trace().sources;
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let shown = OneCpu::number(&facts.evidence().single_cpus).map(|count| count as f64);
-    // A table that was cut has another mean than the machine.
+    // The mean of a table that was cut is not that of the machine.
     let mean = CpuUse::mean(facts.evidence().single_cpus.iter().map(|one| &one.used));
     let same = |idle: f64| facts.cpu("idle").is_ok_and(|all| (all - idle).abs() <= CUT_PERCENT);
     let shown = shown.filter(|_| mean.is_none_or(|mean| same(mean.idle)));
@@ -207,8 +207,8 @@ fn full_cpu(facts: &Facts) -> Option<FullCpu> {
     Some(FullCpu { name, most: used.is_split.then_some(most), percent })
 }
 
-/// How many CPUs there are, by a list that shows who makes up what the states say: one thread that
-/// fills a CPU while 13% of all CPUs is busy is one of eight.
+/// The number of CPUs, by a list that shows the threads behind the states: if one thread fills a
+/// CPU and 13% of all CPUs is busy, there are eight.
 fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
     let list = consumption.filter(|list| list.basis == Basis::Now && list.ends)?;
     let busy = cpu.busy_percent().filter(|busy| *busy >= 5.0)?;
@@ -221,13 +221,13 @@ fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
     (count >= 1.0).then_some(count)
 }
 
-/// Percent of all CPUs that a list of such percentages shows.
+/// Percent of all CPUs, as the sum of a list of such percentages.
 fn by_machine(consumption: Option<&Consumption>) -> Option<f64> {
     consumption.filter(|list| list.basis == Basis::Machine).map(|list| list.percent)
 }
 
-/// Whether a list of what is used now comes down to nothing from little. Containers are not all
-/// that a machine runs.
+/// Whether a list of current use begins with little and comes down to nothing. Containers are not
+/// all of a machine.
 fn is_calm(facts: &Facts, consumption: Option<&Consumption>) -> bool {
     consumption.is_some_and(|list| {
         !facts.lists_containers()

@@ -1,5 +1,5 @@
-//! The first answer: is it the CPU. It says how busy the CPU is and with what, or what the machine
-//! waits for. `busyness` finds it.
+//! The first answer: whether the CPU is the problem. It has how busy the CPU is and with what, or
+//! the target of the machine's wait. `busyness` finds it.
 
 use super::range::{Over, Range};
 use super::timed_command::Timed;
@@ -7,18 +7,18 @@ use super::{cpus, percent};
 use crate::evidence::Source;
 use crate::facts::Lockup;
 
-/// Whether it is the CPU.
+/// Whether the CPU is the problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Half or more of the machine's CPUs is used, or several CPUs' worth.
     Busy,
-    /// One CPU's worth or more is used, and most of the machine is not.
+    /// One CPU's worth or more is used, but most of the machine is not.
     Some,
     /// The machine waits: the CPU is not what limits it.
     Waiting,
-    /// Little is used, and nothing shows that it waits.
+    /// Little is used, and nothing shows a wait.
     Idle,
-    /// What was given does not tell.
+    /// The evidence does not show it.
     #[default]
     Unknown,
 }
@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// What is waited for.
+/// The target of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Disks, or a file server.
@@ -58,7 +58,7 @@ impl Wait {
     }
 }
 
-/// What the CPUs do with their time.
+/// The use of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Programs.
@@ -88,14 +88,14 @@ impl Part {
 pub struct FullCpu {
     /// Its number, as printed.
     pub name: String,
-    /// What fills it most, where the tool tells programs from the kernel.
+    /// Its largest part, where the tool separates programs from the kernel.
     pub most: Option<Part>,
     /// Percent of it that is busy.
     pub percent: f64,
 }
 
 impl FullCpu {
-    /// How full it is, and with what: `95%, most with interrupts`.
+    /// Its load and largest part: `95%, most with interrupts`.
     pub(super) fn words(&self) -> String {
         let most = self.most.map(|part| format!(", most with {}", part.name()));
         format!("{}{}", percent(self.percent), most.unwrap_or_default())
@@ -105,36 +105,36 @@ impl FullCpu {
 /// The first answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cpu {
-    /// In a word.
+    /// The answer as one word.
     pub state: State,
-    /// What is waited for, where that is the state or stands beside it.
+    /// The target of the wait, if the state is a wait or has one as well.
     pub waits_for: Option<Wait>,
-    /// Number of CPUs, as said or as the figures have it.
+    /// Number of CPUs, as printed or as the figures imply.
     pub cpus: Option<f64>,
-    /// The part of all CPUs that is busy, interrupts and stolen time with it; over the time since
-    /// the machine started where no other is shown.
+    /// The busy part of all CPUs, including interrupts and stolen time. It covers the time since
+    /// boot only where no other figure is shown.
     pub busy: Option<Range>,
-    /// CPUs that a list of programs and threads adds up to.
+    /// The sum of a list of programs and threads, in CPUs.
     pub listed_cpus: Option<f64>,
-    /// Percent of all CPUs that such a list adds up to, where their number is not known.
+    /// The sum of such a list in percent of all CPUs, where their number is unknown.
     pub listed_percent: Option<f64>,
     /// Percent of all CPUs that is idle with a disk request outstanding.
     pub iowait_percent: Option<f64>,
-    /// Percent of all CPUs by part, largest first; empty where no tool tells.
+    /// Percent of all CPUs by part, largest first; empty where no tool shows it.
     pub parts: Vec<(Part, f64)>,
     /// A CPU that is full while others are not.
     pub full: Option<FullCpu>,
     /// A CPU that did not come back from the kernel.
     pub lockup: Option<Lockup>,
-    /// The command that was timed and took longest, where nothing shows the machine.
+    /// The timed command that took longest, where nothing shows the machine.
     pub timed: Option<Timed>,
-    /// What shows that it waits.
+    /// The fact that shows the wait.
     pub proof: Option<String>,
-    /// What the load average says of a machine that is not busy.
+    /// The conclusion from the load average of a machine that is not busy.
     pub load: Option<String>,
     /// Whether the load average shows that no thread causes the I/O wait.
     pub is_only_counted: bool,
-    /// Whether the machine's state was measured; what threads wait for may be known without.
+    /// Whether the machine's state was measured; the waits of threads may be known without it.
     pub is_known: bool,
     /// Whether the number of CPUs follows from the figures.
     pub cpus_by_figures: bool,
@@ -142,7 +142,7 @@ pub struct Cpu {
     pub sources: Vec<Source>,
 }
 
-/// Percent of all CPUs idle with a disk request outstanding that is a wait for disks.
+/// Percent of all CPUs idle with a disk request outstanding, from which it is a wait for disks.
 pub(super) const IOWAIT_PERCENT: f64 = 20.0;
 
 impl Cpu {
@@ -161,17 +161,17 @@ impl Cpu {
         self.busy.is_some_and(|busy| busy.over == Some(Over::Boot))
     }
 
-    /// The part that is largest.
+    /// The largest part.
     pub fn most(&self) -> Option<Part> {
         self.parts.first().filter(|(_, percent)| *percent > 0.0).map(|(part, _)| *part)
     }
 
     /// Percent of all CPUs in a part.
-    pub fn part(&self, wanted: Part) -> f64 {
-        self.parts.iter().find(|(part, _)| *part == wanted).map_or(0.0, |(_, percent)| *percent)
+    pub fn part(&self, which: Part) -> f64 {
+        self.parts.iter().find(|(part, _)| *part == which).map_or(0.0, |(_, percent)| *percent)
     }
 
-    /// How busy it is, in words: `92% of 8 CPUs is busy (system 80%, user 12%)`.
+    /// The busy part as text: `92% of 8 CPUs is busy (system 80%, user 12%)`.
     pub fn busy_words(&self) -> Option<String> {
         let parts: Vec<String> = self
             .parts
@@ -189,10 +189,10 @@ impl Cpu {
         self.busy_with("")
     }
 
-    /// The words where no state of the CPUs is shown and no user of them.
+    /// The text where neither a state of the CPUs nor a user is shown.
     pub(super) fn calm_words(&self) -> String {
         let used = self.listed_percent.map(|used| format!("{} of all CPUs", percent(used)));
-        format!("those listed use {}", used.as_deref().unwrap_or("next to nothing"))
+        format!("the listed users have {}", used.as_deref().unwrap_or("next to nothing"))
     }
 
     fn busy_with(&self, parts: &str) -> Option<String> {
@@ -213,7 +213,7 @@ impl Cpu {
         Some(format!("{}{of}{parts}{boot}", percent(busy)))
     }
 
-    /// The CPU that did not come back, in words.
+    /// The CPU that stays in the kernel, as text.
     pub(super) fn lockup_words(&self) -> Option<String> {
         let lockup = self.lockup.as_ref()?;
         let name = lockup.cpu.as_ref().map_or_else(|| "a CPU".to_owned(), |n| format!("CPU {n}"));
@@ -226,11 +226,11 @@ impl Cpu {
         ))
     }
 
-    /// What is used where no state of the CPUs is shown.
+    /// The use where no state of the CPUs is shown.
     fn listed(&self) -> String {
         match self.listed_cpus.filter(|count| *count > 0.0) {
             Some(count) => format!("what is listed uses {}", cpus(count)),
-            None => "the log tells of a lockup".to_owned(),
+            None => "the log reports a lockup".to_owned(),
         }
     }
 
@@ -267,7 +267,7 @@ impl Cpu {
                     self.load.as_deref().unwrap_or("nothing shows that it waits")
                 )
             }
-            State::Unknown => "not shown by what was given".to_owned(),
+            State::Unknown => "not shown by the evidence".to_owned(),
         }
     }
 }

@@ -1,8 +1,7 @@
-//! The surest of the three answers as one line, for an operator who was woken up.
+//! The surest of the three answers as one line, for an operator on call at night.
 //!
-//! The line says nothing that is not shown, and nothing with more certainty than the evidence has.
-//! It says "not ZFS" only if ZFS is loaded or was asked about. Names stay as the system writes
-//! them.
+//! The line states only what is shown, with no more certainty than the evidence has. It says "not
+//! ZFS" only if ZFS is loaded or was the question. Names stay as the system writes them.
 
 use super::cpu::{Cpu, FullCpu, Part, State};
 use super::range::Of;
@@ -11,7 +10,7 @@ use super::users::{Kind, User, Users};
 use super::zfs::{Among, is_in_user_space};
 use super::{Answers, cpus, percent, spent};
 
-/// Up to this number of samples, the sentence gives the number.
+/// Up to this number of samples, the sentence has the number.
 const FEW_SAMPLES: f64 = 200.0;
 
 /// The line, if anything is known.
@@ -31,7 +30,7 @@ fn clause(kind: ClauseKind, text: impl Into<String>) -> Clause {
     Clause { kind, brief: text.clone(), text }
 }
 
-/// "Not ZFS: " where that is known and was asked.
+/// "Not ZFS: " where that is known and was the question.
 fn not(answers: &Answers) -> String {
     let zfs = &answers.zfs;
     let is_not = zfs.among == Among::No && zfs.is_hinted;
@@ -41,7 +40,7 @@ fn not(answers: &Answers) -> String {
 fn idle(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
     let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words());
-    // Use of long ago says nothing about now.
+    // Old use proves nothing about now.
     if cpu.since_boot() {
         let listed = answers.users.first().and_then(|_| unknown(answers));
         return listed.or_else(|| {
@@ -50,7 +49,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
             Some(Statement::new(text, brief).and(ClauseKind::NotShown, not_shown))
         });
     }
-    // The load is the news, and not the user of the little CPU.
+    // The load matters here, not the user of the little CPU.
     if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent()) {
         return Some(Statement::plain(format!(
             "Not the CPU: {} is busy, and {load}",
@@ -59,8 +58,8 @@ fn idle(answers: &Answers) -> Option<Statement> {
     }
     let most = answers.users.first().filter(|user| is_most(user, cpu));
     let most = most.map(|user| format!(", most of it {}", with(user))).unwrap_or_default();
-    let told = |words| format!("Not the CPU: {}{most}", calm(words));
-    Some(Statement::new(told(cpu.busy_words()), told(cpu.busy_words_in_brief())))
+    let text = |words| format!("Not the CPU: {}{most}", calm(words));
+    Some(Statement::new(text(cpu.busy_words()), text(cpu.busy_words_in_brief())))
 }
 
 /// Whether one user clearly has most of the busy CPU.
@@ -86,7 +85,7 @@ fn unknown(answers: &Answers) -> Option<Statement> {
         let line = Statement::plain(format!("Not {}: {}", zfs.name, zfs.because));
         return Some(line.and_all(first.map(|user| {
             let most = format!("most of what is listed is {}: {}", user.described(), user.used());
-            clause(ClauseKind::Beside, most)
+            clause(ClauseKind::Aside, most)
         })));
     }
     // A little use on a list with unknown gaps is no answer.
@@ -143,12 +142,9 @@ fn whether(answers: &Answers) -> Option<Clause> {
         }
         // If the inputs do not mention ZFS, the line does not begin with it.
         Among::Unknown if !zfs.is_hinted => None,
-        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => {
-            not_shown(format!(
-                "it works in user space, and whether {} uses CPU beside it is not shown",
-                zfs.name
-            ))
-        }
+        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => not_shown(
+            format!("it works in user space, and whether {} also uses CPU is not shown", zfs.name),
+        ),
         Among::Unknown => not_shown(format!("whether {} is behind it is not shown", zfs.name)),
     }
 }
@@ -178,7 +174,7 @@ fn waiting(answers: &Answers) -> Statement {
     };
     let brief = format!("Not the CPU: it waits{what}");
     Statement::new(format!("{brief} ({proof})"), brief)
-        .and_all(busy.map(|busy| clause(ClauseKind::Beside, busy)))
+        .and_all(busy.map(|busy| clause(ClauseKind::Aside, busy)))
         .and_all(own)
 }
 
@@ -189,11 +185,11 @@ fn busy(answers: &Answers) -> Statement {
         .list
         .iter()
         .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
-    // Nor is a user of almost nothing on a busy machine.
+    // A user of almost nothing on a busy machine is no answer either.
     let busy = cpu.busy_percent().is_some_and(|busy| busy >= 30.0);
-    let tells =
+    let explains =
         |user: &&User| (listed || user.kind != Kind::NotShown) && !(busy && users.is_little());
-    let Some(first) = users.first().filter(tells) else {
+    let Some(first) = users.first().filter(explains) else {
         return by_nobody(answers);
     };
     // One CPU full of interrupts is invisible among many CPUs.
@@ -223,42 +219,40 @@ fn by_nobody(answers: &Answers) -> Statement {
     let full = cpu.full.as_ref();
     let full = full.map(|full| format!("CPU {} is full ({})", full.name, full.words()));
     let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
-    let said = |busy: Option<String>| {
+    let head = |busy: Option<String>| {
         let full = full.clone();
-        let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
-        said.unwrap_or_else(|| "The CPU is busy".to_owned())
+        let busy = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
+        busy.unwrap_or_else(|| "The CPU is busy".to_owned())
     };
-    Statement::new(said(cpu.busy_words()), said(cpu.busy_words_in_brief()))
+    Statement::new(head(cpu.busy_words()), head(cpu.busy_words_in_brief()))
         .and_all(not_it(answers))
-        .and(ClauseKind::Beside, "who uses it is not shown")
+        .and(ClauseKind::Aside, "its users are not shown")
 }
 
-/// Busy, most with one user.
+/// Busy, mostly with one user.
 fn by(first: &User, answers: &Answers) -> Statement {
     let Answers { cpu, users, zfs } = answers;
     let head = |does: &str| head_of(first, answers, does);
     let waits = cpu.waits_for.filter(|_| cpu.iowait_percent.is_some_and(|value| value >= 20.0));
-    let waits = waits.map(|wait| {
-        clause(ClauseKind::Beside, format!("beside that it waits for {}", wait.name()))
-    });
-    let beside = match first.kind {
-        Kind::Interrupts => beside(users, Kind::Stolen, first)
+    let waits =
+        waits.map(|wait| clause(ClauseKind::Aside, format!("it also waits for {}", wait.name())));
+    let second = match first.kind {
+        Kind::Interrupts => second_part(users, Kind::Stolen, first)
             .map(|stolen| format!("{stolen} are stolen by the hypervisor")),
-        Kind::Stolen => {
-            beside(users, Kind::Interrupts, first).map(|part| format!("interrupts take {part}"))
-        }
+        Kind::Stolen => second_part(users, Kind::Interrupts, first)
+            .map(|part| format!("interrupts take {part}")),
         _ => None,
     };
     // A name of ZFS shows the owner.
-    let said = zfs.among == Among::Yes
+    let is_named = zfs.among == Among::Yes
         && (first.kind == Kind::Zfs || first.name == zfs.name || outweighs(first, answers));
     Statement::new(head(&does(first)), head(""))
-        .and_all(beside.map(|text| clause(ClauseKind::Beside, text)))
-        .and_all(whether(answers).filter(|_| !said))
+        .and_all(second.map(|text| clause(ClauseKind::Aside, text)))
+        .and_all(whether(answers).filter(|_| !is_named))
         .and_all(waits)
 }
 
-/// Whether its threads together use more than the first other user.
+/// Whether ZFS's threads together use more than the first other user.
 fn outweighs(first: &User, answers: &Answers) -> bool {
     let own = answers.zfs.listed.zip(first.used).filter(|(own, first)| own.of == first.of);
     first.kind != Kind::Zfs && own.is_some_and(|(own, first)| own.least >= first.middle())
@@ -308,7 +302,7 @@ fn head_of(first: &User, answers: &Answers, does: &str) -> String {
 }
 
 /// The use of a second part that is about as large as the first.
-fn beside(users: &Users, kind: Kind, first: &User) -> Option<String> {
+fn second_part(users: &Users, kind: Kind, first: &User) -> Option<String> {
     let other = users.list.iter().find(|user| user.kind == kind)?;
     (other.size() >= 0.5 * first.size()).then(|| other.used())
 }
@@ -327,11 +321,11 @@ fn over_life(users: &Users, first: &User) -> &'static str {
     }
 }
 
-/// "It is not ZFS", where that is known and was asked.
+/// "It is not ZFS", where that is known and was the question.
 fn not_it(answers: &Answers) -> Option<Clause> {
     let zfs = &answers.zfs;
     let is_not = zfs.among == Among::No && zfs.is_hinted;
-    is_not.then(|| clause(ClauseKind::Beside, format!("it is not {}", zfs.name)))
+    is_not.then(|| clause(ClauseKind::Aside, format!("it is not {}", zfs.name)))
 }
 
 fn does(user: &User) -> String {
@@ -343,7 +337,7 @@ fn capital_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Names of programs keep their letters; only articles are the sentence's own.
+/// Names of programs keep their letters; only the sentence's own articles change.
 fn capital(text: &str) -> String {
     let is_ours = ["the ", "a "].iter().any(|article| text.starts_with(article));
     if is_ours { capital_first(text) } else { text.to_owned() }

@@ -1,7 +1,7 @@
 //! Users by a list of threads or programs.
 //!
-//! The states of the CPUs add what the list cannot show: interrupts, stolen time and a remainder.
-//! Samples by program fill the remainder, and the busy CPUs bound the sum of a list.
+//! The states of the CPUs add the use that the list cannot show: interrupts, stolen time and a
+//! remainder. Samples by program fill the remainder, and the busy CPUs bound the sum of a list.
 
 use super::cpu::{Cpu, FullCpu, Part};
 use super::range::{Of, Over, Range};
@@ -10,16 +10,15 @@ use crate::atlas;
 use crate::evidence::Source;
 use crate::facts::{Basis, Consumption, ENOUGH_SAMPLES, Facts, ListedUser, Owner};
 
-/// A remainder below this many CPUs, or this part of what is busy, is rounding.
+/// A remainder below this many CPUs, or this part of the busy CPU, is rounding.
 const REMAINDER_CPUS: f64 = 0.15;
 const REMAINDER_PART: f64 = 0.15;
 /// Samples fill in no less CPU than this.
 const LEAST_FILLED_CPUS: f64 = 0.05;
-/// The figures of a list and of the states of the CPUs are not of the same moment: up to this they
-/// agree.
+/// A list and the states of the CPUs may be of different moments: up to this ratio they agree.
 const TOO_MUCH: f64 = 1.25;
 const TOO_MUCH_CPUS: f64 = 0.5;
-/// Figures of one look agree up to this.
+/// Figures of the same moment agree up to this ratio.
 const ROUNDING: f64 = 1.05;
 const ROUNDING_CPUS: f64 = 0.05;
 
@@ -49,8 +48,8 @@ pub(super) fn user(used: &ListedUser, basis: Basis, cpu: &Cpu) -> User {
     }
 }
 
-/// What the states of the CPUs add to a list.
-pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
+/// The users that the states of the CPUs add to a list.
+pub(super) fn remainder(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     let part = |name: &str, kind, of_all: f64| {
         let used = match cpu.cpus {
             Some(count) => Range::exact(of_all * count / 100.0, Of::Cpus),
@@ -61,10 +60,10 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
     let busy = cpu.busy_percent().unwrap_or(0.0);
     let shown = consumption.and_then(|list| percent_of_all(list, cpu));
     let stolen = cpu.part(Part::Stolen);
-    // Interrupts are charged to the threads that they interrupt as well.
+    // Interrupts are also charged to the threads that they interrupt.
     let interrupts = (cpu.part(Part::Interrupts) - soft_interrupts(consumption, cpu)).max(0.0);
     let interrupts = interrupts.min((busy - stolen - shown.unwrap_or(0.0)).max(0.0));
-    // A part that is small beside the rest explains nothing.
+    // A part that is small compared with the rest explains nothing.
     let matters = |part: f64| part >= 1.0 && part >= 0.05 * busy;
     let parts = [("interrupts", Kind::Interrupts, interrupts), ("stolen", Kind::Stolen, stolen)];
     let parts = parts.into_iter().filter(|(.., of_all)| matters(*of_all));
@@ -80,7 +79,7 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
             users.push(User { used: Some(Range::exact(percent / 100.0, Of::Cpus)), ..full });
         }
         (_, None) if !users.is_empty() => {
-            users.push(part("others, of whom none is listed,", Kind::NotShown, rest));
+            users.push(part("unlisted users", Kind::NotShown, rest));
         }
         (_, Some(_)) if is_rest && shown.is_some() && cpu.busy_percent().is_some() => {
             users.push(part("not shown by the list", Kind::NotShown, rest));
@@ -90,7 +89,7 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
     users
 }
 
-/// Percent of all CPUs that a list of now adds up to, where that is known.
+/// The sum of a list of current use in percent of all CPUs, where known.
 fn percent_of_all(list: &Consumption, cpu: &Cpu) -> Option<f64> {
     match (list.basis, cpu.cpus) {
         (Basis::Machine, _) => Some(list.percent),
@@ -99,7 +98,7 @@ fn percent_of_all(list: &Consumption, cpu: &Cpu) -> Option<f64> {
     }
 }
 
-/// What `ksoftirqd` on a list has, percent of all CPUs: the states count it among interrupts, too.
+/// `ksoftirqd` of a list, percent of all CPUs: the states count it as interrupts as well.
 fn soft_interrupts(consumption: Option<&Consumption>, cpu: &Cpu) -> f64 {
     let Some(list) = consumption.filter(|list| list.is_of_now()) else { return 0.0 };
     let own = list.users.iter().filter(|used| used.name.starts_with("ksoftirqd"));
@@ -111,8 +110,8 @@ fn soft_interrupts(consumption: Option<&Consumption>, cpu: &Cpu) -> f64 {
     }
 }
 
-/// Names what the list leaves open by the samples: processes that came and went between two looks
-/// are in no list, and of children that have ended a list knows the parent.
+/// Names the hidden remainder of a list by the samples. No list has processes that came and went
+/// between two readings, and of ended children a list has only the parent.
 pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
     let enough = sampled.samples.is_some_and(|count| count >= ENOUGH_SAMPLES);
     let is_open = |user: &User| user.kind == Kind::NotShown || user.is_ended;
@@ -137,10 +136,10 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
         match list.iter_mut().find(|one| one.name == user.name) {
             Some(known) => {
                 let before = known.cpus().unwrap_or(0.0);
-                // Beside most of it, which is measured, a rest may be the error of the measuring.
+                // If the measured part is larger, the rest may be a measuring error.
                 let least = if part < before { before } else { before + part };
                 known.used = Some(Range::between(least, before + part, Of::Cpus));
-                // Of that part it is not known what was in the kernel.
+                // The kernel's part of it is unknown.
                 (known.system_cpus, known.sampled_cpus) = (None, sampled_cpus);
             }
             None => {
@@ -161,14 +160,14 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
     list.retain(|user| !is_open(user) || user.cpus().is_none_or(|count| matters(user, count)));
 }
 
-/// Makes ranges of what adds up to more than the CPUs were busy in the same look. What was measured
-/// of a thread itself stays, as long as children that ended and samples can have less instead.
-/// Where the list is of another moment, what it adds up to is given back, to be told.
+/// Turns figures into ranges where their sum exceeds the busy CPUs of the same moment. The measured
+/// figure of a thread stays, as long as ended children and samples can have less instead. For a
+/// list of another moment, returns its sum, so that the report can mention it.
 pub(super) fn bound(users: &mut Users, facts: &Facts, cpu: &Cpu) -> Option<f64> {
     let Users { list, sources, .. } = users;
     let shown: f64 = list.iter().filter_map(User::cpus).sum();
     let busy = cpu.busy_cpus().filter(|_| !cpu.since_boot() && !cpu.cpus_by_figures)?;
-    // Two readings of all tasks and of the states are one look.
+    // Two readings of all tasks and of the states are the same moment.
     let is_task = |source: &Source| {
         facts.evidence().tasks.iter().any(|task| task.source.input == source.input)
     };
@@ -178,7 +177,7 @@ pub(super) fn bound(users: &mut Users, facts: &Facts, cpu: &Cpu) -> Option<f64> 
     if shown <= busy * ROUNDING + ROUNDING_CPUS {
         return None;
     }
-    // Part of the CPUs of a user that no list has of it itself.
+    // The part of a user's CPU that no list shows directly.
     let inferred = |user: &User| match user.is_ended {
         true => user.cpus().unwrap_or(0.0),
         false => user.sampled_cpus.unwrap_or(0.0),
@@ -201,8 +200,8 @@ mod tests {
     use crate::read::{finish, read_bytes};
     use crate::{answers::Answers, evidence::Evidence};
 
-    /// A look of 10 s at two CPUs of which so many were busy, at a program with 0.8 CPUs, at one
-    /// with 0.13, and at children of it that ended and are said to have used so many.
+    /// Ten seconds of two CPUs, of which `busy` were used: a program with 0.8 CPUs, one with 0.13,
+    /// and ended children of it that are charged `children`.
     fn look(busy: f64, children: f64) -> Users {
         let mut evidence = Evidence::default();
         for (moment, part) in [("start", 0.0), ("end", 1000.0)] {
@@ -234,9 +233,9 @@ mod tests {
         let all = look(0.7, 0.0);
         assert_eq!(words(&all), "java 0.57 to 0.70 CPUs, bash at most 0.13 CPUs");
         assert!(all.list.iter().map(|user| user.used.unwrap().least).sum::<f64>() <= 0.71);
-        // An ended child gives way before a measured thread.
+        // The figure of an ended child is lowered before that of a measured thread.
         let children = words(&look(1.13, 0.4));
-        let told = "java 0.80 CPUs, finished children of bash 0.20 to 0.40 CPUs, bash 0.13 CPUs";
-        assert_eq!(children, told);
+        let texts = "java 0.80 CPUs, finished children of bash 0.20 to 0.40 CPUs, bash 0.13 CPUs";
+        assert_eq!(children, texts);
     }
 }

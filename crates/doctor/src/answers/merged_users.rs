@@ -15,13 +15,13 @@ impl Users {
             list.percent >= 20.0 && list.percent >= 0.3 * busy
         });
         let mut users = match consumption {
-            // A few rows with almost no CPU say less than samples.
+            // A few rows with almost no CPU show less than samples.
             Some(list) if shows_much || sampled.list.is_empty() => Self::listed(list, cpu),
             _ if !sampled.list.is_empty() => sampled.clone(),
             _ => profile_users::locks(facts),
         };
         if !users.is_of_samples() {
-            users.list.extend(list_users::beside(consumption, cpu));
+            users.list.extend(list_users::remainder(consumption, cpu));
         }
         users.list.retain(|user| user.used.is_none() || user.size() > 0.0);
         if users.list.is_empty() {
@@ -47,9 +47,10 @@ impl Users {
     fn order(&mut self) {
         let comes_down = self.comes_down;
         let part = |user: &User| match user.kind {
-            // A lock is taken for a user, so a user with about as much stands before it.
+            // Threads that wait for a lock use it, so a user with about as much stands before the
+            // lock.
             _ if user.name.starts_with("kernel/lock") => 0.6,
-            // A list that was cut may hide many rows like its last, and none larger.
+            // A list that was cut may hide many rows like its last, but none larger.
             Kind::NotShown if !comes_down => 0.0,
             // The CPU of ended children is an upper bound, and their names are unknown.
             _ if user.is_ended => 0.8,

@@ -1,12 +1,13 @@
-//! The first three answers: is it the CPU, who uses it, and is ZFS among them.
+//! The first three answers: whether the CPU is the problem, its users, and whether ZFS is among
+//! them.
 //!
-//! Every evidence has these answers, whether or not a cause is found. An answer has its figures and
-//! their sources, or is "not shown". What a list leaves over (interrupts, stolen time, hidden rows)
-//! is a user as well.
+//! All evidence has these answers, whether or not a cause is found. An answer has its figures and
+//! their sources, or is "not shown". The remainder of a list (interrupts, stolen time, hidden rows)
+//! is also a user.
 //!
 //! `busyness` finds the first answer (with `waits`, `load_average` and `timed_command`), `users`
 //! the second (with `list_users` and `profile_users`), `zfs` the third. A measured quantity is a
-//! `range`, and its words follow from the range. `first_line` says the surest answer as a
+//! `range`, and its words follow from the range. `first_line` writes the surest answer as a
 //! `statement`, which is a list of clauses. No file here knows a cause.
 
 mod busyness;
@@ -36,16 +37,16 @@ pub use zfs::{Among, Zfs};
 /// The first three answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
-    /// Whether it is the CPU.
+    /// Whether the CPU is the problem.
     pub cpu: Cpu,
-    /// Who uses it.
+    /// The users of the CPU.
     pub users: Users,
-    /// Whether ZFS, or ogive where a mount of it is asked about, is among them.
+    /// Whether ZFS is among them, or ogive if the question is about one of its mounts.
     pub zfs: Zfs,
 }
 
 impl Answers {
-    /// Asks the evidence.
+    /// Answers from the evidence.
     pub fn of(facts: &Facts) -> Self {
         facts.start_trace();
         let consumption = facts.consumption();
@@ -56,31 +57,31 @@ impl Answers {
         Self { cpu, users, zfs }
     }
 
-    /// Whether any of the three could be told.
+    /// Whether any of the three is known.
     pub fn is_any(&self) -> bool {
         self.cpu.state != State::Unknown
             || !self.users.list.is_empty()
             || self.zfs.among != Among::Unknown
     }
 
-    /// The surest thing known, in one sentence, where any of the three could be told.
+    /// The surest answer in one sentence, if any of the three is known.
     pub fn line(&self) -> Option<String> {
         self.statement().map(|statement| statement.whole())
     }
 
-    /// The same as clauses, of which the least go where it is too long.
+    /// The same as clauses; the least important ones are dropped where it is too long.
     pub(crate) fn statement(&self) -> Option<Statement> {
         first_line::line(self)
     }
 }
 
-/// A number of CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
+/// A number of CPUs as text: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
 pub(crate) fn cpus(count: f64) -> String {
     let text = count_of_cpus(count);
     if text == "1" { "1 CPU".to_owned() } else { format!("{text} CPUs") }
 }
 
-/// CPUs below this are told as fewer than the least that is written.
+/// Below this many CPUs the text is "less than" the smallest figure.
 const LITTLE_CPUS: f64 = 0.005;
 
 /// The number alone.
@@ -100,13 +101,13 @@ fn count_of_cpus(count: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// A percentage in words: whole, but for small ones.
+/// A percentage as text, without decimals unless it is small.
 pub(crate) fn percent(value: f64) -> String {
     let value = value.abs();
     if value >= 9.95 || value == 0.0 { format!("{value:.0}%") } else { format!("{value:.1}%") }
 }
 
-/// CPU that was spent, in words: `512 s of CPU`, `3.6 h of CPU`.
+/// CPU time as text: `512 s of CPU`, `3.6 h of CPU`.
 pub(crate) fn spent(seconds: f64) -> String {
     if seconds < 7200.0 {
         return format!("{seconds:.0} s of CPU");

@@ -11,7 +11,7 @@ use crate::atlas;
 use crate::evidence::LockUse;
 use crate::facts::{FEWEST_SAMPLES, Facts, Owner, is_zfs_module};
 
-/// Percent of the busy samples from which a module is a user to name.
+/// Percent of the busy samples from which a module is named as a user.
 const FOREIGN_PERCENT: f64 = 5.0;
 
 fn share(name: String, kind: Kind, does: Option<&'static str>, percent: f64) -> User {
@@ -47,15 +47,15 @@ pub(super) fn sampled(facts: &Facts) -> Users {
     }
     let sources = facts.take_trace().sources.into_iter().take(2).collect();
     if !weighted {
-        // Stacks without weight show who was there, not how much.
+        // Stacks without weight show the threads, not their CPU.
         list.iter_mut().for_each(|user| user.used = None);
         return Users { list, sources, ..Users::default() };
     }
     Users { list, samples, sources, ..Users::default() }
 }
 
-/// Subsystems of a profile without threads, modules that are neither the kernel's own nor ZFS's,
-/// and the largest function where it is larger than all of them.
+/// Users of a profile without threads: its subsystems, the modules of neither the kernel nor ZFS,
+/// and the largest function if it is larger than all of them.
 fn functions(facts: &Facts) -> Vec<User> {
     let uses = facts.subsystems().unwrap_or_default().into_iter().map(|one| {
         let name = format!("{} (most in {})", one.name, one.function);
@@ -70,7 +70,7 @@ fn functions(facts: &Facts) -> Vec<User> {
         let of_kernel = module == "?" || module.contains("kernel") || module.contains("vmlinux");
         let known = atlas::subsystem_of(symbol, Some(module), Some(true)).is_some();
         if is_module && !of_kernel && !known && !is_zfs_module(module) {
-            // Best first: the first of a module is its largest.
+            // Best first: the first function of a module is its largest.
             modules.entry(module.clone()).or_insert((symbol.clone(), 0.0)).1 += percent;
         }
     }
@@ -93,7 +93,7 @@ fn functions(facts: &Facts) -> Vec<User> {
     list
 }
 
-/// The lock that most is waited for, busily, by a lock profiler: it says where, not how much of the
+/// The lock with most spinning, by a lock profiler. It shows the place, but not the share of the
 /// machine.
 pub(super) fn locks(facts: &Facts) -> Users {
     let size = |one: &LockUse| {
@@ -102,7 +102,7 @@ pub(super) fn locks(facts: &Facts) -> Users {
             one.count.map_or(0.0, |count| count as f64)
         })
     };
-    // Who sleeps for a lock uses no CPU.
+    // A thread that sleeps for a lock uses no CPU.
     let busily = facts.evidence().locks.iter().filter(|one| !one.kind.contains("block"));
     let Some(most) = busily.max_by(|a, b| size(a).total_cmp(&size(b))) else {
         return Users::default();

@@ -1,14 +1,14 @@
-//! How much of something a user has: a lower and an upper bound, a unit, and a time. Every measured
-//! quantity is a range, and its words follow from it alone.
+//! A measured quantity: a lower and an upper bound, a unit, and a time. Its words follow from the
+//! range alone.
 
 use super::{LITTLE_CPUS, count_of_cpus, cpus, percent, spent};
 
-/// What a range is of.
+/// The unit of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// CPUs.
     Cpus,
-    /// Percent of all CPUs, whose number is not known.
+    /// Percent of all CPUs, whose number is unknown.
     PercentOfMachine,
     /// Percent of the busy samples of a profile.
     PercentOfBusy,
@@ -16,7 +16,7 @@ pub enum Of {
     Seconds,
 }
 
-/// Over which time it was measured, where that is not the time that was watched.
+/// The time of a measurement, if it is not the time that was watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Since each process began.
@@ -25,31 +25,31 @@ pub enum Over {
     Boot,
 }
 
-/// At least so much, and at most so much.
+/// A lower and an upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The least that is shown.
+    /// The lower bound: this much is shown.
     pub least: f64,
-    /// The most that is possible, for all that is shown.
+    /// The upper bound: the evidence allows no more.
     pub most: f64,
-    /// Of what.
+    /// The unit.
     pub of: Of,
-    /// Over which time; `None` for the time that was watched.
+    /// The time of the measurement; `None` for the time that was watched.
     pub over: Option<Over>,
 }
 
-/// Ends that are nearer to each other than this part are one figure.
+/// Bounds nearer to each other than this part are one figure.
 const ONE_FIGURE: f64 = 0.15;
-/// A least below this part of the most is as good as nothing.
+/// A lower bound below this part of the upper one is as good as zero.
 const NOTHING: f64 = 0.05;
 
 impl Range {
-    /// What was measured.
+    /// A measured figure.
     pub fn exact(value: f64, of: Of) -> Self {
         Self { least: value, most: value, of, over: None }
     }
 
-    /// What lies between two figures.
+    /// A figure between two bounds.
     pub fn between(least: f64, most: f64, of: Of) -> Self {
         Self { least: least.min(most), most, of, over: None }
     }
@@ -59,17 +59,17 @@ impl Range {
         Self { over, ..self }
     }
 
-    /// The figure to order by, and to add up.
+    /// The figure for order and sums.
     pub fn middle(&self) -> f64 {
         f64::midpoint(self.least, self.most)
     }
 
-    /// The range, if it is of this.
+    /// The range, if it has this unit.
     pub fn of(self, of: Of) -> Option<Self> {
         (self.of == of).then_some(self)
     }
 
-    /// In words: `3.8 CPUs`, `0.4 to 0.6 CPUs`, `at most 4% of all CPUs`.
+    /// As text: `3.8 CPUs`, `0.4 to 0.6 CPUs`, `at most 4% of all CPUs`.
     pub fn words(&self) -> String {
         let figure = |value: f64| match self.of {
             Of::Cpus => cpus(value),

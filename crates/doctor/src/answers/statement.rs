@@ -1,30 +1,30 @@
 //! A line as clauses, with their order of importance.
 //!
-//! A line that is too long drops whole clauses or says them in brief. A sentence is never taken
+//! A line that is too long drops whole clauses or uses their brief form. A sentence is never taken
 //! apart.
 
-/// Longest first line, in characters, where it can be shortened.
+/// The longest first line, in characters, where it can be shortened.
 pub(crate) const LINE: usize = 140;
 
-/// What a clause is about.
+/// The subject of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClauseKind {
-    /// What the line says.
+    /// The main statement.
     Head,
-    /// What stands beside it.
-    Beside,
+    /// An aside.
+    Aside,
     /// Whether ZFS is among the users.
     Among,
-    /// What was not shown.
+    /// A missing fact.
     NotShown,
 }
 
 impl ClauseKind {
-    /// The lower, the sooner it goes.
+    /// A clause of a lower rank is dropped earlier.
     fn rank(self) -> usize {
         match self {
             Self::NotShown => 1,
-            Self::Beside | Self::Among => 4,
+            Self::Aside | Self::Among => 4,
             Self::Head => usize::MAX,
         }
     }
@@ -34,9 +34,9 @@ impl ClauseKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clause {
     pub(crate) kind: ClauseKind,
-    /// In full.
+    /// The full form.
     pub(crate) text: String,
-    /// Without its asides.
+    /// The form without asides.
     pub(crate) brief: String,
 }
 
@@ -44,18 +44,19 @@ pub(crate) struct Clause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     clauses: Vec<Clause>,
-    /// Whether its head says by itself that it is not ZFS, or not the CPU.
+    /// Whether its head itself acquits ZFS or the CPU.
     acquits: bool,
 }
 
-/// From this rank on what ZFS has is told without its figures, and then all without asides.
+/// From this rank on the clause about ZFS loses its figures; after it, all clauses lose their
+/// asides.
 const AMONG_IN_BRIEF: usize = 2;
 const ALL_IN_BRIEF: usize = 3;
 /// The head alone.
 const HEAD_ALONE: usize = 4;
 
 impl Statement {
-    /// A line that begins with what it says.
+    /// A line that begins with its main statement.
     pub(crate) fn new(text: impl Into<String>, brief: impl Into<String>) -> Self {
         let (text, brief) = (text.into(), brief.into());
         Self { clauses: vec![Clause { kind: ClauseKind::Head, text, brief }], acquits: false }
@@ -67,24 +68,24 @@ impl Statement {
         Self::new(text.clone(), text)
     }
 
-    /// As one whose head says by itself that it is not ZFS, or not the CPU.
+    /// The same line; `acquits` means that its head itself acquits ZFS or the CPU.
     pub(crate) fn acquitting(self, acquits: bool) -> Self {
         Self { acquits, ..self }
     }
 
-    /// Whether its head says so.
+    /// Whether its head acquits ZFS or the CPU.
     pub(crate) fn acquits(&self) -> bool {
         self.acquits
     }
 
-    /// With a further clause.
+    /// The line with a further clause.
     pub(crate) fn and(mut self, kind: ClauseKind, text: impl Into<String>) -> Self {
         let text = text.into();
         self.clauses.push(Clause { kind, brief: text.clone(), text });
         self
     }
 
-    /// With the clauses that there are.
+    /// The line with further clauses.
     pub(crate) fn and_all(mut self, clauses: impl IntoIterator<Item = Clause>) -> Self {
         self.clauses.extend(clauses);
         self
@@ -95,20 +96,20 @@ impl Statement {
         self.at(0)
     }
 
-    /// The line without what goes up to a rank.
+    /// The line without the clauses up to a rank.
     fn at(&self, rank: usize) -> String {
         let stays = self.clauses.iter().filter(|clause| clause.kind.rank() > rank);
-        let told = stays.map(|clause| {
+        let texts = stays.map(|clause| {
             let among = clause.kind == ClauseKind::Among && rank >= AMONG_IN_BRIEF;
             if among || rank >= ALL_IN_BRIEF { &clause.brief } else { &clause.text }
         });
-        let told: Vec<&str> = told.map(String::as_str).collect();
-        format!("{}.", told.join("; "))
+        let texts: Vec<&str> = texts.map(String::as_str).collect();
+        format!("{}.", texts.join("; "))
     }
 
-    /// The line in a length that is taken in at a glance, with its label before it and what is to
-    /// stand behind it: what was not shown goes first, then figures that stand below as well, then
-    /// asides, then all but the head, and last what stands behind. Gives whether that still stands.
+    /// The line with its label, short enough for a glance, and whether `behind` still follows it. A
+    /// long line first drops missing facts, then figures that the report repeats, then asides, then
+    /// all but the head, and last `behind`.
     pub(crate) fn fitting(&self, label: &str, behind: &str) -> (String, bool) {
         let forms = || (0..=HEAD_ALONE).map(|rank| self.at(rank));
         let full = forms().map(|form| (format!("{form}{behind}"), true));

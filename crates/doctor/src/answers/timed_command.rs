@@ -5,7 +5,7 @@ use super::{cpus, percent};
 use crate::evidence::{Source, Timing};
 use crate::facts::Facts;
 
-/// CPUs from which a command fills one.
+/// From this many CPUs on a command fills one.
 const FULL_CPUS: f64 = 0.7;
 
 /// A command that was timed.

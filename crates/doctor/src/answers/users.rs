@@ -1,31 +1,31 @@
-//! The second answer: who uses the CPU, in CPUs where a list says so.
+//! The second answer: the users of the CPU, in CPUs where a list has them.
 //!
 //! A list of programs and threads comes first. Without one, threads or subsystems of a profile
 //! answer, as parts of its samples. Interrupts, stolen time and the hidden remainder stand among
-//! the rows of a list. Samples by program fill the remainder. Rows that add up to more than the
-//! busy CPUs become ranges (`list_users`).
+//! the rows of a list. Samples by program fill the remainder. Rows with a sum above the busy CPUs
+//! become ranges (`list_users`).
 
 use super::cpus;
 use super::range::{Of, Over, Range};
 use crate::evidence::Source;
 use crate::facts::{Owner, is_zfs_program};
 
-/// What kind of user it is.
+/// The kind of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A program.
     Program,
     /// A thread of the kernel.
     Kernel,
-    /// A thread of ZFS's, or its code.
+    /// A thread or code of ZFS.
     Zfs,
     /// Hard and soft interrupts.
     Interrupts,
     /// The hypervisor's other guests.
     Stolen,
-    /// What the list does not show.
+    /// The hidden remainder of a list.
     NotShown,
-    /// Code of a profile that does not tell whose it is.
+    /// Code of a profile with an unknown owner.
     Code,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a thread or program; ZFS's own commands are ZFS's.
+    /// The kind of a thread or program; ZFS's own commands belong to ZFS.
     pub(super) fn of(name: &str, owner: Owner) -> Self {
         match owner {
             _ if is_zfs_program(name) => Self::Zfs,
@@ -59,20 +59,20 @@ impl Kind {
 pub struct User {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What such threads or such code does, where that is known.
+    /// The work of such threads or such code, where known.
     pub does: Option<&'static str>,
-    /// How much it uses; `None` where it is named without a figure.
+    /// Its use; `None` where it is named without a figure.
     pub used: Option<Range>,
-    /// Its part in the kernel, in CPUs, where a tool tells it apart.
+    /// Its part in the kernel, in CPUs, where a tool shows it separately.
     pub system_cpus: Option<f64>,
-    /// The part of its CPUs that no list shows and the samples do: of processes that came and went
-    /// between two looks.
+    /// The part of its CPUs that the samples show and no list does: processes that came and went
+    /// between two readings.
     pub sampled_cpus: Option<f64>,
-    /// Whether it stands for processes that have ended, of which the list knows only the parent.
+    /// Whether it stands for ended processes, of which the list has only the parent.
     pub is_ended: bool,
-    /// Rows of a list that it stands for; 1 elsewhere.
+    /// Its rows in a list; 1 elsewhere.
     pub rows: u64,
 }
 
@@ -91,7 +91,7 @@ impl User {
         }
     }
 
-    /// Its use, where it is counted so.
+    /// Its use, if it has this unit.
     pub fn part(&self, of: Of) -> Option<Range> {
         self.used.and_then(|used| used.of(of))
     }
@@ -106,32 +106,32 @@ impl User {
         self.part(Of::PercentOfBusy).map(|used| used.middle())
     }
 
-    /// Its use in words: `3.8 CPUs`, `38% of all CPUs`, `62% of the busy samples`.
+    /// Its use as text: `3.8 CPUs`, `38% of all CPUs`, `62% of the busy samples`.
     pub fn used(&self) -> String {
         self.used.map(|used| used.words()).unwrap_or_default()
     }
 
-    /// What there is to order by.
+    /// The key of its order.
     pub(super) fn size(&self) -> f64 {
         self.used.map_or(0.0, |used| match used.of {
             Of::Cpus => used.middle() * 100.0,
             Of::PercentOfMachine | Of::PercentOfBusy => used.middle(),
-            // Any such figure may be of long ago.
+            // Such a figure may be old.
             Of::Seconds => used.middle() * 1e-6,
         })
     }
 
-    /// Whether it is so little that it explains nothing. Seconds are of no time that is known.
+    /// Whether it is too little to explain anything. Seconds belong to no known time.
     pub fn is_little(&self) -> bool {
         self.used.is_some_and(|used| used.of != Of::Seconds) && self.size() < 15.0
     }
 
-    /// Whether it is spoken of as several: workers of the kernel are no single thread.
+    /// Whether it is written as several: `kworker` is more than one thread.
     pub(super) fn is_several(&self) -> bool {
         self.name == "kworker" && self.rows > 1
     }
 
-    /// Its name with what it is, for sentences.
+    /// Its name and kind, for sentences.
     pub fn described(&self) -> String {
         match self.kind {
             Kind::Kernel if self.is_several() => {
@@ -154,18 +154,17 @@ impl User {
 pub struct Users {
     /// The users of the CPU, largest first; empty where none is known.
     pub list: Vec<User>,
-    /// Number of the samples that the figures are of, where it is known.
+    /// Number of samples behind the figures, where known.
     pub samples: Option<f64>,
     /// Whether the last rows of the list are too small to matter.
     pub comes_down: bool,
-    /// What the list adds up to, in CPUs, where that is more than the CPUs were busy at another
-    /// moment.
+    /// The sum of the list in CPUs, if it exceeds the busy CPUs because it is of another moment.
     pub too_much_cpus: Option<f64>,
     /// Where it was read.
     pub sources: Vec<Source>,
 }
 
-/// Users that are named in the sentence.
+/// The most users that the sentence names.
 const NAMED: usize = 6;
 
 impl Users {
@@ -174,12 +173,12 @@ impl Users {
         self.list.first()
     }
 
-    /// What the figures are of; `None` where those named have none.
+    /// The unit of the figures; `None` where the named users have none.
     pub(super) fn counted(&self) -> Option<Of> {
         self.list.iter().find_map(|user| user.used).map(|used| used.of)
     }
 
-    /// Whether the figures are of samples.
+    /// Whether the unit is samples.
     pub(super) fn is_of_samples(&self) -> bool {
         self.counted() == Some(Of::PercentOfBusy)
     }
@@ -189,12 +188,12 @@ impl Users {
         !self.list.is_empty() && self.counted().is_none()
     }
 
-    /// Whether the figures are means over lives instead of what is used now.
+    /// Whether the figures are means over lives instead of current use.
     pub fn over_life(&self) -> bool {
         self.list.iter().filter_map(|user| user.used).any(|used| used.over == Some(Over::Life))
     }
 
-    /// Whether even the first of a list uses next to nothing.
+    /// Whether even the first user of a list uses next to nothing.
     pub fn is_little(&self) -> bool {
         self.first().is_none_or(User::is_little)
     }
@@ -202,17 +201,17 @@ impl Users {
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
         if self.list.is_empty() {
-            return "not shown by what was given".to_owned();
+            return "not shown by the evidence".to_owned();
         }
         let named = self.list.iter().take(NAMED);
-        let told = named.clone().map(|user| {
+        let texts = named.clone().map(|user| {
             let name = match user.kind {
                 Kind::Stolen => "stolen by the hypervisor",
                 _ => &user.name,
             };
             format!("{name} {}", user.used()).trim().to_owned()
         });
-        let mut text = told.collect::<Vec<_>>().join(", ");
+        let mut text = texts.collect::<Vec<_>>().join(", ");
         match self.list.len() {
             all if all > NAMED => text.push_str(&format!(" and {} more", all - NAMED)),
             _ => {}

@@ -1,5 +1,5 @@
-//! What the machine waits for, and what shows it: requests to disks, swapped pages, stalled tasks,
-//! a saturated disk, threads in uninterruptible sleep.
+//! The target of the machine's wait and the evidence for it: requests to disks, swapped pages,
+//! stalled tasks, a saturated disk, threads in uninterruptible sleep.
 //!
 //! Measurements of the whole machine come before those of single threads.
 
@@ -9,36 +9,36 @@ use crate::evidence::{KernelStack, Number, Source, Thread};
 use crate::facts::{Facts, Known, without_number};
 use crate::pattern::Pattern;
 
-/// Percent of its time that a disk which limits is busy.
+/// From this percent of its time a busy disk is a limit.
 const DISK_BUSY_PERCENT: f64 = 85.0;
-/// What tools call the mean number of requests outstanding, and the least of a disk that limits.
+/// Names of the mean number of outstanding requests, and the least of a disk that is a limit.
 const QUEUES: [&str; 2] = ["aqu-sz", "avgqu-sz"];
 const SHORTEST_QUEUE: f64 = 0.8;
-/// Pages swapped, KiB a second, that are felt.
+/// Swapped pages, KiB a second, from which they matter.
 const SWAP_RATE: f64 = 200.0;
-/// Pages swapped in an interval of atop's, that are felt.
+/// Swapped pages in an interval of atop, from which they matter.
 const SWAPPED_PAGES: f64 = 1000.0;
-/// Percent of the time that some task stalls, which is felt.
+/// Percent of the time with a stalled task, from which it matters.
 const STALL_PERCENT: f64 = 15.0;
-/// Part of the memory, or of swap, that is as good as none.
+/// A free part of the memory, or of swap, that is as good as none.
 const NO_MEMORY_PART: f64 = 0.05;
-/// Sleepers that are named.
+/// The most sleepers that are named.
 const MOST_NAMED: usize = 3;
-/// Threads in uninterruptible sleep that are a wait of the machine.
+/// From this many threads in uninterruptible sleep on, the machine waits.
 const SLEEPERS: f64 = 3.0;
 
-/// Whom the kernel's log calls hung: `INFO: task txg_sync:1234 blocked for more than 120 seconds`.
+/// A hung task in the kernel's log: `INFO: task txg_sync:1234 blocked for more than 120 seconds`.
 static HUNG: Pattern = Pattern::new(r"task (\S+?):\d+ blocked for more than");
 
-/// A wait, and what shows it.
+/// A wait, and the evidence for it.
 pub(super) struct Waiting {
-    /// The target of the wait, if it is known.
+    /// The target of the wait, if known.
     pub(super) wait: Option<Wait>,
-    /// The words for the fact that shows it.
+    /// The text of the fact that shows it.
     pub(super) proof: String,
     /// The source of that fact.
     pub(super) source: Option<Source>,
-    /// Whether it is measured of the machine, and not of single threads.
+    /// Whether it is a measurement of the machine, not of single threads.
     pub(super) of_machine: bool,
 }
 
@@ -52,7 +52,7 @@ impl Waiting {
     }
 }
 
-/// What the machine waits for, and what shows it.
+/// The target of the machine's wait, and the evidence for it.
 pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
     if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
         let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
@@ -79,7 +79,7 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
         .or_else(|| {
             let (name, busy, source) = busy_disk(facts)?;
             let proof = format!("the disk {name} is busy for {} of the time", percent(busy));
-            // It says nothing of CPUs whose states are not shown.
+            // It proves nothing about CPUs without states.
             let of_machine = iowait.is_some();
             Some(Waiting { wait: Some(Wait::Disks), proof, source: Some(source), of_machine })
         })
@@ -136,7 +136,7 @@ fn resync(facts: &Facts) -> Option<Waiting> {
     })
 }
 
-/// The busiest disk, if it limits.
+/// The busiest disk, if it is a limit.
 fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
     let mut best: Option<(String, f64, Source)> = None;
     let disks =
@@ -147,7 +147,7 @@ fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
         });
         let Some(figure) = busy else { continue };
         let Number::Gauge(value) = figure.value else { continue };
-        // A disk that serves many at once is "busy" with one request at a time outstanding.
+        // A disk that serves many requests at once is "busy" with one request at a time.
         let queue = table.figures.iter().find(|figure| QUEUES.contains(&figure.name.as_str()));
         if let Some(Number::Gauge(queue)) = queue.map(|figure| &figure.value)
             && *queue < SHORTEST_QUEUE
@@ -168,7 +168,7 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS || few && *count >= 1.0);
     let source = facts.take_trace().sources.into_iter().next();
     let evidence = facts.evidence();
-    // A look counts the threads that wait now: what the log tells besides is history.
+    // A live host counts the threads that wait now: its log is history.
     let is_look = !evidence.tasks.is_empty();
     let for_what = if is_look { counted_for(facts) } else { stands_for(facts) };
     if let Some(count) = count {
@@ -186,7 +186,7 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     if let Some(line) = hung {
         let who = HUNG.captures(&line.value).map(|found| format!(" ({})", &found[1]));
         let who = who.unwrap_or_default();
-        let proof = format!("the kernel tells of tasks that have waited for minutes{who}");
+        let proof = format!("the kernel reports tasks that have waited for minutes{who}");
         return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
     }
     let (leaf, source) = asleep(facts)?;
@@ -216,7 +216,7 @@ pub(super) fn sleepers_named(facts: &Facts) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
-/// Whether all stacks of threads that are shown sleep: the function in which the first does.
+/// The function in which the first thread sleeps, if all threads with a stack sleep.
 fn asleep(facts: &Facts) -> Option<(String, Source)> {
     const SLEEPS: &str = "schedule cv_wait cv_timedwait io_schedule rwsem_down mutex_lock_slow \
         zio_wait txg_wait wait_for";
@@ -230,7 +230,7 @@ fn asleep(facts: &Facts) -> Option<(String, Source)> {
     stacks.iter().all(|stack| leaf(stack).is_some()).then(|| (first, stacks[0].source.clone()))
 }
 
-/// What most threads of a look wait for.
+/// The target for which most threads of a live host wait.
 fn counted_for(facts: &Facts) -> Option<Wait> {
     let kinds = [("^memory", Wait::Memory), ("^disk", Wait::Disks), ("^lock", Wait::Locks)];
     let counted = kinds.map(|(kind, wait)| (facts.gauge_of("waits", kind, "threads").ok(), wait));
@@ -238,7 +238,7 @@ fn counted_for(facts: &Facts) -> Option<Wait> {
     shown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(count, _)| *count >= 1.0).map(|one| one.1)
 }
 
-/// What threads wait for, by the functions on their stacks.
+/// The target of waiting threads, by the functions on their stacks.
 fn stands_for(facts: &Facts) -> Option<Wait> {
     const MARKS: [(Wait, &str); 3] = [
         (Wait::Memory, "shrink_ try_to_free alloc_pages_slow"),
@@ -255,8 +255,8 @@ fn stands_for(facts: &Facts) -> Option<Wait> {
     MARKS.into_iter().find(|(_, names)| any(names)).map(|(wait, _)| wait)
 }
 
-/// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
-/// that state, and nobody waits for them.
+/// Whether threads sleep although the states of the CPUs show no wait for disks: they rest in that
+/// state, and no thread waits for them.
 pub(super) fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts) -> bool {
     let calm = cpu.busy_percent().is_some_and(|busy| busy < 15.0)
         && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);

@@ -1,9 +1,9 @@
-//! The third answer: is ZFS among the users, with a lower and an upper bound.
+//! The third answer: whether ZFS is among the users, with a lower and an upper bound.
 //!
 //! ZFS works in its own threads, which a list shows. It also works inside programs that read and
-//! write, which only their kernel time or a profile shows. The lower bound is the CPU of its
+//! write, where only their kernel time or a profile shows it. The lower bound is the CPU of its
 //! threads. The upper bound adds the hidden remainder and the kernel time of programs. "No" needs
-//! an upper bound that is small beside the first user, or a host without ZFS.
+//! an upper bound that is small compared with the first user, or a host without ZFS.
 //!
 //! If the question is about an ogive mount, the process of that mount takes the place of ZFS.
 
@@ -20,9 +20,9 @@ use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
 /// Whether ZFS is among the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Among {
-    /// It is not loaded, or its upper bound is small beside the first user.
+    /// It is not loaded, or its upper bound is small compared with the first user.
     No,
-    /// A considerable part is shown to be ZFS's.
+    /// A considerable part is shown to belong to ZFS.
     Yes,
     /// Neither "yes" nor "no" is shown.
     Unknown,
@@ -42,17 +42,17 @@ impl Among {
 /// The third answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zfs {
-    /// In a word.
+    /// The answer as one word.
     pub among: Among,
-    /// The name that is looked for: `ZFS` or `ogive`.
+    /// The name in question: `ZFS` or `ogive`.
     pub name: &'static str,
-    /// What it has by a list; its most is infinite where nothing bounds it.
+    /// Its use by a list; the upper bound is infinite where nothing bounds it.
     pub listed: Option<Range>,
-    /// What it has of the busy samples of a profile.
+    /// Its part of the busy samples of a profile.
     pub sampled: Option<Range>,
-    /// Whether anything that was given speaks of it at all.
+    /// Whether the evidence mentions it at all.
     pub is_hinted: bool,
-    /// Why.
+    /// The reason.
     pub because: String,
     /// Where it was read.
     pub sources: Vec<Source>,
@@ -62,19 +62,19 @@ pub struct Zfs {
 const SPEAKS_CPUS: f64 = 0.3;
 /// The same as a part of the busy CPUs or samples.
 const SPEAKS_PART: f64 = 0.15;
-/// At most this part of the first user is small.
+/// Up to this part of the first user, a use is small.
 const SMALL: f64 = 0.25;
 /// A first user below this many CPUs, or percent of all, does not acquit: ZFS may use as much.
 const ACQUITS_CPUS: f64 = 0.5;
 const ACQUITS_PERCENT: f64 = 20.0;
 /// A list with fewer users than this may be an excerpt.
 const PICKED_ROWS: usize = 4;
-/// Rows of a table of functions below which those not shown may be large.
+/// In a table with fewer rows of functions than this, the hidden rows may be large.
 const MANY_ROWS: usize = 8;
-/// Part of a profile's first user that is so much that the rest does not matter.
+/// A first user with this percent of a profile outweighs all the rest.
 const MOST_OF_SAMPLES: f64 = 60.0;
 
-/// Programs whose kernel time is work of the file system they read and write.
+/// Programs whose kernel time is work of the file system that they read and write.
 const MOVES_FILES: &str = "rsync cp mv rm tar dd find du ls cat fio smbd nfsd git zfs zpool zdb \
     updatedb updatedb.mlocat bonnie++ iozone sysbench scp rclone borg restic samba nfsd: \
     ganesha.nfsd md5sum sha256sum grep unzip gzip pigz cpio mbuffer filebench";
@@ -100,8 +100,8 @@ impl Zfs {
             sources: Vec::new(),
         };
         if name == "ZFS" && facts.zfs_loaded() == Ok(false) {
-            if let Some(said) = &facts.evidence().host.zfs_loaded {
-                cite(&mut zfs.sources, &said.source);
+            if let Some(statement) = &facts.evidence().host.zfs_loaded {
+                cite(&mut zfs.sources, &statement.source);
             }
             return zfs.because(Among::No, "it is not loaded");
         }
@@ -117,11 +117,11 @@ impl Zfs {
         if self.name == "ogive" { user.name == "ogive" } else { user.kind == Kind::Zfs }
     }
 
-    /// By the CPU of its own threads and commands on a list, or as the log, a lock, stacks or a
-    /// timed command name it.
+    /// By the CPU of its own threads and commands on a list, or by a log, a lock, stacks or a timed
+    /// command with its name.
     fn by_own(mut self, shown: &Shown<'_>) -> Self {
         let Shown { list, cpu, users, .. } = *shown;
-        // Where samples say who uses the CPU, a list may still have its threads; and those that use
+        // Where samples show the users, a list may still have ZFS's threads; threads that use
         // nothing are no users.
         let mut rows = match users.is_of_samples() {
             true => Vec::new(),
@@ -147,7 +147,7 @@ impl Zfs {
             None => self.sources.clone_from(&users.sources),
         }
         let Some(of) = first.used.map(|used| used.of) else {
-            let because = format!("what was given names {}, which is its", first.name);
+            let because = format!("the evidence names {}, which belongs to it", first.name);
             return self.because(Among::Yes, because);
         };
         let sum = |of_own: bool, end: fn(Range) -> f64| -> f64 {
@@ -202,10 +202,10 @@ impl Zfs {
             "ogive" => own.map(|share| (share, share, true)),
             _ if !users.is_of_samples() && functions.is_none() => None,
             _ => {
-                // Threads and commands of its own count, whatever their functions.
+                // Its own threads and commands count, whatever their functions.
                 let least = own.unwrap_or(0.0).max(functions.unwrap_or(0.0));
                 let rest = (100.0 - facts.profile_shown()).max(0.0) + facts.unowned_share();
-                // Where most of what is shown are locks and copies, whose they are decides.
+                // Where most functions are locks and copies, their owner decides.
                 let is_owned = facts.unowned_share() < 0.4 * facts.profile_shown();
                 let is_long = rest < 50.0 || facts.top_symbols(usize::MAX).len() >= MANY_ROWS;
                 Some((least, (least + rest).min(100.0), is_owned && is_long))
@@ -222,14 +222,14 @@ impl Zfs {
         }
         let first = users.list.iter().filter(|user| !self.is_one(user));
         let first = first.filter_map(User::samples_percent).fold(0.0, f64::max);
-        // A table of functions shows the largest: what is below its last row is many small ones.
+        // A table of functions shows the largest: below its last row are many small ones.
         let rest = most - least;
         let small =
             most <= SMALL * first || least <= SMALL * first && (50.0..=80.0).contains(&rest);
         let outweighs = first >= MOST_OF_SAMPLES && least < 5.0;
         if !is_owned || !(small && first >= 10.0 || most < 100.0 * SPEAKS_PART || outweighs) {
             let (least, most) = (percent(least), percent(most));
-            let because = format!("of the busy samples it has {least} at least and {most} at most");
+            let because = format!("it has at least {least} and at most {most} of the busy samples");
             return self.because(Among::Unknown, because);
         }
         match rest {
@@ -278,22 +278,21 @@ impl Zfs {
             return self.because(Among::No, because);
         }
         let because = match first {
-            Some(first) if is_in_user_space(first) => format!(
-                "{has}; {} works in user space, and who else uses CPU is not shown",
-                first.name
-            ),
+            Some(first) if is_in_user_space(first) => {
+                format!("{has}; {} works in user space, and other users are not shown", first.name)
+            }
             Some(first) if moves_files(first) => format!(
-                "{has}; what {} does in the kernel may be ZFS's work, which a profile shows",
+                "{has}; the kernel time of {} may be ZFS's work, which a profile would show",
                 first.name
             ),
             _ if own.is_some() => format!("{has}; the rest is not shown"),
-            Some(_) => "what is shown can neither name nor exclude it".to_owned(),
+            Some(_) => "the evidence neither names nor excludes it".to_owned(),
             None => return self,
         };
         self.because(Among::Unknown, because)
     }
 
-    /// Whether its upper bound is small beside the first user.
+    /// Whether its upper bound is small compared with the first user.
     fn by_bound(&self, first: &User, cpu: &Cpu, has: &str) -> Option<String> {
         let (most, size) = (self.listed?.most, first.part(Of::Cpus)?.least);
         let enough = ACQUITS_CPUS.min(cpu.busy_cpus().map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
@@ -310,7 +309,7 @@ impl Zfs {
     }
 }
 
-/// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
+/// By the states of the CPUs alone: CPU outside the kernel does not belong to ZFS.
 fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
     // A tool with one figure does not separate the kernel from programs.
     if !cpu.parts.iter().any(|(part, _)| *part == Part::System) {
@@ -323,8 +322,8 @@ fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
         .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
 }
 
-/// Whether it has next to nothing beside a first user who does work of its own, on a list that
-/// would show it.
+/// Whether it has next to nothing compared with a first user that does work of its own, on a list
+/// that would show it.
 fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
     let least = own.map_or(0.0, |own| own.least);
     let shows = !shown.facts.lists_containers()
@@ -339,14 +338,15 @@ fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
         Some(Range { least: size, of: Of::PercentOfMachine, .. }) => size >= ACQUITS_PERCENT,
         _ => false,
     };
-    // Kernel time of a program that moves files may be ZFS's; of others it is their own.
+    // Kernel time of a program that moves files may belong to ZFS; of other programs it is their
+    // own.
     let own_work = match first.kind {
         Kind::Program => {
             let most = shown.cpu.most() == Some(Part::System);
             is_in_user_space(first) || !moves_files(first) && !most
         }
-        // Some systems have all threads of the kernel, ZFS's too, in one process.
-        // Reclaim asks ZFS, too, for memory.
+        // Some systems have all kernel threads, including ZFS's, in one process. Reclaim also asks
+        // ZFS for memory.
         Kind::Kernel => {
             !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task")
                 && !first.name.starts_with("kswapd")
@@ -354,7 +354,7 @@ fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
         Kind::Interrupts | Kind::Stolen => true,
         Kind::Zfs | Kind::NotShown | Kind::Code => false,
     };
-    // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
+    // A kernel worker's work for others does not belong to ZFS, which has its own threads.
     let size = first.part(Of::Cpus).map_or(0.0, |used| used.least);
     let worker = first.kind == Kind::Kernel && own.is_some() && least <= 0.1 * size;
     // A worker's name may name its user: `kworker/22:2+bcachefs`.
@@ -368,13 +368,13 @@ fn moves_files(user: &User) -> bool {
     MOVES_FILES.split(' ').any(|name| name == user.name)
 }
 
-/// Whether a program is shown to do its own work: next to none of its CPU is the kernel's.
+/// Whether a program does its own work: almost none of its CPU is in the kernel.
 pub(super) fn is_in_user_space(user: &User) -> bool {
     let system = user.system_cpus.zip(user.cpus());
     user.kind == Kind::Program && system.is_some_and(|(system, all)| system <= 0.15 * all)
 }
 
-/// Facts about it, if its part of the CPU is unknown.
+/// The evidence of ZFS, if its part of the CPU is unknown.
 fn because_seen(facts: &Facts) -> String {
     let evidence = facts.evidence();
     let mut frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
@@ -385,17 +385,17 @@ fn because_seen(facts: &Facts) -> String {
     });
     let has_threads = facts.lists_zfs();
     match (on_stacks, has_threads) {
-        (true, _) => "its functions are on stacks, and what CPU it uses is not shown",
-        (_, true) => "its threads are listed, and what CPU they use is not shown",
+        (true, _) => "its functions are on stacks, but its CPU is not shown",
+        (_, true) => "its threads are listed, but their CPU is not shown",
         _ => "neither its threads nor its functions are shown",
     }
     .to_owned()
 }
 
-/// Why no user has much CPU, where that is so.
+/// The reason why no user has much CPU, if so.
 fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
     let Shown { cpu, list, .. } = *shown;
-    // Use of long ago does not acquit now.
+    // Old use does not acquit now.
     let calm = match (cpu.state, cpu.busy_percent()) {
         _ if cpu.since_boot() => false,
         (State::Idle | State::Waiting, Some(busy)) => {
@@ -405,7 +405,7 @@ fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
         (State::Idle, None) => true,
         _ => false,
     };
-    // Most of a small use may be ZFS's.
+    // Most of a small use may belong to ZFS.
     let own = list.map_or(0.0, |list| {
         let own = list.users.iter().filter(|one| one.is_zfs);
         own.map(|one| one.percent).sum::<f64>() / list.percent.max(0.1)
@@ -415,12 +415,12 @@ fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
         return None;
     }
     Some(match cpu.busy_percent() {
-        Some(busy) => format!("nobody uses more than the {} that is busy", percent(busy)),
+        Some(busy) => format!("no user has more than the {} that is busy", percent(busy)),
         None => has.to_owned(),
     })
 }
 
-/// The most it can have, in CPUs: its threads, what is not shown, and kernel time of programs.
+/// The most it can have, in CPUs: its threads, the hidden remainder, and kernel time of programs.
 fn most_of(least: f64, shown: &Shown<'_>) -> Option<f64> {
     let Shown { cpu, users, .. } = *shown;
     let list = shown.list.filter(|list| match list.basis {
@@ -433,15 +433,15 @@ fn most_of(least: f64, shown: &Shown<'_>) -> Option<f64> {
         of.filter_map(|user| user.part(Of::Cpus)).map(|used| used.most).sum()
     };
     let not_shown = sum(&[Kind::NotShown]);
-    // Without the states of the CPUs, rows below the last may be many.
+    // Without the states of the CPUs, there may be many rows below the last.
     if not_shown == 0.0 && !(cpu.busy_cpus().is_some() && list.is_of_now()) {
         return None;
     }
     let programs = users.list.iter().filter(|user| user.kind == Kind::Program);
-    let told: Option<f64> = programs.map(|user| user.system_cpus).sum();
+    let shown: Option<f64> = programs.map(|user| user.system_cpus).sum();
     let all = sum(&[Kind::Program]);
     let system = cpu.cpus.map(|count| cpu.part(Part::System) * count / 100.0);
-    let of_programs = told.unwrap_or_else(|| match system {
+    let of_programs = shown.unwrap_or_else(|| match system {
         Some(system) => (system - sum(&[Kind::Kernel, Kind::Zfs])).clamp(0.0, all),
         None => all,
     });

@@ -66,7 +66,7 @@ impl Side {
         Self {
             name: name.to_owned(),
             busy_cpus,
-            zfs_cpus: facts.zfs_share_beside_consumers().and_then(cpus),
+            zfs_cpus: facts.zfs_share_with_consumers().and_then(cpus),
             work: work(&facts),
             subsystems,
             threads,

@@ -13,7 +13,7 @@ use crate::rule::{Remedy, Role, Rule};
 /// A share below this percentage is not reported: the cause depends on other facts.
 const LEAST_PERCENT: f64 = 0.5;
 
-/// Confidence in a word.
+/// Confidence as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
     /// From 0.45.
@@ -45,16 +45,16 @@ impl fmt::Display for Word {
     }
 }
 
-/// Installed version against the fix.
+/// The installed version compared with the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionAdvice {
-    /// Installed, as printed.
+    /// The installed version, as printed.
     pub installed: Option<String>,
     /// First releases with the fix, one a branch.
     pub fixed: Vec<String>,
-    /// Whether the installed one has it.
+    /// Whether the installed version has it.
     pub has_fix: Option<bool>,
-    /// Affected versions in words.
+    /// Affected versions, as text.
     pub affected: Option<String>,
 }
 
@@ -67,42 +67,41 @@ pub struct Finding {
     pub family: String,
     /// Its role: cause, innocent and so on.
     pub role: Role,
-    /// A few words.
+    /// A short title.
     pub title: String,
-    /// A sentence.
+    /// One sentence.
     pub verdict: String,
     /// 0 to 1.
     pub confidence: f64,
     /// The word for the confidence.
     pub word: Word,
-    /// Whether it is no finding without words in lines that no format claims; then it has no
-    /// remedy.
+    /// Whether it depends on words in lines that no format claims; then it has no remedy.
     pub is_hint: bool,
-    /// Percent of the busy CPU that it can be shown to take; `None` where nothing measured it.
+    /// The percent of the busy CPU that it takes; `None` where nothing measured it.
     pub share_percent: Option<f64>,
-    /// Facts that speak for it, strongest first.
+    /// Facts for it, strongest first.
     pub evidence: Vec<EvidenceLine>,
-    /// Facts that speak against it.
+    /// Facts against it.
     pub against: Vec<EvidenceLine>,
-    /// Facts that its signs asked for, and that were not shown.
+    /// Facts that its signs asked for and that are not shown.
     pub not_known: Vec<String>,
     /// Look-alikes that are ruled out.
     pub ruled_out: Vec<Neighbour>,
     /// Look-alikes that are open.
     pub open: Vec<OpenQuestion>,
-    /// What to do.
+    /// The advice.
     pub remedy: Remedy,
     /// Versions.
     pub versions: VersionAdvice,
-    /// Why it happens.
+    /// The reason why it happens.
     pub mechanism: Option<String>,
-    /// One command that would settle it.
+    /// One command that would decide it.
     pub ask: String,
     /// References.
     pub references: Vec<String>,
 }
 
-/// Writes a finding out: that of `weighed[at]`.
+/// The finding of `weighed[at]`, with all its texts.
 pub(super) fn finding(
     weighed: &[(&Rule, Weighed)],
     at: usize,

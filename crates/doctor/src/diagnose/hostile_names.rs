@@ -11,7 +11,7 @@ use crate::expression::Environment;
 use crate::facts::Facts;
 use crate::rule::{Rule, RuleSet};
 
-/// What each name has at its end, so that any piece of it is found.
+/// The end of each name, so that any piece of it is found.
 const MARK: &str = "qzq";
 
 const NAMES: [&str; 12] = [
@@ -29,8 +29,8 @@ const NAMES: [&str; 12] = [
     "qzq POOL DATASET DEVICE PROCESS OLD MD qzq",
 ];
 
-/// The words of a command as a shell takes them, without carrying any of it out. What is a shell's
-/// own, such as `$`, `(` and `;`, is a word by itself.
+/// The words of a command as a shell splits them; nothing is executed. Syntax of the shell, such as
+/// `$`, `(` and `;`, is a word by itself.
 fn words(command: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -58,7 +58,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Whether each piece of the name in a command is in a word that has the whole of it.
+/// Whether each piece of the name in a command is in a word with the whole name.
 fn is_safe(command: &str, name: &str) -> bool {
     let pieces = |text: &str| text.matches(MARK).count();
     let words = words(command);
@@ -66,7 +66,7 @@ fn is_safe(command: &str, name: &str) -> bool {
     whole == pieces(command) && !words.iter().any(|word| word.starts_with("-fqzq"))
 }
 
-/// The evidence with the name in each place that has one.
+/// The evidence, with this name wherever evidence has a name.
 fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
     let source = || Source { input: "host".into(), line: None };
     let data_set = format!("{name}/{name}");
@@ -81,12 +81,14 @@ fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
     for known in &mut evidence.properties {
         known.owner = if known.of_pool { name.to_owned() } else { data_set.clone() };
     }
-    for wanted in ["compression", "checksum", "atime", "xattr", "sync", "dedup", "primarycache"] {
-        evidence.properties.retain(|known| known.name != wanted);
-        evidence.properties.push(property(wanted, false, name));
+    for property_name in
+        ["compression", "checksum", "atime", "xattr", "sync", "dedup", "primarycache"]
+    {
+        evidence.properties.retain(|known| known.name != property_name);
+        evidence.properties.push(property(property_name, false, name));
     }
-    for wanted in ["autotrim", "autoexpand"] {
-        evidence.properties.push(property(wanted, true, name));
+    for property_name in ["autotrim", "autoexpand"] {
+        evidence.properties.push(property(property_name, true, name));
     }
     let row = |text: String| PoolLine {
         pool: name.to_owned(),
@@ -97,7 +99,7 @@ fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
     for line in &mut evidence.pools {
         line.pool = name.to_owned();
     }
-    // In the tables of pools names end at a blank.
+    // In the tables of pools a name ends at a blank.
     let disk = format!("ata-{name}");
     if !name.contains(char::is_whitespace) {
         evidence.pools.push(row(format!("{disk} FAULTED 3 4 5")));

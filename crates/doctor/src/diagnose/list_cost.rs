@@ -32,15 +32,15 @@ fn work(rules: &RuleSet, threads: usize, name: impl Fn(usize) -> String) -> u64 
 }
 
 #[test]
-fn a_list_of_many_threads_is_looked_at_a_few_times_whoever_asks() {
+fn a_long_list_of_threads_is_scanned_a_few_times_for_all_rules_together() {
     let rules = RuleSet::bundled().expect("the rules compile");
-    // Names repeat, as those of workers and of a server's threads do.
+    // Names repeat, as in workers and in a server's threads.
     let usual = |at: usize| ["java", "z_wr_iss", "nginx", "kworker/3:1"][at % 4].to_owned();
     let few = work(&rules, 3_000, usual);
     let many = work(&rules, 6_000, usual);
     assert!(many < 6_000 * 40, "{many} for 6000 rows");
     assert!(many < 3 * few, "{few} for 3000 rows, {many} for 6000");
-    // Where each has a name of its own, each name is held against each pattern once.
+    // Where each thread has its own name, each name meets each pattern once.
     let few = work(&rules, 3_000, |at| format!("worker-{at}"));
     let many = work(&rules, 6_000, |at| format!("worker-{at}"));
     assert!(many < 3 * few, "{few} for 3000 names, {many} for 6000");

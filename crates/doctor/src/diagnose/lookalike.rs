@@ -1,6 +1,6 @@
-//! Look-alikes: what separates a finding from the rules that are confused with it.
+//! Look-alikes: the facts that separate a finding from the rules that are confused with it.
 //!
-//! A rule names its look-alikes, and their own signs say the rest. A look-alike that is no finding
+//! A rule names its look-alikes, and their own signs separate them. A look-alike that is no finding
 //! is ruled out by the strongest measured fact against it. Otherwise it stays open, and its own
 //! probes would decide.
 
@@ -12,7 +12,7 @@ use crate::evidence::Source;
 use crate::facts::Facts;
 use crate::rule::{Rule, SignKind};
 
-/// A fact that weighs less against a rule than this, in log-odds, does not rule it out.
+/// A weaker fact against a rule than this, in log-odds, does not rule it out.
 const RULES_OUT: f64 = -2.0;
 
 /// A look-alike that is ruled out.
@@ -31,13 +31,13 @@ pub struct Neighbour {
 pub struct OpenQuestion {
     /// Its rule.
     pub cause: String,
-    /// What would separate it.
+    /// The fact that would separate it.
     pub by: String,
-    /// What to run.
+    /// The command to run.
     pub ask: Option<String>,
 }
 
-/// The look-alikes of a rule that this host can have: those that are out, and those that are open.
+/// The look-alikes of a rule that this host can have: those ruled out, and those still open.
 pub(super) fn separated(
     rule: &Rule,
     weighed: &[(&Rule, Weighed)],
@@ -46,7 +46,7 @@ pub(super) fn separated(
 ) -> (Vec<Neighbour>, Vec<OpenQuestion>) {
     let (mut out, mut open) = (Vec::new(), Vec::new());
     let same = |cause: &String| weighed.iter().find(|(known, _)| known.text.id == *cause);
-    // A rule that was not weighed is impossible on this host.
+    // A rule without a weight is impossible on this host.
     for (other, own) in rule.text.lookalikes.iter().filter_map(same) {
         if rank::needs_zfs(other) && !answers.zfs.is_hinted {
             continue;
@@ -68,7 +68,7 @@ pub(super) fn separated(
     (out, open)
 }
 
-/// The strongest fact against a rule, if it is strong and was measured.
+/// The strongest fact against a rule, if it is strong and measured.
 fn strongest_against(own: &Weighed) -> Option<(String, Vec<Source>)> {
     let strong = |line: &&EvidenceLine| line.weight <= RULES_OUT && line.kind != SignKind::Words;
     let strong = own.against.iter().filter(strong);

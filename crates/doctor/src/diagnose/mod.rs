@@ -1,4 +1,4 @@
-//! Weighs the rules against the evidence, and says what is found and how sure that is.
+//! Weighs the rules against the evidence, and reports the findings with their confidence.
 //!
 //! Each rule is weighed alone (`weigh`), and `rank` orders the findings. If no cause is at least
 //! *possible*, the verdict is that the evidence is not enough, with the one command that would
@@ -32,10 +32,10 @@ pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::EvidenceLine;
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
 
-/// How many findings are reported at most.
+/// The most findings that are reported.
 const MAX_FINDINGS: usize = 8;
 
-/// Use of the machine in figures.
+/// The use of the machine in figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
     /// Percent of all CPUs that was busy.
@@ -48,7 +48,7 @@ pub struct Overview {
     pub iowait_percent: Option<f64>,
     /// Number of CPUs.
     pub cpus: Option<f64>,
-    /// Percent of the busy CPU that is ZFS's.
+    /// Percent of the busy CPU that ZFS uses.
     pub zfs_share_percent: Option<f64>,
     /// The users of the CPU, largest first.
     pub consumers: Vec<Consumer>,
@@ -60,18 +60,18 @@ pub struct Overview {
     pub zfs_version: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// The cost of a live look, percent of one CPU; the caller fills it in.
+    /// The cost of measuring a live host, percent of one CPU; the caller sets it.
     pub looking_percent: Option<f64>,
 }
 
 /// The answer.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
-    /// What to say first.
+    /// The first sentence.
     pub verdict: Verdict,
-    /// Whether it is the CPU, who uses it, and whether ZFS is among them.
+    /// The first three answers: the CPU, its users, and whether ZFS is among them.
     pub answers: Answers,
-    /// What `zpool status` says to be running, whether or not it explains anything.
+    /// The work that `zpool status` reports, whether or not it explains anything.
     pub running: Vec<PoolActivity>,
     /// Findings, best first.
     pub findings: Vec<Finding>,
@@ -83,14 +83,14 @@ pub struct Diagnosis {
     pub inputs: Vec<Input>,
     /// Lines that no format claims.
     pub not_understood: Vec<Statement<String>>,
-    /// Rules that could not be evaluated, and why.
+    /// Rules that could not be evaluated, and the reasons.
     pub rule_faults: Vec<String>,
 }
 
-/// Of each rule that is possible here, by id: which of its signs hold, and which are shown not to.
+/// For each rule that is possible here, by id: the signs that hold, and those shown not to hold.
 ///
-/// This is what weights are counted from (`bench/doctor/learn.py`). A rule that cannot be evaluated
-/// has no signs.
+/// Weights are counted from these (`bench/doctor/learn.py`). A rule that cannot be evaluated has no
+/// signs.
 pub fn signs_held(rules: &RuleSet, evidence: Evidence) -> Vec<(String, Vec<Option<bool>>)> {
     let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
     let facts = environment.facts();
@@ -103,7 +103,7 @@ pub fn signs_held(rules: &RuleSet, evidence: Evidence) -> Vec<(String, Vec<Optio
     possible.filter_map(|rule| Some((rule.text.id.clone(), held(rule)?))).collect()
 }
 
-/// Whether a rule is about what is asked about: a mount of ogive or a host. Limits and waits are of
+/// Whether a rule belongs to the question: an ogive mount or a host. Limits and waits belong to
 /// both.
 fn is_asked_about(rule: &Rule, of_ogive: bool) -> bool {
     match rule.text.family.as_str() {
@@ -112,21 +112,21 @@ fn is_asked_about(rule: &Rule, of_ogive: bool) -> bool {
     }
 }
 
-/// A candidate below this is not worth a question of its own.
+/// A candidate below this confidence asks no question of its own.
 const WORTH_ASKING: f64 = 0.30;
 
-/// The command that would tell more, if there is one.
+/// The command that would tell more, if any.
 fn next_step(
     weighed: &[(&Rule, weigh::Weighed)],
     answers: &Answers,
     environment: &Environment,
 ) -> Option<Step> {
-    // A near cause asks if no known fact excludes it.
+    // A near cause asks unless a known fact excludes it.
     let near = weighed.first().filter(|(rule, best)| {
         best.confidence >= POSSIBLE
             || best.confidence >= WORTH_ASKING
                 && answers.zfs.among != Among::No
-                // If nothing shows ZFS, a weak guess does not ask about it.
+                // Without evidence of ZFS, a weak guess does not ask about it.
                 && (!advise::works_in_pools(rule) || advise::has_pool(environment.facts()))
     });
     let near = near.map(|(rule, best)| Near { rule, open: &best.open });
@@ -201,10 +201,10 @@ fn overview(facts: &Facts) -> Overview {
     }
 }
 
-/// What ZFS has in all, of the machine's busy CPU, to be said beside its threads. It is not given
-/// where theirs are not shares of the machine, nor where another view shows less than they use.
+/// The share of all of ZFS in the machine's busy CPU, next to its threads. It is left out where the
+/// threads have no shares of the machine, or where another view shows less than the threads use.
 fn zfs_share(facts: &Facts, consumers: &[Consumer]) -> Option<f64> {
-    let all = facts.zfs_share_beside_consumers()?;
+    let all = facts.zfs_share_with_consumers()?;
     if consumers.iter().any(|user| user.share_percent.is_none()) {
         return None;
     }

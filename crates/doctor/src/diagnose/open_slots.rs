@@ -18,7 +18,7 @@ use crate::pattern::Pattern;
 use crate::read::{finish, read_bytes};
 use crate::rule::{Expectation, Rule, RuleSet};
 
-/// Ways in which a text shows that something was to stand there.
+/// Patterns of a slot that was not filled.
 static OPEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"<[a-z][^<>]*>",
@@ -32,7 +32,7 @@ static OPEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .map(|pattern| Regex::new(pattern).expect("a constant pattern"))
     .into()
 });
-/// The like in a command, where braces and question marks have a meaning.
+/// The same in a command, where braces and question marks have a meaning.
 static OPEN_IN_COMMAND: Pattern = Pattern::new(r"<(its|bytes|the|old|new|less|twice)\b|…");
 
 /// Words of commands, files and settings that only Linux has.
@@ -84,10 +84,10 @@ const OF_ILLUMOS: [&str; 6] =
     ["prstat", "mdb -k", "kstat -m", "/etc/system", "iostat -xn", "intrstat"];
 const OF_MACOS: [&str; 3] = ["vm_stat", "spindump", "kextstat"];
 const OF_WINDOWS: [&str; 3] = ["Get-Counter", "Get-Process", "wpr "];
-/// And what Windows has not, though all others have.
+/// Commands that Windows lacks and all other systems have.
 const OF_UNIX: [&str; 7] = ["grep", "| head", "vmstat", "dmesg", "renice", "sudo ", "cat "];
 
-/// Systems, and the words that none of them may be told.
+/// Systems, and the words that must not appear in their texts.
 fn foreign(system: &str) -> Vec<&'static str> {
     let own = [
         ("linux", &OF_LINUX[..]),
@@ -101,7 +101,7 @@ fn foreign(system: &str) -> Vec<&'static str> {
     others.chain(unix).copied().collect()
 }
 
-/// What is said of a finding, apart from what the input says itself.
+/// The texts of a finding that do not come from the input.
 pub(super) fn advice(found: &Finding) -> Vec<&String> {
     let remedy = &found.remedy;
     [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont].into_iter().flatten().collect()
@@ -111,17 +111,17 @@ pub(super) fn commands(found: &Finding) -> Vec<&String> {
     found.open.iter().filter_map(|open| open.ask.as_ref()).chain([&found.ask]).collect()
 }
 
-/// The text without its commands, and without the way in which FreeBSD writes a thread.
+/// The text without its commands, and without FreeBSD's notation of a thread.
 fn prose(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join("CMD").replace("kernel{arc_prune}", "it")
 }
 
 fn faults_of(found: &Finding, place: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    let told = found.evidence.iter().chain(&found.against).map(|line| &line.text);
+    let facts = found.evidence.iter().chain(&found.against).map(|line| &line.text);
     let by = found.open.iter().map(|open| &open.by);
     let out = found.ruled_out.iter().map(|out| &out.because);
-    for text in told.chain(by).chain(out).chain(advice(found)) {
+    for text in facts.chain(by).chain(out).chain(advice(found)) {
         let prose = prose(text);
         for pattern in OPEN.iter().filter(|pattern| pattern.is_match(&prose)) {
             faults.push(format!("{} at {place}: {text:?} has {pattern}", found.id));
@@ -135,7 +135,7 @@ fn faults_of(found: &Finding, place: &str) -> Vec<String> {
     faults
 }
 
-/// The rule as it would be printed, were it found.
+/// The finding of a rule as it would be printed.
 pub(super) fn printed(rule: &Rule, rules: &RuleSet, environment: &Environment) -> Option<Finding> {
     let mut weighed = vec![(rule, weigh::weigh(rule, environment).ok()??)];
     let like = rule.text.lookalikes.iter().filter_map(|id| rules.get(id));
@@ -157,7 +157,7 @@ fn samples() -> Vec<PathBuf> {
     paths
 }
 
-/// Runs `check` for each of `items` on all processors, and gives what it found.
+/// Runs `check` for each of `items` on all processors, and returns the results.
 pub(super) fn on_all<T: Sync>(
     items: &[T],
     check: impl Fn(&T) -> Vec<String> + Sync,
@@ -197,7 +197,7 @@ fn no_printed_text_has_an_open_slot() {
     }));
 }
 
-/// The evidence of a rule's own test in which it is found, on another system.
+/// The evidence of the rule's own test that finds it, on another system.
 pub(super) fn convincing(rule: &Rule, system: &str) -> Option<Evidence> {
     let mut tests = rule.text.tests.iter();
     let found = tests
@@ -223,7 +223,7 @@ fn no_command_belongs_to_another_system() {
         let Some(evidence) = convincing(rule, system) else { return Vec::new() };
         let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
         let facts = environment.facts();
-        // A mount of ogive's is Linux's.
+        // A mount of ogive exists only on Linux.
         let cannot = facts.cannot_have(&rule.text.requires).is_some()
             || rule.text.family == "ogive" && *system != "linux";
         let Some(found) = (!cannot).then(|| printed(rule, &rules, &environment)).flatten() else {
@@ -234,12 +234,12 @@ fn no_command_belongs_to_another_system() {
         let near: Vec<_> = weighed.into_iter().map(|one| (*rule, one)).collect();
         let step = next_step(&near, &answers, &environment);
         let step = step.map(|step| format!("{} | {}", step.run, step.outcomes.join(" | ")));
-        // The name of the cause is what it is, wherever.
+        // The name of the cause may contain words of another system.
         let step = step.map(|step| step.replace(&rule.text.title, ""));
         let texts = advice(&found).into_iter().chain(commands(&found)).chain(step.as_ref());
         let mut faults = faults_of(&found, system);
         for text in texts {
-            // "top -b" of FreeBSD is its own.
+            // FreeBSD has its own "top -b".
             let own = |word: &str| *system == "freebsd" && word == "top -b ";
             let words = foreign(system).into_iter().filter(|word| text.contains(word));
             let words: Vec<_> = words.filter(|word| !own(word)).collect();
@@ -263,7 +263,7 @@ fn every_probe_and_command_is_of_its_own_system() {
             Some((command.id.as_str(), format!("{} | {undo}", command.run(system)?)))
         });
         for (id, text) in looks.chain(does) {
-            // "top -b" of FreeBSD is its own.
+            // FreeBSD has its own "top -b".
             let own = |word: &&str| system == "freebsd" && *word == "top -b ";
             for word in foreign(system).into_iter().filter(|word| !own(word)) {
                 assert!(!text.contains(word), "{id} on {system}: {word} in {text}");

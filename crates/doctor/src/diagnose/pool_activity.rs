@@ -1,27 +1,27 @@
-//! What runs in a pool by `zpool status`, one line each.
+//! Work in a pool, as `zpool status` reports it, one line each.
 //!
 //! A scrub or resilver may slow down everything else, or not. It is reported in both cases, so that
-//! the user need not search their own paste for it.
+//! users need not search their own paste for it.
 
 use crate::evidence::{PoolLine, Source};
 use crate::facts::Facts;
 use crate::pattern::Pattern;
 
-/// Lines that are reported, at most.
+/// The most lines that are reported.
 const MAX_RUNNING: usize = 4;
 
-/// Something that runs in a pool.
+/// Work in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolActivity {
-    /// It in a sentence.
+    /// The work and its progress, as a sentence.
     pub text: String,
-    /// The same without how far it is.
+    /// The same without its progress.
     pub what: String,
-    /// Where it is said.
+    /// Where it was read.
     pub source: Source,
 }
 
-/// What runs in the pools that are shown.
+/// The work in the pools of the evidence.
 pub(super) fn running(facts: &Facts) -> Vec<PoolActivity> {
     let mut all: Vec<PoolActivity> = Vec::new();
     for line in &facts.evidence().pools {
@@ -35,7 +35,7 @@ pub(super) fn running(facts: &Facts) -> Vec<PoolActivity> {
     all
 }
 
-/// What runs, and how far it is.
+/// The work and its progress.
 fn sentence(line: &PoolLine) -> Option<(String, String)> {
     static SCAN: Pattern = Pattern::new(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b");
     static DEVICE: Pattern = Pattern::new(r"\((\d+% (?:trimmed|initialized)), started");
@@ -64,7 +64,7 @@ fn sentence(line: &PoolLine) -> Option<(String, String)> {
     }
 }
 
-/// How far it is and how long it takes, as far as that is said.
+/// The progress and the time left, where the line has them.
 fn progress(text: &str) -> String {
     static DONE: Pattern = Pattern::new(r"(\d+(?:[.,]\d+)?)% done");
     static LEFT: Pattern =
@@ -87,7 +87,7 @@ mod tests {
     use crate::evidence::Evidence;
     use crate::read::{finish, read_bytes};
 
-    fn told(status: &str) -> Vec<String> {
+    fn texts(status: &str) -> Vec<String> {
         let mut evidence = Evidence::default();
         read_bytes(&mut evidence, "zpool-status.txt", status.as_bytes());
         finish(&mut evidence);
@@ -108,7 +108,7 @@ config:
           sda       ONLINE       0     0     0  (39% trimmed, started at Wed Mar  2 10:00:00 2022)
 ";
         assert_eq!(
-            told(status),
+            texts(status),
             [
                 "a resilver of tank is running, 16.88% done, 00:00:33 to go",
                 "sda of tank is being worked on: 39% trimmed"
@@ -117,7 +117,7 @@ config:
         for scan in ["none requested", "scrub repaired 0B in 01:10:00 with 0 errors on Sun Jul 25"]
         {
             let ended = format!("  pool: tank\n state: ONLINE\n  scan: {scan}\n");
-            assert!(told(&ended).is_empty(), "{scan}");
+            assert!(texts(&ended).is_empty(), "{scan}");
         }
     }
 }

@@ -8,16 +8,16 @@ use crate::answers::{Among, Answers, Kind, State, Wait};
 use crate::facts::Facts;
 use crate::rule::{Role, Rule, SignKind};
 
-/// From this part of a non-answer's share on, a cause explains the same samples.
+/// A cause with this part of a non-answer's share explains the same samples.
 const SAME_SAMPLES: f64 = 0.5;
-/// A share with this ratio to another is not near it.
+/// A share that is this many times another one is far from it.
 const MANY_TIMES: f64 = 4.0;
 /// ZFS's share of the busy CPU, percent, up to which it is noise.
 const NOISE_PERCENT: f64 = 2.0;
-/// An ARC up to this size holds nothing that would make the kernel work.
+/// An ARC up to this size is too small to cause work in the kernel.
 const EMPTY_ARC_BYTES: f64 = 134_217_728.0;
 
-/// Work of the module before there is a pool.
+/// Work of the module before a pool exists.
 const NEEDS_NO_POOL: [&str; 2] = ["module-load-benchmark", "pool-import-work"];
 
 /// Whether the rule accuses the kernel's ZFS.
@@ -26,7 +26,7 @@ fn accuses_zfs(rule: &Rule) -> bool {
         && !matches!(rule.text.family.as_str(), "ogive" | "innocent" | "zfs-userland")
 }
 
-/// Rules that do not accuse ZFS, but are about a host with ZFS.
+/// Rules that do not accuse ZFS, but apply only to a host with ZFS.
 const NEEDS_ZFS: [&str; 6] = [
     "free-storm-io",
     "sync-write-latency",
@@ -36,15 +36,15 @@ const NEEDS_ZFS: [&str; 6] = [
     "monitoring-poll",
 ];
 
-/// Whether a rule is about a host that has ZFS.
+/// Whether a rule applies only to a host with ZFS.
 pub(super) fn needs_zfs(rule: &Rule) -> bool {
     accuses_zfs(rule)
         || NEEDS_ZFS.contains(&rule.text.id.as_str())
         || rule.text.family == "zfs-userland"
 }
 
-/// Whether ZFS cannot be what is asked about: it is not loaded, no pool is imported and it is not
-/// seen to work, or it has next to none of the CPU and its ARC holds nothing.
+/// Whether ZFS cannot be the cause. It is not loaded; or no pool is imported and it does no work;
+/// or it has almost none of the CPU and its ARC is almost empty.
 pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     if !accuses_zfs(rule) {
         return false;
@@ -52,8 +52,8 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     if facts.zfs_loaded() == Ok(false) {
         return true;
     }
-    // An ARC without a pool can be asked for memory all the same: then ZFS is seen to work. The
-    // share is asked for last: it is dear where many threads are listed.
+    // The kernel can ask an ARC without a pool for memory; then ZFS does work. The share comes
+    // last: it is expensive in a long list of threads.
     let no_pool = facts.pools() == Ok(0.0) && !NEEDS_NO_POOL.contains(&rule.text.id.as_str());
     if no_pool && !facts.zfs_share().is_ok_and(|share| share >= NOISE_PERCENT) {
         return true;
@@ -65,8 +65,8 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
 /// The highest confidence of a cause that the first three answers contradict.
 const CONTRADICTED: f64 = 0.25;
 
-/// Takes from a cause what the first three answers contradict: an idle CPU that is busy, a program
-/// where the kernel has the CPU, work of ZFS's where its part is small.
+/// Lowers the confidence of a cause that the first three answers contradict: an idle CPU that
+/// should be busy, a program where the kernel has the CPU, work of ZFS where its share is small.
 pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts: &Facts) {
     let other = found.is_hint && is_of_another_system(rule, facts);
     if other || is_contradicted(rule, found.is_hint, answers) {
@@ -74,7 +74,7 @@ pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts:
     }
 }
 
-/// Whether a rule is about ZFS, and the inputs do not name ZFS or say that it is absent.
+/// Whether a rule is about ZFS, and the inputs do not name ZFS or state that it is absent.
 fn is_of_another_system(rule: &Rule, facts: &Facts) -> bool {
     needs_zfs(rule) && (facts.statement_without_zfs().is_some() || !facts.names_zfs())
 }
@@ -89,17 +89,17 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
     let busy = matches!(state, State::Busy | State::Some);
     match rule.text.role {
         Role::NotCpu => match rule.text.id.as_str() {
-            // A host that waits for disks or memory has something to do.
+            // A host that waits for disks or memory is not idle.
             "idle-host" | "innocent-loadavg-dstate" => {
                 let waits = matches!(answers.cpu.waits_for, Some(Wait::Disks | Wait::Memory));
                 busy || state == State::Waiting && waits && answers.cpu.is_known
             }
-            // A slow store behind a mount is slow on a busy host, too, and so is one that stands.
+            // A mount's slow or blocked store is slow on a busy host as well.
             _ => state == State::Busy && !matches!(&*rule.text.family, "ogive" | "waits"),
         },
         Role::Innocent if rule.text.id == "innocent-user-process" => {
             let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));
-            // Tiny rows name no consumer, and missing rows contradict no hint.
+            // Tiny rows name no user, and missing rows contradict no hint.
             let little = first.map_or(!is_hint, |user| user.is_little()) && state == State::Unknown;
             state == State::Waiting
                 || state == State::Idle
@@ -107,13 +107,13 @@ fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
                 || little && !users.are_named_only()
         }
         Role::Kernel => busy && first.is_some_and(|user| user.kind == Kind::Stolen),
-        // CPU is no trouble of a machine that has enough of it.
+        // CPU is not the problem of a machine with enough of it.
         Role::Cause
             if rule.share.is_some() && state == State::Idle && !answers.cpu.since_boot() =>
         {
             true
         }
-        // Causes without a share of the CPU are complaints about something else.
+        // Causes without a share of the CPU are about something else.
         Role::Cause | Role::LegitWork => {
             (accuses_zfs(rule) || rule.text.role == Role::LegitWork)
                 && rule.share.is_some()
@@ -170,8 +170,8 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
     }
 }
 
-/// On a machine with idle CPUs, a limit or a wait is the answer, and not the use of the rest,
-/// unless a cause is as likely.
+/// On a machine with idle CPUs a limit or a wait comes first, before the use of the rest, unless a
+/// cause is as likely.
 fn what_is_held_back_first(weighed: &mut [(&Rule, Weighed)]) {
     let is_likely = |one: &Weighed| one.confidence >= LIKELY && !one.is_hint;
     let is_held = |rule: &Rule| matches!(&*rule.text.family, "limits" | "waits");
@@ -186,8 +186,8 @@ fn what_is_held_back_first(weighed: &mut [(&Rule, Weighed)]) {
     }
 }
 
-/// Whether a named cause explains what a non-answer is about: it stands on functions, locks,
-/// counters or a log, and takes at least half as much of the CPU where both are known.
+/// Whether a named cause explains a non-answer. It must rest on functions, locks, counters or a
+/// log, and take at least half as much of the CPU where both shares are known.
 fn explains(named: &Rule, found: &Weighed, open: &Weighed) -> bool {
     if named.text.role == Role::Unknown || found.confidence < POSSIBLE {
         return false;

@@ -1,4 +1,4 @@
-//! The first sentence: a cause that is likely, or else the surest of the first three answers.
+//! The first sentence: a likely cause, otherwise the surest of the first three answers.
 //!
 //! A cause that is only possible never makes the sentence. It follows behind the sentence, with its
 //! odds.
@@ -11,20 +11,20 @@ use crate::expression::Environment;
 use crate::facts::ENOUGH_SAMPLES;
 use crate::rule::{Role, Rule, SignKind};
 
-/// What kind of answer it is.
+/// The kind of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictKind {
     /// ZFS (or ogive) wastes CPU.
     Cause,
-    /// ZFS uses CPU for what was asked for.
+    /// ZFS uses CPU for work that was requested.
     NormalCost,
     /// ZFS is innocent.
     NotZfs,
-    /// It is not CPU at all.
+    /// The CPU is not the problem.
     NotCpu,
     /// A program in user space uses the CPU.
     UserProcess,
-    /// The kernel outside of ZFS uses the CPU.
+    /// The kernel outside ZFS uses the CPU.
     Kernel,
     /// A fact is proven, and its cause is unknown.
     Open,
@@ -60,14 +60,14 @@ impl VerdictKind {
     }
 }
 
-/// Where the CPU goes, or where threads stand, although no cause is named.
+/// Where the CPU goes, or where threads stand, in an answer without a cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The subsystem.
     pub name: &'static str,
-    /// What shows it: `functions`, or `stacks` (a place without a share).
+    /// The evidence for it: `functions`, or `stacks` (a place without a share).
     pub by: &'static str,
-    /// Percent of the busy CPU, by functions.
+    /// Percent of the busy CPU, from functions.
     pub percent: Option<f64>,
     /// Its description.
     pub sentence: String,
@@ -75,12 +75,12 @@ pub struct Place {
     pub(crate) line: Statement,
 }
 
-/// The first sentence, and what to run where it is not the last word.
+/// The first sentence, and the next command if the answer is open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What kind of answer it is.
+    /// The kind of the answer.
     pub kind: VerdictKind,
-    /// The label before the sentence, if the sentence does not say its kind: `Problem found. `
+    /// The label before the sentence, if the sentence does not show its kind: `Problem found. `
     pub label: &'static str,
     /// The sentence.
     pub sentence: String,
@@ -107,10 +107,10 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Below this percentage a share is not most of the busy CPU.
 const MOST_OF_IT_PERCENT: f64 = 50.0;
-/// The words if nothing that was read answers.
+/// The words if no input answers.
 const NOTHING: &str = "nothing shows how busy the CPU is, who uses it, or whether ZFS does";
 
-/// The verdict over the weighed rules, best first, and the first three answers.
+/// The verdict from the weighed rules, best first, and the first three answers.
 pub(super) fn verdict(
     weighed: &[(&Rule, Weighed)],
     answers: &Answers,
@@ -126,18 +126,18 @@ pub(super) fn verdict(
     let place = place(environment);
     let step = super::next_step(weighed, answers, environment);
     let line = answers.statement();
-    // For an innocent, the line says all that is known.
-    let told = named.filter(|(rule, _)| rule.text.family != "innocent" || line.is_none());
-    // A cost of CPU is not possible if it is not the CPU.
+    // For an innocent, the line has all that is known.
+    let shown = named.filter(|(rule, _)| rule.text.family != "innocent" || line.is_none());
+    // A cost of CPU is impossible if the CPU is not the problem.
     let not_cpu = kind_of(answers) == VerdictKind::NotCpu;
-    let told = told.filter(|(rule, _)| !(not_cpu && costs(rule)));
-    let possible = told.map(|(rule, best)| {
+    let shown = shown.filter(|(rule, _)| !(not_cpu && costs(rule)));
+    let possible = shown.map(|(rule, best)| {
         let article = if rule.text.role == Role::Unknown { "Open" } else { "Possible" };
         format!(" {article}: {} ({:.0}%).", rule.text.title, best.confidence * 100.0)
     });
     let accused =
         named.is_some_and(|(rule, _)| VerdictKind::of(rule.text.role) == VerdictKind::Cause);
-    // An ogive mount without another finding than that it works is healthy.
+    // An ogive mount with no other finding than that it works is healthy.
     let well = named
         .is_some_and(|(rule, _)| rule.text.family == "ogive" && rule.text.role == Role::LegitWork);
     if let Some(line) = line {
@@ -148,15 +148,15 @@ pub(super) fn verdict(
             kind => kind,
         };
         let label = label(kind, answers, line.acquits());
-        let (sentence, is_told) = line.fitting(label, possible.as_deref().unwrap_or_default());
-        let names = told.filter(|_| is_told).map(|(rule, _)| rule.text.id.clone());
+        let (sentence, is_shown) = line.fitting(label, possible.as_deref().unwrap_or_default());
+        let names = shown.filter(|_| is_shown).map(|(rule, _)| rule.text.id.clone());
         return Verdict { kind, label, sentence, names, step, place };
     }
     if let Some(possible) = possible {
         let cause = possible.trim();
         let whole = format!("{cause} Nothing shows how busy the CPU is, or who uses it.");
         let sentence = if whole.chars().count() <= LINE { whole } else { cause.to_owned() };
-        let names = told.map(|(rule, _)| rule.text.id.clone());
+        let names = shown.map(|(rule, _)| rule.text.id.clone());
         return Verdict { names, step, place, ..Verdict::new(VerdictKind::Open, sentence) };
     }
     if let Some(place) = place {
@@ -168,14 +168,14 @@ pub(super) fn verdict(
     Verdict { step, ..unanswered(hinted, answers, environment) }
 }
 
-/// Whether a rule is about CPU that is used.
+/// Whether a rule is about used CPU.
 fn costs(rule: &Rule) -> bool {
     matches!(rule.text.role, Role::Cause | Role::LegitWork) && rule.share.is_some()
 }
 
-/// Whether a likely cause is a problem here: it needs a machine that is busy or waits, or a line of
-/// the log; one that costs CPU also samples, or figures over the look, that carry it. A cost of CPU
-/// is no answer where the CPU is not what is waited for.
+/// Whether a likely cause is a problem here. It needs a machine that is busy or waits, or a line of
+/// the log. A cause that costs CPU also needs samples, or figures of the measured time. A cost of
+/// CPU is no answer where the machine waits for something else.
 fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Environment) -> bool {
     if rule.text.family == "ogive" {
         return true;
@@ -212,13 +212,13 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
     let line = |open: &str| Statement::plain(format!("{begins}: {open}"));
     let statement = match (most, troubled, unread) {
         (Some(user), ..) => {
-            let most = format!("of those listed {} uses most, {}", user.name, user.used());
+            let most = format!("{} uses most of what is listed, {}", user.name, user.used());
             line(&most).and(ClauseKind::NotShown, "nothing shows how busy the machine is")
         }
         (None, Some(trouble), _) => line(&trouble),
-        (None, None, 1) if !read => line("the only line is of no tool that is known here"),
+        (None, None, 1) if !read => line("no known tool prints the only line"),
         (None, None, lines) if !read && lines > 0 => {
-            line(&format!("none of the {lines} lines is of a tool that is known here"))
+            line(&format!("no known tool prints any of the {lines} lines"))
         }
         (None, None, 0) => line(NOTHING),
         (None, None, 1) => line(NOTHING).and(ClauseKind::NotShown, "1 line was not read"),
@@ -226,7 +226,7 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
             line(NOTHING).and(ClauseKind::NotShown, format!("{lines} lines were not read"))
         }
     };
-    // If only a working pool is shown, the verdict says at least that.
+    // If only a working pool is shown, the verdict has at least that.
     let runs = pool_activity::running(facts).into_iter().next();
     let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
     Verdict::new(kind, statement.fitting("", &runs).0)
@@ -252,10 +252,10 @@ fn likely(
     // A sentence with a gap is not used.
     let sentence = written.filter(|written| written.is_whole).map(|written| written.text);
     let kind = VerdictKind::of(rule.text.role);
-    // The answers say more about an innocent than its rule: the real user, and its CPU.
+    // The answers have more about an innocent than its rule: the real user, and its CPU.
     let line = answers.statement().filter(|_| {
         let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
-        // The rule says what waits if the answers do not know it.
+        // The rule has the wait if the answers do not know it.
         let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
         sentence.is_none() || innocent && !waits || is_smaller(kind, best, answers)
     });
@@ -270,8 +270,8 @@ fn likely(
     Verdict { label, names: Some(rule.text.id.clone()), step, ..Verdict::new(kind, sentence) }
 }
 
-/// What stands before the sentence of a kind; `says` where the sentence acquits by itself. That it
-/// is not ZFS is said where that is known and was asked.
+/// The label before the sentence of a kind. `says` means that the sentence itself acquits ZFS. The
+/// label acquits ZFS only where that is known and was the question.
 fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
     let asked = answers.zfs.among == Among::No && answers.zfs.is_hinted;
     match kind {
@@ -283,7 +283,7 @@ fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
     }
 }
 
-/// Whether a program uses more than a normal cost, which is then no answer to where the CPU goes.
+/// Whether a program uses more than a normal cost, which then does not answer where the CPU goes.
 fn is_smaller(kind: VerdictKind, best: &Weighed, answers: &Answers) -> bool {
     kind == VerdictKind::NormalCost
         && best.share_percent.is_some_and(|share| share < MOST_OF_IT_PERCENT)
@@ -291,12 +291,12 @@ fn is_smaller(kind: VerdictKind, best: &Weighed, answers: &Answers) -> bool {
         && answers.cpu.state == State::Busy
 }
 
-/// The kind of an answer that stands on the three answers alone.
+/// The kind of an answer from the three answers alone.
 fn kind_of(answers: &Answers) -> VerdictKind {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.zfs.among) {
         (State::Waiting, _) if !answers.cpu.is_known => VerdictKind::Open,
-        // Use of long ago says nothing about now.
+        // Old use proves nothing about now.
         (State::Idle, _) if answers.cpu.since_boot() => VerdictKind::Open,
         (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
         (_, Among::No) => match first {
@@ -315,14 +315,14 @@ fn place(environment: &Environment) -> Option<Place> {
         || facts.profile_samples().is_err();
     let top = facts.top_subsystem().ok();
     if let Some(top) = top.filter(|top| enough && top.percent >= WORTH_A_PLACE_PERCENT) {
-        let said = |does: &str| {
+        let text = |does: &str| {
             format!(
                 "{:.0}% of the busy CPU goes into {}{does}, and none of the known causes fits",
                 top.percent, top.name
             )
         };
         let line =
-            Statement::new(said(&format!(" ({}; most in {})", top.does, top.function)), said(""));
+            Statement::new(text(&format!(" ({}; most in {})", top.does, top.function)), text(""));
         let (sentence, percent) = (line.whole(), Some(top.percent));
         return Some(Place { name: top.name, by: "functions", percent, sentence, line });
     }
@@ -331,8 +331,8 @@ fn place(environment: &Environment) -> Option<Place> {
         1 => format!("The only stack stands in {}", top.name),
         all => format!("{} of {all} stacks stand in {}", top.threads, top.name),
     };
-    let said = |does: &str| format!("{stand}{does}, and none of the known causes fits");
-    let line = Statement::new(said(&format!(" ({}; in {})", top.does, top.function)), said(""));
+    let text = |does: &str| format!("{stand}{does}, and none of the known causes fits");
+    let line = Statement::new(text(&format!(" ({}; in {})", top.does, top.function)), text(""));
     let sentence = format!("{} It shows where, not how much.", line.whole());
     Some(Place { name: top.name, by: "stacks", percent: None, sentence, line })
 }
@@ -397,7 +397,7 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
     }
 
     #[test]
-    fn threads_that_are_busy_for_an_unknown_reason_are_said_to_be() {
+    fn busy_threads_without_a_known_reason_are_reported() {
         let top = "\
   PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND
   801 root      20   0       0      0      0 R  81.0  0.0  12:00.00 l2arc_feed
@@ -417,7 +417,7 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
 ";
         let (sentence, kind) = verdict_of("top.txt", top);
         assert_eq!(kind, "not enough evidence", "{sentence}");
-        let says = "Not enough evidence: of those listed sshd uses most, 0.03 CPUs";
+        let says = "Not enough evidence: sshd uses most of what is listed, 0.03 CPUs";
         assert!(sentence.starts_with(says), "{sentence}");
     }
 }

@@ -1,11 +1,11 @@
 //! The weight of the evidence for one rule.
 //!
-//! The log-odds of signs are added to the rule's prior. Signs of one group say the same, so the
-//! group counts once. The kinds of the signs bound the sum: names of threads, settings and words
-//! are no proof. A cause that is shown to take almost no CPU is no answer to "where did the CPU
-//! go". Words never make a cause likely. A cause that is not possible without words is a hint: it
-//! is listed, but it makes no first line and no remedy. (I. J. Good, "Weight of evidence: a brief
-//! survey", 1985.)
+//! The log-odds of signs are added to the rule's prior. The signs of one group repeat one
+//! observation, so the group counts once. The kinds of the signs bound the sum: names of threads,
+//! settings and words are no proof. A cause with almost none of the CPU does not answer "where did
+//! the CPU go". Words never make a cause likely. A cause that is not possible without words is a
+//! hint: it is listed, but it has no first line and no remedy. (I. J. Good, "Weight of evidence: a
+//! brief survey", 1985.)
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::rule::{Role, Rule, Sign, SignKind};
 pub const CERTAIN: f64 = 0.90;
 /// Confidence from which a finding is likely.
 pub const LIKELY: f64 = 0.70;
-/// Confidence from which there is a finding at all. Of names below it less than half were right,
-/// over known cases told with fewer facts (`bench/doctor/perturb.py --floors`).
+/// Confidence of the weakest finding. Below it, less than half of the causes were right, over known
+/// cases with fewer facts (`bench/doctor/perturb.py --floors`).
 pub const POSSIBLE: f64 = 0.45;
 
 /// The highest confidence.
@@ -30,30 +30,30 @@ const CAP_WITHOUT_PROOF: f64 = 0.69;
 const CAP_THREAD_NAMES: f64 = 0.45;
 /// Words alone.
 const CAP_WORDS: f64 = 0.60;
-/// Words in one of several lines: near, and no finding. In a longer text a single line is as often
+/// Words in one of several lines: near, but no finding. In a longer text a single line is as often
 /// about another thing.
 const CAP_PASSING_WORD: f64 = 0.38;
-/// Settings and versions: they make a cause possible, and do not show that it happens.
+/// Settings and versions: they make a cause possible, but do not show that it happens.
 const CAP_SETTINGS: f64 = 0.35;
 /// Fewer busy samples than this prove little.
 const FEW_SAMPLES: f64 = 100.0;
 
-/// Below this percentage of the busy CPU, a cause does not answer where the CPU goes.
+/// A cause below this percentage of the busy CPU does not answer where the CPU goes.
 const SMALL_PERCENT: f64 = 15.0;
 
-/// The weight of a stack without weights, as a part of that of the same place in a profile.
+/// The weight of a stack without weights, relative to the same place in a profile.
 const PRESENCE: f64 = 0.7;
 
-/// A fact that speaks for or against a finding.
+/// A fact for or against a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceLine {
-    /// The fact in words and figures.
+    /// The fact as text, with its figures.
     pub text: String,
     /// Its kind.
     pub kind: SignKind,
     /// Log-odds it adds.
     pub weight: f64,
-    /// Where its figures are from.
+    /// The sources of its figures.
     pub sources: Vec<Source>,
 }
 
@@ -62,33 +62,33 @@ pub struct EvidenceLine {
 pub(super) struct Weighed {
     pub(super) log_odds: f64,
     pub(super) confidence: f64,
-    /// Whether it is no finding without words in unread lines.
+    /// Whether it depends on words in unread lines.
     pub(super) is_hint: bool,
     pub(super) share_percent: Option<f64>,
     pub(super) evidence: Vec<EvidenceLine>,
     pub(super) against: Vec<EvidenceLine>,
     pub(super) not_known: Vec<String>,
-    /// Signs that would speak for it, by place, and were not shown either way; strongest first.
+    /// Its signs that are not shown either way, by place; strongest first.
     pub(super) open: Vec<usize>,
 }
 
 /// One sign, evaluated.
 struct Seen<'a> {
     sign: &'a Sign,
-    /// The sign's own kind, or words if it holds only by what was told.
+    /// The sign's own kind, or words if it holds only by unread lines.
     kind: SignKind,
     truth: Option<bool>,
-    /// Where its facts are from.
+    /// The sources of its facts.
     sources: Vec<Source>,
-    /// Whether the words that it matches are a name.
+    /// Whether the matched words are a name.
     is_name: bool,
-    /// The functions on stacks without weights, if no profile answers. Or the threads that were
-    /// busy over their life, if no list shows current use.
+    /// The functions on stacks without weights, if no profile answers. Otherwise the threads that
+    /// were busy over their life, if no list shows current use.
     present: Option<Vec<String>>,
 }
 
 impl Seen<'_> {
-    /// Log-odds if it holds. A stack without weights shows a place and no share, and CPU over a
+    /// Log-odds if it holds. A stack without weights shows a place but no share, and CPU over a
     /// life may not be current.
     fn weight(&self) -> f64 {
         if self.present.is_some() { self.sign.weight * PRESENCE } else { self.sign.weight }
@@ -181,7 +181,7 @@ pub(super) fn weigh(
     }))
 }
 
-/// Log-odds and confidence by these signs.
+/// Log-odds and confidence from these signs.
 fn sureness(
     rule: &Rule,
     seen: &[&Seen<'_>],
@@ -196,7 +196,7 @@ fn sureness(
     (log_odds, sigmoid(log_odds).min(most).min(MOST))
 }
 
-/// Which signs of a rule hold and which are shown not to, by place; `None` if its gate is closed.
+/// The signs of a rule that hold or are shown not to hold, by place; `None` if its gate is closed.
 pub(super) fn holding(
     rule: &Rule,
     environment: &Environment,
@@ -212,7 +212,7 @@ pub(super) fn holding(
     truths.map(Some)
 }
 
-/// Evaluates a sign, and says what was unknown. If no profile or list answers, stacks without
+/// Evaluates a sign, and returns its unknown facts. If no profile or list answers, stacks without
 /// weights and CPU over lives do; if nothing was measured, unread lines do.
 fn look<'a>(
     sign: &'a Sign,
@@ -244,11 +244,11 @@ fn look<'a>(
     Ok((Seen { sign, kind, truth, sources, is_name, present }, trace.absent))
 }
 
-/// The line of evidence for functions whose share is not known.
+/// The line of evidence for functions with an unknown share.
 fn presence_text(kind: SignKind, names: &[String]) -> String {
     let names = names.join(", ");
     match kind {
-        SignKind::Thread => format!("{names} (not what is used now)"),
+        SignKind::Thread => format!("{names} (not current use)"),
         _ => format!("{names} on a stack (where it was, not how often)"),
     }
 }
@@ -262,9 +262,9 @@ fn share_of(
 }
 
 /// The group of all words for a rule: they are one observation.
-const TOLD: &str = "what is told";
+const ALL_WORDS: &str = "all words";
 
-/// What each sign counts, groups reduced to their strongest.
+/// The weight of each sign, with groups reduced to their strongest.
 fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
     let mut single = Vec::new();
     let mut groups: BTreeMap<&str, (Option<f64>, f64)> = BTreeMap::new();
@@ -274,8 +274,8 @@ fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
             Some(false) => seen.sign.otherwise,
             None => continue,
         };
-        let is_told = seen.sign.kind == SignKind::Words && weight > 0.0;
-        let group = if is_told { Some(TOLD) } else { seen.sign.group.as_deref() };
+        let is_words = seen.sign.kind == SignKind::Words && weight > 0.0;
+        let group = if is_words { Some(ALL_WORDS) } else { seen.sign.group.as_deref() };
         match group {
             None => single.push(weight),
             Some(group) => {
@@ -293,7 +293,7 @@ fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
 }
 
 /// The penalty of a rule that explains almost no CPU. An accusation needs a larger share, because a
-/// small share is often work that goes on as well.
+/// small share is often normal work at the same time.
 fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
     if !matches!(role, Role::Cause | Role::LegitWork | Role::Kernel) {
         return 0.0;
@@ -340,10 +340,9 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     }
 }
 
-/// Whether the words that hold are said in passing: one sign in one of several sentences, which
-/// names nothing. Who is accused must be accused by more: there two signs that read the same line
-/// are one observation. What matches the name of a thread, function or parameter is not said in
-/// passing.
+/// Whether the matching words are in passing: one sign in one of several sentences, without a name.
+/// An accusation needs more: two signs that match the same line are one observation. A match of a
+/// name of a thread, function or parameter is never in passing.
 fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool {
     let held: Vec<&&Seen<'_>> = seen
         .iter()
@@ -359,8 +358,8 @@ fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool
     });
     let independent = independent || role != Role::Cause && held.len() > 1;
     let lines = environment.facts().evidence().not_understood.iter();
-    let told: usize = lines.map(|line| sentences(&line.value).count()).sum();
-    told > 1 && !independent && !held.iter().any(|seen| seen.is_name)
+    let count: usize = lines.map(|line| sentences(&line.value).count()).sum();
+    count > 1 && !independent && !held.iter().any(|seen| seen.is_name)
 }
 
 fn sigmoid(log_odds: f64) -> f64 {
@@ -445,7 +444,7 @@ text = "c"
     }
 
     #[test]
-    fn a_thread_that_is_busy_over_its_life_counts_for_less_and_a_quiet_one_for_nothing() {
+    fn cpu_over_a_life_counts_for_less_if_high_and_for_nothing_if_low() {
         let rule = RULE.replace("counter", "thread");
         let sign = r#"gauge("arcstats.c") > 5"#;
         let busy = rule.replace(sign, r#"thread_cpu("^z_") > 40.0"#);
@@ -469,7 +468,7 @@ text = "c"
         }
     }
 
-    fn told(rule: &str, text: &str) -> Weighed {
+    fn weighed_with(rule: &str, text: &str) -> Weighed {
         let mut evidence = Evidence::default();
         crate::read::read_bytes(&mut evidence, "report.txt", text.as_bytes());
         crate::read::finish(&mut evidence);
@@ -481,7 +480,7 @@ text = "c"
     #[test]
     fn all_words_of_a_rule_are_one_observation() {
         let rule = RULE.replace("group = \"complaint\"\n", "");
-        let found = told(&rule, "It is slow here.\nThe copy is very slow today.\n");
+        let found = weighed_with(&rule, "It is slow here.\nThe copy is very slow today.\n");
         assert!((found.log_odds - 2.0).abs() < 1e-9, "{}", found.log_odds);
         assert!(found.is_hint);
     }
@@ -492,23 +491,23 @@ text = "c"
         let alone = "The copy is very slow.\n";
         let passing = "The copy is very slow. We run txg_sync tests on it.\n";
         let name = "The thread z_upgrade runs. Nobody asked for it to run.\n";
-        assert!(told(&rule, alone).confidence >= POSSIBLE);
-        assert!(told(&rule, passing).confidence < POSSIBLE);
-        assert!(told(&rule, name).confidence >= POSSIBLE);
+        assert!(weighed_with(&rule, alone).confidence >= POSSIBLE);
+        assert!(weighed_with(&rule, passing).confidence < POSSIBLE);
+        assert!(weighed_with(&rule, name).confidence >= POSSIBLE);
     }
 
     #[test]
     fn a_text_without_zfs_only_affects_hints() {
         let rule = RULE.replace("prop(\"encryption\", \"ccm\")", "zfs_loaded() == false");
         let rule = rule.replace("prop_value(\\\"encryption\\\", \\\"ccm\\\")", "os()");
-        let found = told(&rule, "zfs module: not loaded\nThe server is busy.\n");
+        let found = weighed_with(&rule, "zfs module: not loaded\nThe server is busy.\n");
         assert!(found.is_hint && found.evidence.iter().all(|line| line.kind == SignKind::Words));
         assert!((found.log_odds - 3.0).abs() < 1e-9, "{}", found.log_odds);
-        assert!(told(&rule, "The server is busy all day.\n").evidence.is_empty());
+        assert!(weighed_with(&rule, "The server is busy all day.\n").evidence.is_empty());
     }
 
     #[test]
-    fn settings_alone_are_no_finding_and_words_do_not_make_it_certain() {
+    fn settings_alone_are_no_finding_and_words_add_no_certainty() {
         assert!(weighed("aes-256-ccm", "hello").confidence < POSSIBLE);
         let confidence = weighed("aes-256-ccm", "it is very slow").confidence;
         assert!((POSSIBLE..LIKELY).contains(&confidence), "{confidence}");

@@ -362,7 +362,7 @@ impl Facts {
     }
 
     /// The share of ZFS in the busy CPU, by the same view as [`Facts::consumers`].
-    pub fn zfs_share_beside_consumers(&self) -> Option<f64> {
+    pub fn zfs_share_with_consumers(&self) -> Option<f64> {
         if self.profiled_consumers().is_empty() && !self.listed().consumers.is_empty() {
             return self.listed_share(|user| user.is_zfs).ok();
         }
