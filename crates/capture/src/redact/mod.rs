@@ -6,79 +6,19 @@
 //! words that are evidence are kept.
 
 mod host_names;
+mod patterns;
 mod profile;
 mod pseudonyms;
 mod public_names;
 mod spellings;
 
-use std::sync::LazyLock;
+use regex::Captures;
 
-use regex::{Captures, Regex};
-
+use self::patterns::{BOOT, BUILDER, COMMON_PATH, LOG, PATH, TASK, without_secrets};
 use self::pseudonyms::Pseudonyms;
 use super::Bundle;
 
 pub(super) use self::host_names::Secrets;
-
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
-}
-
-/// Lines of the kernel's log that are evidence.
-static LOG: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"(?i)\b(zfs|spl|zio|vdev|zvol|arc_|txg|dbuf|icp)|I/O error|blk_update_request|blocked for more than|soft lockup|hard LOCKUP|rcu.*(stall|detected)|Call Trace|</?TASK>|\+0x[0-9a-f]+/0x|page allocation failure|Out of memory|oom-kill|medium error|hard resetting link|link is slow|(ata|nvme)\d.*(reset|timeout|error)|clocksource|AVX|xsave|fpu",
-    )
-});
-/// Words of the kernel's command line that are evidence.
-static BOOT: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^(init_on_(alloc|free)|mitigations|spectre|spec_store|transparent_hugepage|hugepages?(z|sz)?|default_hugepagesz|isolcpus|nohz|rcu_nocbs|numa|cgroup|systemd\.unified|elevator|preempt|nosmt|maxcpus|clearcpuid|noxsave|nosimd|intel_pstate|processor\.max_cstate|idle|zfs\.|spl\.|icp\.)",
-    )
-});
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"(?i)\b(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4})+\b|\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
-    )
-});
-static MAIL: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"));
-/// The builder of a kernel and its host, whose name need not look like one.
-static BUILDER: LazyLock<Regex> = LazyLock::new(|| compiled(r"[^\s()@]+@[^\s()@]+"));
-/// An absolute path behind something that can stand before one, and behind it what may be a part of
-/// it: columns, which no path reaches over, are two blanks apart.
-static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r#"(?m)(?P<before>^|[\s"'=(,\[<:])(?P<path>/[^\s"';,)\]]+)(?P<more>(?: [^\s"';,)\]]+)*)"#,
-    )
-});
-/// An address of a server or a bucket, and those that are in everybody's messages.
-static URL: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r#"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+"#));
-static COMMON_URL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"^https?://(openzfs\.github\.io|openzfs\.org|zfsonlinux\.org|illumos\.org)/")
-});
-/// The words of the kernel's log that stand before a program's name.
-static TASK: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"(?P<before>\btask |\bComm: |\bcomm: |\bprocess \d+ \(|stuck for \d+s! \[)(?P<name>.+?)(?P<behind>:\d+|\)| Not tainted| Tainted|$)",
-    )
-});
-/// Paths that are the same on every host.
-static COMMON_PATH: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"^/(proc|sys/(module|kernel|fs/cgroup)|lib/modules|usr/src/(zfs|linux)|etc/(zfs|dkms|default)|var/lib/dkms|dev/(sd|nvme|vd|xvd|zd|dm-|md|ada|da|nvd|ram|loop)[a-z0-9]*$)",
-    )
-});
-/// Serial numbers of disks, as /dev/disk/by-id has them.
-static SERIAL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"\b(ata|scsi|nvme|wwn|usb|virtio|dm-uuid|lvm-pv-uuid|md-uuid|eui|naa)[-.][A-Za-z0-9_.:+-]{6,}",
-    )
-});
-static UUID: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-});
 
 /// Replaces names in all files and in the profile, and in what could not be taken.
 pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
@@ -235,19 +175,7 @@ fn without_names(value: &mut serde_json::Value, names: &Pseudonyms) {
 
 /// Text without paths, addresses, serial numbers and known names.
 fn plain(text: &str, names: &Pseudonyms) -> String {
-    let text = without_paths(&names.in_text(text));
-    let text = URL.replace_all(&text, |found: &Captures<'_>| {
-        let url = if COMMON_URL.is_match(&found[0]) { &found[0] } else { "address" };
-        url.to_owned()
-    });
-    let text = MAIL.replace_all(&text, "user@host");
-    let text = UUID.replace_all(&text, "uuid");
-    let text = SERIAL.replace_all(&text, "$1-disk");
-    let text = ADDRESS.replace_all(&text, |found: &Captures<'_>| {
-        // No host has an address that begins with 0; releases of ZFS do.
-        if found[0].starts_with("0.") { found[0].to_owned() } else { "address".to_owned() }
-    });
-    text.into_owned()
+    without_secrets(without_paths(&names.in_text(text)))
 }
 
 /// Text without paths, but for those that every host has. What follows a path by one blank may be a

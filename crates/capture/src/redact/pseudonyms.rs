@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ogive_doctor::facts::is_zfs_thread;
 use ogive_proc::stat::Stat;
 
-use super::ADDRESS;
 use super::host_names::Secrets;
+use super::patterns::ADDRESS;
 use super::public_names::is_public;
 use super::spellings::Spellings;
 
