@@ -128,9 +128,9 @@ pub(crate) struct ProfileArgs {
 
 /// What can be written, by its name.
 fn outputs() -> impl TypedValueParser<Value = Output> {
-    PossibleValuesParser::new(Output::ALL.map(|(name, _)| name)).map(|name| {
-        let found = Output::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, output)| output).expect("a possible value is in the table")
+    PossibleValuesParser::new(Output::ALL.map(|(name, ..)| name)).map(|name| {
+        let found = Output::ALL.into_iter().find(|(known, ..)| *known == name);
+        found.map(|(_, _, output)| output).expect("a possible value is in the table")
     })
 }
 

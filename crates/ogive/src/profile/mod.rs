@@ -87,13 +87,18 @@ fn outputs(args: &ProfileArgs) -> Result<Vec<(PathBuf, Output)>, Refusal> {
         let output = output.ok_or_else(|| {
             Refusal::new(
                 exit::USAGE,
-                format!("cannot tell from its name what to write to {}", path.display()),
+                format!("cannot write {}: its name ends in no known format", path.display()),
             )
-            .hint("end it in .html, .svg, .folded, .pb.gz or .json, or add --format")
+            .hint(format!("end it in {}, or add --format", endings().join(", ")))
         })?;
         outputs.push((path.clone(), output));
     }
     Ok(outputs)
+}
+
+/// The usual ending of each output.
+fn endings() -> Vec<&'static str> {
+    Output::ALL.into_iter().filter_map(|(_, endings, _)| endings.first().copied()).collect()
 }
 
 /// The dictionary of threads, with the user's own before it.

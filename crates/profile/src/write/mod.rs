@@ -33,40 +33,39 @@ pub enum Output {
 }
 
 impl Output {
-    /// All of them, with what they are called.
-    pub const ALL: [(&'static str, Self); 6] = [
-        ("html", Self::Html),
-        ("svg", Self::Svg),
-        ("folded", Self::Folded),
-        ("pprof", Self::Pprof),
-        ("firefox", Self::Firefox),
-        ("json", Self::Json),
+    /// Every output with its name and the endings of file names that choose it.
+    pub const ALL: [(&'static str, &'static [&'static str], Self); 6] = [
+        ("html", &[".html", ".htm"], Self::Html),
+        ("svg", &[".svg"], Self::Svg),
+        ("folded", &[".folded", ".collapsed"], Self::Folded),
+        ("pprof", &[".pb.gz", ".pprof"], Self::Pprof),
+        ("firefox", &[".firefox.json"], Self::Firefox),
+        ("json", &[".json"], Self::Json),
     ];
 
-    /// By a file's name: `.html`, `.svg`, `.folded`, `.pb.gz`, `.firefox.json`,
-    /// `.json`.
+    /// Chooses the output by a file's name. `NAME.FORMAT.json` asks for a format of that name, so
+    /// it chooses nothing if the format is unknown.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let by_end = [
-            (".html", Self::Html),
-            (".htm", Self::Html),
-            (".svg", Self::Svg),
-            (".folded", Self::Folded),
-            (".collapsed", Self::Folded),
-            (".pb.gz", Self::Pprof),
-            (".pprof", Self::Pprof),
-            (".firefox.json", Self::Firefox),
-            (".json", Self::Json),
-        ];
-        by_end.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, output)| output)
+        let chooses = |ending: &&str| name.ends_with(*ending);
+        let (_, _, output) =
+            Self::ALL.into_iter().find(|(_, endings, _)| endings.iter().any(chooses))?;
+        let names_format = |stem: &str| {
+            stem.rsplit_once('.').is_some_and(|(before, format)| {
+                !before.is_empty() && format.bytes().all(|byte| byte.is_ascii_alphabetic())
+            })
+        };
+        let is_unknown =
+            output == Self::Json && name.strip_suffix(".json").is_some_and(names_format);
+        (!is_unknown).then_some(output)
     }
 }
 
-/// Writes what [`Page`] says as `output`. A baseline is used by HTML and SVG.
+/// Writes a [`Page`] as `output`. Only HTML and SVG use its baseline.
 ///
 /// # Errors
 ///
-/// What the writer says.
+/// The error of `out`.
 pub fn write(out: &mut dyn Write, output: Output, page: &Page<'_>) -> io::Result<()> {
     match output {
         Output::Html => html::write(out, page),
@@ -134,7 +133,11 @@ mod tests {
         assert_eq!(of("a/b.HTML"), Some(Output::Html));
         assert_eq!(of("cpu.pb.gz"), Some(Output::Pprof));
         assert_eq!(of("x.firefox.json"), Some(Output::Firefox));
-        assert_eq!(of("x.json"), Some(Output::Json));
-        assert_eq!(of("x"), None);
+        for plain in ["x.json", "x.2026-05-01.json", ".x.json", "6.12.json"] {
+            assert_eq!(of(plain), Some(Output::Json), "{plain}");
+        }
+        for unknown in ["x", "x.json.gz", "x.speedscope.json", "x.Perfetto.JSON"] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
     }
 }
