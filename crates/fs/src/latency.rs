@@ -1,11 +1,9 @@
-//! How long something took, as a distribution: how often it was within each of some bounds, and how
-//! often in each of many exponential classes.
+//! How long something took, as a distribution: how often it was within each of some bounds.
 //!
 //! What is counted takes longer than the counting, a read of the origin for example, so the
 //! counters are shared by all threads, without stripes. They are read one after another, so a
 //! reader may see one event more in one than in another.
 
-use ogive_kstat::latency_classes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -16,23 +14,12 @@ pub(crate) const BOUNDS_US: [u64; 15] = [
 ];
 
 /// A distribution.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Latency {
     /// How many took as long as this bound allows and longer than the one before allows.
     buckets: [AtomicU64; BOUNDS_US.len()],
-    exponential: [AtomicU64; latency_classes::CLASSES],
     total_ns: AtomicU64,
-}
-
-impl Default for Latency {
-    fn default() -> Self {
-        Self {
-            buckets: Default::default(),
-            exponential: [const { AtomicU64::new(0) }; latency_classes::CLASSES],
-            total_ns: AtomicU64::new(0),
-        }
-    }
 }
 
 impl Latency {
@@ -42,8 +29,6 @@ impl Latency {
         if let Some(bucket) = BOUNDS_US.iter().position(|bound| us <= u128::from(*bound)) {
             self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
-        let class = latency_classes::class(took) - latency_classes::FIRST;
-        self.exponential[class as usize].fetch_add(1, Ordering::Relaxed);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.total_ns.fetch_add(ns, Ordering::Relaxed);
     }
@@ -56,12 +41,6 @@ impl Latency {
             within
         });
         BOUNDS_US.into_iter().zip(counts)
-    }
-
-    /// Each exponential class that has some, with how many.
-    pub(crate) fn exponential(&self) -> impl Iterator<Item = (i32, u64)> {
-        let counts = self.exponential.iter().map(|count| count.load(Ordering::Relaxed));
-        (latency_classes::FIRST..).zip(counts).filter(|(_, count)| *count > 0)
     }
 
     /// The time of all together, in nanoseconds.
@@ -85,9 +64,6 @@ mod tests {
         assert_eq!(within[..2], [(50, 2), (100, 4)]);
         assert_eq!(within[4], (1_000, 5));
         assert_eq!(within[BOUNDS_US.len() - 1], (30_000_000, 5), "the longest is within none");
-        // 50 and 51 µs are in one class, 50.001 too; 31 s are in that of up to 32.
-        let classes: Vec<_> = latency.exponential().collect();
-        assert_eq!(classes, [(-79, 1), (-57, 3), (-39, 1), (20, 1)]);
         assert_eq!(latency.total_ns(), 31_001_102_000 + 50_001);
     }
 }

@@ -4,7 +4,7 @@
 use crate::latency::Latency;
 use crate::view::View;
 use ogive_arc::Stats;
-use ogive_kstat::{Rows, arcstats, files, latency_classes};
+use ogive_kstat::{Rows, arcstats, files};
 use ogive_origin::Origin;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -171,9 +171,6 @@ fn latencies(latency: &Latency, push: &mut dyn FnMut(&str, u64)) {
     push("origin_read_ns", latency.total_ns());
     for (bound_us, reads) in latency.within() {
         push(&format!("origin_reads_within_us_{bound_us}"), reads);
-    }
-    for (class, reads) in latency.exponential() {
-        push(&latency_classes::row(class), reads);
     }
 }
 

@@ -17,8 +17,7 @@
 //! `ogive-stats`.
 //!
 //! Single reads of a mount have formats of their own: [`trace`] for all of them,
-//! [`sampled_reads`] for a sample. [`latency_classes`] classifies how long reads of the source
-//! took.
+//! [`sampled_reads`] for a sample.
 //!
 //! Invariants: nothing here panics on outside input, [`limits`] bounds every reader, and every
 //! parse error names the line. There is no state and no lock in this crate.
@@ -32,7 +31,6 @@ pub mod files;
 mod fixed_width;
 pub mod illumos;
 mod kstat;
-pub mod latency_classes;
 pub mod limits;
 pub mod named;
 pub mod sampled_reads;

@@ -336,8 +336,6 @@ macro_rules! statistics {
         "Time of reads of the source, those side by side each by itself";
     counter other origin_reads_within_us_
         "Reads of the source that took so many microseconds at most";
-    counter other origin_reads_exponential_
-        "Reads of the source by exponential class of their duration";
     counter mount write_requests "Writes of programs, or of the kernel for them"
         in "ogive_write_requests";
     byte_counter mount written_bytes "Bytes written through" in "ogive_written_bytes"
