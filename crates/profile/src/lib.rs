@@ -1,5 +1,5 @@
-//! Shows where the CPU goes: profiles of kernel and user stacks, read from files or sampled here,
-//! with names, and drawn.
+//! Profiles of kernel and user stacks: read from files or sampled live, symbolised, queried and
+//! written in formats for people and tools.
 #![forbid(unsafe_code)]
 
 mod assemble;

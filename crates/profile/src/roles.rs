@@ -1,8 +1,9 @@
-//! What threads do: a dictionary of names by version of OpenZFS, kept as data
-//! (`data/thread-roles.toml`), to which users can add their own.
+//! The roles of threads: a dictionary of thread names by version of OpenZFS, kept as data
+//! (`data/thread-roles.toml`). Users can add their own.
 //!
-//! A name as tools print it is cleaned first. Brackets and `zfskern{...}` go. The CPU (`/3`), the
-//! number of a taskq (`_3`, `-3`) and what Linux cut off after 15 bytes are allowed for.
+//! A name is cleaned before the lookup. Brackets and `zfskern{...}` are removed. The lookup allows
+//! for the CPU (`/3`), the number of a taskq (`_3`, `-3`) and the cut that Linux makes after 15
+//! bytes.
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -12,30 +13,31 @@ const BUNDLED: &str = include_str!("../data/thread-roles.toml");
 /// Bytes of a thread's name on Linux.
 const LINUX_NAME_BYTES: usize = 15;
 
-/// What threads of one name do.
+/// The role of threads with matching names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
     /// The names, as a regular expression over the whole name.
     pub name: String,
-    /// The group these threads are counted in.
+    /// The group in which these threads are counted.
     pub role: String,
-    /// What they do.
+    /// A description of their work.
     pub what: String,
-    /// The first version of OpenZFS that has them, where they are not as old as the rest.
+    /// The first version of OpenZFS that has them, if other entries are older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// The last version that has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Whose: `zfs`, `kernel`, `freebsd`, `ogive`.
+    /// The system that owns them: `zfs`, `kernel`, `freebsd`, `ogive`.
     pub system: String,
-    /// Only for names that no other entry has, however they were cut off or numbered.
+    /// Whether the entry only applies to names that match no other entry in any cut or numbered
+    /// form.
     #[serde(default, skip_serializing)]
     pub fallback: bool,
 }
 
-/// A dictionary that cannot be used, and why.
+/// A dictionary is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("the thread roles in {name} cannot be used: {reason}")]
 pub struct RolesError {
@@ -56,16 +58,16 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// The dictionary that comes with ogive.
+    /// The dictionary that is part of ogive.
     pub fn bundled() -> Self {
         Self::parse("the bundled dictionary", BUNDLED).expect("a test reads the bundled dictionary")
     }
 
-    /// Reads a dictionary; `name` is for the message.
+    /// Reads a dictionary; `name` is for the error message.
     ///
     /// # Errors
     ///
-    /// The text is no such TOML, or a name no regular expression.
+    /// The text is not valid TOML of a dictionary, or a name is not a regular expression.
     pub fn parse(name: &str, text: &str) -> Result<Self, RolesError> {
         let fail = |reason: String| RolesError { name: name.to_owned(), reason };
         let file: File = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
@@ -78,13 +80,13 @@ impl Roles {
         Ok(Self { entries })
     }
 
-    /// This dictionary, asked before another.
+    /// This dictionary, with `other` as the fallback.
     pub fn before(mut self, other: Self) -> Self {
         self.entries.extend(other.entries);
         self
     }
 
-    /// What a thread of this name does; `None` for a program's thread.
+    /// The role of a thread with this name; `None` for a thread of a program.
     pub fn of(&self, thread: &str) -> Option<&Role> {
         let name = clean(thread);
         let found = self.entries.iter().find(|(regex, ..)| regex.is_match(name));
@@ -113,7 +115,7 @@ impl Roles {
         found.map(|(.., role)| role)
     }
 
-    /// The group a thread is counted in: its role, or its own name for a program's.
+    /// The group of a thread: its role, or its own name for a thread of a program.
     pub fn group(&self, thread: &str) -> String {
         match self.of(thread) {
             Some(role) => role.role.clone(),
@@ -122,13 +124,13 @@ impl Roles {
         }
     }
 
-    /// All entries, in the order in which they are asked.
+    /// All entries in the order of lookup.
     pub fn iter(&self) -> impl Iterator<Item = &Role> {
         self.entries.iter().map(|(.., role)| role)
     }
 }
 
-/// The name without what tools and kernels put around it.
+/// The name without the decorations of tools and kernels.
 fn clean(thread: &str) -> &str {
     let mut name = thread.trim();
     for (before, after) in [("zfskern{", "}"), ("kernel{", "}"), ("[", "]"), ("{", "}"), ("(", ")")]
@@ -149,7 +151,7 @@ fn clean(thread: &str) -> &str {
     }
 }
 
-/// The literal names over 15 bytes among the alternatives of an expression, which Linux cuts.
+/// The literal names over 15 bytes in an expression, which Linux cuts.
 fn long_names(expression: &str) -> Vec<String> {
     expression
         .split('|')
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_recognised_however_they_are_written() {
+    fn names_are_recognised_in_every_spelling() {
         let roles = Roles::bundled();
         let what = |name: &str| roles.of(name).map(|role| role.what.as_str()).unwrap_or("none");
         let read = "read completion: checksum, decrypt, decompress";
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn own_roles_come_first_and_faults_are_told() {
+    fn own_roles_come_first_and_faults_are_reported() {
         let own = "[[role]]\nname = \"mysqld\"\nrole = \"database\"\nwhat = \"queries\"\nsystem = \"site\"\n";
         let roles = Roles::parse("own", own).unwrap().before(Roles::bundled());
         assert_eq!(roles.group("mysqld"), "database");

@@ -1,33 +1,33 @@
-//! Weights of samples of counted events (`perf record -e '{a,b}:S'`): how much each event counted
-//! since the sample before.
+//! Weights of samples of counted events (`perf record -e '{a,b}:S'`): the increase of each event's
+//! count since the previous sample.
 //!
-//! The count belongs to a CPU, to a thread, or to a thread among those that inherited the event,
-//! and the recording does not say which. Where threads may have counts of their own, the difference
-//! that is nearer to the period of the sample is taken.
+//! A count belongs to a CPU, to a thread, or to one of the threads that inherited the event. The
+//! recording does not say which. If threads may have counts of their own, the difference that is
+//! nearer to the sample's period is used.
 
 use super::Map;
 
-/// Counts remembered at most; then each begins anew, which loses what one sample stood for.
+/// Counts remembered at most. Then all are dropped, and each loses the weight of one sample.
 const COUNTS_MAX: usize = 4_000_000;
 
-/// The last count of each event by its number, and of each thread's.
+/// The last count of each event by number, and of each thread.
 #[derive(Debug, Default)]
 pub(super) struct LastCounts {
     events: Map<u64, u64>,
     threads: Map<(u64, i32), u64>,
 }
 
-/// What was counted since the last sample.
+/// The increase since the last sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
-    /// Of the event.
+    /// The increase of the event's count.
     pub(super) whole: u64,
-    /// Of the event in this thread, where threads may have counts of their own.
+    /// The increase of the event's count in this thread, if threads may have counts of their own.
     pub(super) own: Option<u64>,
 }
 
 impl LastCounts {
-    /// Takes the count of an event, and of a thread's if threads may have their own.
+    /// Records a new count of an event, and of a thread if threads may have their own.
     pub(super) fn take(&mut self, id: u64, thread: Option<i32>, count: u64) -> Counted {
         if self.events.len() + self.threads.len() >= COUNTS_MAX {
             *self = Self::default();
@@ -39,13 +39,13 @@ impl LastCounts {
 }
 
 impl Counted {
-    /// Whether the thread's own count is meant, by the period of the sample.
+    /// Whether the sample's period shows that the count is the thread's own.
     pub(super) fn is_own(&self, period: u64) -> bool {
         self.own.is_some_and(|own| own.abs_diff(period) < self.whole.abs_diff(period))
     }
 }
 
-/// A count that is smaller than before is that of a new counter.
+/// A count that is smaller than before belongs to a new counter.
 fn since(before: Option<u64>, count: u64) -> u64 {
     count.checked_sub(before.unwrap_or(0)).unwrap_or(count)
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_stands_for_what_was_counted_since_the_one_before() {
+    fn a_sample_weighs_the_increase_since_the_previous_one() {
         let mut counts = LastCounts::default();
         let mut whole = |id, count| counts.take(id, None, count).whole;
         assert_eq!(whole(1, 100), 100);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_of_a_cpu_and_that_of_a_thread_are_told_apart_by_the_period() {
+    fn the_period_distinguishes_the_count_of_a_cpu_from_that_of_a_thread() {
         let sum = |samples: &[(i32, u64)]| {
             let mut counts = LastCounts::default();
             let weights = samples.iter().map(|(thread, count)| {

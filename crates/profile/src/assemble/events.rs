@@ -1,10 +1,10 @@
-//! The events of a recording, and whose samples are shown: those of the first, in the recorder's
-//! order, that samples at all.
+//! The events of a recording, and the choice of the event to show: the first, in the recorder's
+//! order, that has samples.
 //!
-//! Which events will sample is not known beforehand. So the first one that does is shown, and gives
-//! way when one before it samples. Events that measure the same where or in the mode where another
-//! cannot are one: one counter for each kind of core, `:u` and `:k`. Each sample is either shown or
-//! counted as left out.
+//! It is not known in advance which events will have samples. The first one with a sample is shown,
+//! and is replaced when an earlier one gets a sample. Events that measure the same on different
+//! kinds of cores, or in different modes (`:u` and `:k`), are one event. Each sample is either
+//! shown or counted as left out.
 
 use linux_perf_event_reader::{AttrFlags, Endianness, RecordParseInfo, SampleFormat};
 
@@ -12,15 +12,15 @@ use super::Map;
 use crate::model::{Meta, Rate, WeightUnit, event_base, samples_of, samples_of_event};
 use crate::read::perf_data::Attribute;
 
-/// What is known of an event.
+/// The description of an event.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) parse: RecordParseInfo,
     /// `PERF_FORMAT_*`.
     pub(super) read_format: u64,
-    /// Whether threads that are started may have counts of their own.
+    /// Whether new threads inherit the event and may have counts of their own.
     pub(super) inherit: bool,
-    /// A sample's weight where the sample does not say.
+    /// A sample's weight if the sample does not give it.
     pub(super) weight: u64,
     unit: WeightUnit,
     rate: Rate,
@@ -35,12 +35,12 @@ pub(super) struct Event {
     left_out: u64,
 }
 
-/// What becomes of a sample.
+/// The treatment of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     /// It is shown.
     Shown,
-    /// It is shown, and all that was shown before is not.
+    /// It is shown, and all samples shown before are dropped.
     Instead,
     /// It is counted as left out.
     LeftOut,
@@ -53,7 +53,7 @@ pub(super) struct Events {
     by_id: Map<u64, u16>,
     /// The event that is shown.
     chosen: Option<usize>,
-    /// Samples whose event is not described.
+    /// Samples of an event that the recording does not describe.
     unknown: u64,
 }
 
@@ -62,8 +62,8 @@ impl Events {
         self.events.get(usize::from(index))
     }
 
-    /// Adds an event, which has the next number. The first that can sample describes the profile
-    /// until one does.
+    /// Adds an event, which gets the next number. The first event that can sample describes the
+    /// profile until another one has samples.
     pub(super) fn add(&mut self, attribute: &Attribute, endian: Endianness, meta: &mut Meta) {
         let event = Event::new(attribute, endian);
         if !event.dummy && self.events.iter().all(|event| event.dummy) {
@@ -75,7 +75,7 @@ impl Events {
         }
     }
 
-    /// Gives an event a name that came after it.
+    /// Gives an event a name that arrived later.
     pub(super) fn rename(&mut self, index: usize, name: &str, meta: &mut Meta) {
         let first = self.events.iter().position(|event| !event.dummy);
         if let Some(event) = self.events.get_mut(index) {
@@ -91,12 +91,12 @@ impl Events {
         self.by_id.get(&id).copied()
     }
 
-    /// Counts a sample whose event is not described.
+    /// Counts a sample of an event that the recording does not describe.
     pub(super) fn add_unknown(&mut self) {
         self.unknown += 1;
     }
 
-    /// Counts a sample of an event, and says what becomes of it.
+    /// Counts a sample of an event and chooses its treatment.
     pub(super) fn choose(&mut self, index: u16, meta: &mut Meta) -> Choice {
         let index = usize::from(index);
         let Some(event) = self.events.get(index) else { return Choice::LeftOut };
@@ -127,7 +127,7 @@ impl Events {
         choice
     }
 
-    /// Says which events are shown together and which are left out, each with its share.
+    /// Notes which events are shown together and which are left out, each with its share.
     pub(super) fn note(&self, meta: &mut Meta) {
         let counted = self.events.iter().map(|event| event.shown + event.left_out);
         let all = counted.sum::<u64>() + self.unknown;
@@ -156,8 +156,8 @@ impl Events {
 
 impl Event {
     fn new(attribute: &Attribute, endian: Endianness) -> Self {
-        // PERF_TYPE_HARDWARE 0, PERF_TYPE_SOFTWARE 1; of the latter, 9 is the dummy.
-        // The upper half of the former's config says which kind of cores counts.
+        // PERF_TYPE_HARDWARE is 0 and PERF_TYPE_SOFTWARE is 1. Software event 9 is the dummy. The
+        // upper half of a hardware event's config is the kind of core.
         let config = match attribute.kind {
             0 => attribute.config & u64::from(u32::MAX),
             _ => attribute.config,
@@ -214,8 +214,8 @@ impl Event {
         meta.rate = self.rate;
     }
 
-    /// Whether the other counts the same thing where this one cannot: on the other kind of cores,
-    /// or in the other mode.
+    /// Whether the other event counts the same where this one cannot: on another kind of core or in
+    /// the other mode.
     fn measures_the_same(&self, other: &Self) -> bool {
         if event_base(&self.name) != event_base(&other.name) {
             return false;
@@ -224,8 +224,8 @@ impl Event {
         self.unit_of_cores() != other.unit_of_cores() || apart(self, other) || apart(other, self)
     }
 
-    /// Which unit of the processor counts: `PERF_TYPE_HARDWARE` and `PERF_TYPE_HW_CACHE` have it in
-    /// the upper half of their config, the unit's own events as their type.
+    /// The unit of the processor that counts. `PERF_TYPE_HARDWARE` and `PERF_TYPE_HW_CACHE` have it
+    /// in the upper half of their config, the unit's own events in their type.
     fn unit_of_cores(&self) -> u64 {
         match self.kind {
             (0 | 3, config) => config >> 32,
@@ -238,7 +238,7 @@ impl Event {
 mod tests {
     use super::*;
 
-    /// Name, kind, config and flags of an event that samples 1,000 times a second.
+    /// An event with this name, kind, config and flags that samples 1,000 times a second.
     fn attribute((name, kind, config, flags): (&str, u32, u64, u64), id: u64) -> Attribute {
         const FREQUENCY: u64 = 1 << 10;
         let mut bytes = Vec::new();
@@ -265,7 +265,7 @@ mod tests {
     const EXCLUDE_KERNEL: u64 = 1 << 5;
 
     #[test]
-    fn an_event_gives_way_to_one_before_it_and_each_sample_is_counted() {
+    fn an_earlier_event_replaces_a_later_one_and_each_sample_is_counted() {
         let (mut events, mut meta) = events(&[
             ("dummy:u", 1, 9, 0),
             ("alignment-faults", 1, 7, 0),

@@ -1,6 +1,6 @@
-//! Where the kernel and its modules lie, by a recording.
+//! The address ranges of the kernel and its modules in a recording.
 
-/// The kernel proper, as perf calls it.
+/// The kernel itself, as perf calls it.
 pub(super) const KERNEL: &str = "[kernel.kallsyms]";
 /// Modules at most.
 const MAPS_MAX: usize = 65_536;
@@ -12,7 +12,7 @@ pub(super) struct KernelMap {
     end: u64,
     /// `[kernel.kallsyms]`, `[zfs]`.
     pub(super) name: String,
-    /// As the recording gives it.
+    /// The path that the recording gives.
     pub(super) path: String,
 }
 
@@ -40,12 +40,12 @@ impl KernelMaps {
 
     pub(super) fn find(&self, address: u64) -> Option<&KernelMap> {
         let after = self.maps.partition_point(|map| map.start <= address);
-        // The kernel's own map may reach over those of its modules.
+        // The kernel's own map may overlap those of its modules.
         self.maps[..after].iter().rev().take(64).find(|map| address < map.end)
     }
 }
 
-/// What perf calls the kernel map of a path: `/lib/modules/6.1.0/extra/zfs.ko.xz` is `[zfs]`.
+/// perf's name for the kernel map of a path: `/lib/modules/6.1.0/extra/zfs.ko.xz` is `[zfs]`.
 pub(crate) fn kernel_module_name(path: &str) -> String {
     if path.starts_with(KERNEL) || path.starts_with("[guest.kernel.kallsyms") {
         return KERNEL.to_owned();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_are_found_by_address_under_the_name_perf_gives_them() {
+    fn maps_are_found_by_address_under_perfs_name() {
         let mut maps = KernelMaps::default();
         maps.add(1000, 100, "[zfs]", "[zfs]");
         maps.add(0, 5000, KERNEL, "[kernel.kallsyms]_text");

@@ -1,9 +1,10 @@
-//! From records of perf_event_open to a profile: which thread a sample is of, what is mapped where,
-//! and the names of its addresses at that moment. The same code serves files and the live rings.
+//! Turns records of `perf_event_open` into a profile. It tracks each thread and its mappings, and
+//! names the addresses as mapped at the moment of the sample. Files and the live rings use the same
+//! code.
 //!
-//! Addresses are named as they come, each once (a cache by address space). Stacks are kept by
-//! function. So memory grows with the number of functions and stacks, never with samples. Records
-//! are outside input: everything is checked, nothing is trusted.
+//! Each address is named once, on arrival, and cached by address space. Stacks are stored by
+//! function, so memory grows with the number of functions and stacks, never with samples. Records
+//! are outside input, so everything is checked.
 
 mod counts;
 mod events;
@@ -34,11 +35,10 @@ use stack_cache::StackCache;
 use tasks::{Mapping, Tasks};
 use unwinding::{Process, Unwinding, is_file};
 
-/// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew
-/// has addresses of its own, and a million of them take 50 MiB.
+/// Names of addresses remembered at most; then the cache is cleared. Each new process has addresses
+/// of its own, and a million of them take 50 MiB.
 const CACHE_MAX: usize = 1_000_000;
-/// Frames of one stack at most; the kernel gives 127 unless told otherwise, and a record holds
-/// 8,000.
+/// Frames of one stack at most. The kernel gives 127 by default, and a record holds 8,000.
 const DEPTH_MAX: usize = 1024;
 
 /// `PERF_RECORD_KSYMBOL` and `PERF_RECORD_LOST_SAMPLES` of `include/uapi/linux/perf_event.h`.
@@ -49,17 +49,17 @@ const MISC_BUILD_ID: u16 = 1 << 14;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
-/// Why frames of a module have no name.
+/// The reason why frames of a module have no name.
 #[derive(Debug, Clone, Default)]
 struct Missing {
     addresses: u64,
     reason: Option<Reason>,
 }
 
-/// Whether samples of a process and a thread of this name are kept.
+/// Whether to keep the samples of a process and a thread with this name.
 type Keep = dyn Fn(i32, &str) -> bool;
 
-/// Puts a profile together from records.
+/// Builds a profile from records.
 pub(crate) struct Assembler {
     profile: Profile,
     symbols: Symbols,
@@ -70,19 +70,19 @@ pub(crate) struct Assembler {
     kernel: KernelMaps,
     kernel_frames: Map<u64, FrameId>,
     user_frames: Map<(u32, u64), FrameId>,
-    /// Of files, whose code is the same in every address space.
+    /// Frames of files, whose code is the same in every address space.
     file_frames: Map<(StringId, u64, u64), FrameId>,
     missing: Map<(StringId, bool), Missing>,
     recent: StackCache,
-    /// Innermost first.
+    /// The current call chain, innermost first.
     chain: Vec<(Mode, u64)>,
     frames: Vec<FrameId>,
     damaged: u64,
-    /// Records that the kernel had no room for, and samples that the recorder says were lost. The
-    /// latter are among the former.
+    /// Records that the kernel had no room for, and samples that the recorder reports as lost. The
+    /// records include the samples.
     lost: (u64, u64),
     unwinding: Unwinding,
-    /// Only threads for which this holds are kept.
+    /// The condition on threads to keep.
     keep: Option<Box<Keep>>,
 }
 
@@ -110,7 +110,7 @@ impl Assembler {
         }
     }
 
-    /// Keeps only samples of threads for which a condition on process and thread name holds.
+    /// Keeps only samples of threads that meet a condition on process and thread name.
     pub(crate) fn keep_threads(&mut self, keep: impl Fn(i32, &str) -> bool + 'static) {
         self.keep = Some(Box::new(keep));
     }
@@ -123,12 +123,12 @@ impl Assembler {
         &mut self.profile
     }
 
-    /// Adds an event; events count from 0.
+    /// Adds an event; events are numbered from 0.
     pub(crate) fn add_event(&mut self, attribute: &Attribute) {
         self.events.add(attribute, self.endian, &mut self.profile.meta);
     }
 
-    /// Gives an event a name that came after it.
+    /// Gives an event a name that arrived later.
     pub(crate) fn rename_event(&mut self, index: usize, name: &str) {
         self.events.rename(index, name, &mut self.profile.meta);
     }
@@ -138,7 +138,7 @@ impl Assembler {
         self.events.add_unknown();
     }
 
-    /// When a record was written, if it says.
+    /// The time at which a record was written, if the record has it.
     pub(crate) fn time_ns(&self, record: &Record<'_>) -> Option<u64> {
         let parse = &self.events.get(record.event)?.parse;
         let (kind, data) = (RecordType(record.kind), RawData::Single(record.body));
@@ -148,12 +148,13 @@ impl Assembler {
         }
     }
 
-    /// A thread that was there before sampling began.
+    /// Adds a thread that existed before sampling began.
     pub(crate) fn add_thread(&mut self, pid: i32, tid: i32, name: &str) {
         self.tasks.name(pid, tid, name, false, &mut self.profile);
     }
 
-    /// A part of a file that is mapped, or was before sampling began. Process -1 is the kernel.
+    /// Adds a mapping of a part of a file, also one from before sampling began. Process -1 is the
+    /// kernel.
     pub(crate) fn map(&mut self, mapped: &Mapped<'_>, offset: u64) {
         let Mapped { pid, path, inode, start, len } = *mapped;
         if pid == -1 {
@@ -163,7 +164,7 @@ impl Assembler {
         self.tasks.map(pid, Mapping { start, len, offset, path, inode });
     }
 
-    /// Takes one record.
+    /// Processes one record.
     pub(crate) fn record(&mut self, record: Record<'_>) {
         let Some(event) = self.events.get(record.event) else { return };
         let taken = if record.kind == RecordType::SAMPLE.0 {
@@ -184,7 +185,7 @@ impl Assembler {
                 let (address, len) = (bytes.u64()?, bytes.u32()?);
                 let (_kind, flags) = (bytes.u16()?, bytes.u16()?);
                 let name = bytes.text();
-                // Flag 1: the symbol is gone.
+                // Flag 1 means that the symbol was removed.
                 if flags & 1 == 0 {
                     self.symbols.add_kernel_symbol(address, u64::from(len), &name);
                 }
@@ -197,8 +198,8 @@ impl Assembler {
             }
             _ => {}
         }
-        // The decoder insists on a length of build-ids, which is outside input. It stands behind
-        // process, thread, address, length and offset.
+        // The decoder requires a valid length of the build-id, which is outside input. The length
+        // follows process, thread, address, length and offset.
         let is_mmap2 = record.kind == RecordType::MMAP2.0;
         if is_mmap2 && record.misc & MISC_BUILD_ID != 0 && *record.body.get(32)? > 20 {
             return None;
@@ -241,7 +242,7 @@ impl Assembler {
         Some(())
     }
 
-    /// The kernel or one of its modules is mapped.
+    /// Adds a mapping of the kernel or of a module.
     pub(crate) fn kernel_map(&mut self, start: u64, len: u64, offset: u64, path: &str) {
         let name = maps::kernel_module_name(path);
         if name == maps::KERNEL {
@@ -268,14 +269,14 @@ impl Assembler {
         let period = fields.period.unwrap_or(event.weight);
         let thread = event.inherit.then_some(fields.tid);
         let mut is_own = None;
-        // One sample of a group is one of each of its events that counted something since.
+        // One sample of a group is one sample of each of its events whose count grew.
         for (count, id) in counts.iter() {
             let Some(index) = self.events.by_id(id) else {
                 self.events.add_unknown();
                 continue;
             };
             let counted = self.counts.take(id, thread, count);
-            // The first is the event that is sampled.
+            // The first event is the one that samples.
             let is_own = *is_own.get_or_insert_with(|| counted.is_own(period));
             let weight = counted.own.filter(|_| is_own).unwrap_or(counted.whole);
             if weight > 0 {
@@ -308,7 +309,7 @@ impl Assembler {
         });
     }
 
-    /// Drops the samples, and the notes about what was missing for them.
+    /// Drops the samples and the notes about missing symbols.
     fn forget_samples(&mut self) {
         self.profile.forget_samples();
         self.missing.clear();
@@ -336,7 +337,7 @@ impl Assembler {
                     mode = next;
                     is_return = false;
                     if mode == Mode::User
-                        && let Some(calls) = fields.kept_calls()
+                        && let Some(calls) = fields.recorded_calls()
                     {
                         chain.extend(calls.map(|address| (mode, address)).take(DEPTH_MAX));
                         unwound = None;
@@ -347,7 +348,8 @@ impl Assembler {
                     }
                 }
                 None if chain.len() < DEPTH_MAX => {
-                    // A caller's address is that after its call, which may be another function's.
+                    // A caller's address is the one after its call, which may be in another
+                    // function.
                     let at = address.saturating_sub(u64::from(is_return));
                     chain.push((mode, at));
                     is_return = true;
@@ -357,7 +359,7 @@ impl Assembler {
         }
         if let Some((addresses, goes_on)) = unwound {
             chain.extend(addresses.iter().map(|address| (Mode::User, *address)));
-            // What is behind the copy, the kernel may have found by frame pointers.
+            // The kernel may have found the frames beyond the copy by frame pointers.
             let last = addresses.last().filter(|_| goes_on);
             let rest = last.into_iter().flat_map(|last| fields.chain_after(*last));
             chain.extend(rest.map(|address| (Mode::User, address.saturating_sub(1))));
@@ -466,7 +468,7 @@ impl Assembler {
         missing.reason = Some(reason);
     }
 
-    /// The profile, when all records were taken.
+    /// Finishes the profile after the last record.
     pub(crate) fn finish(mut self) -> Profile {
         let meta = &mut self.profile.meta;
         if self.damaged > 0 {

@@ -1,10 +1,10 @@
-//! The fields of a `PERF_RECORD_SAMPLE` that a profile needs: those up to the call chain, the
-//! branches that are one, and the copy of the user's stack.
+//! Decodes the fields of a `PERF_RECORD_SAMPLE` that a profile needs: all up to the call chain, the
+//! branch stack, and the copy of the user's stack.
 //!
-//! Decoded here and not by the library for three reasons: a chain's length is outside input and
-//! must not overflow when multiplied, the library does not know the number of lost samples among
-//! the counts, and what follows the chain may be damaged without harm to it. The order of fields is
-//! that of `perf_event_open(2)`.
+//! The library's decoder is not used, because a chain's length is outside input and must not
+//! overflow when multiplied. It also does not know the number of lost samples among the counts, and
+//! damage after the chain must not harm the chain. The order of fields is that of
+//! `perf_event_open(2)`.
 
 use linux_perf_event_reader::{BranchSampleFormat, CpuMode, RecordParseInfo, SampleFormat};
 
@@ -28,11 +28,11 @@ mod read_format {
 /// `PERF_SAMPLE_REGS_ABI_64`.
 const REGISTERS_64_BIT: u64 = 2;
 
-/// `PERF_CONTEXT_USER_DEFERRED`: the user's part comes in a later record, which the number after
-/// this mark names.
+/// `PERF_CONTEXT_USER_DEFERRED`: the user's part is in a later record, which the number after this
+/// mark identifies.
 const USER_DEFERRED: i64 = -640;
 
-/// What a sample says.
+/// The fields of a sample.
 #[derive(Debug)]
 pub(super) struct SampleFields<'b> {
     pub(super) ip: Option<u64>,
@@ -42,16 +42,16 @@ pub(super) struct SampleFields<'b> {
     pub(super) cpu: Option<u32>,
     pub(super) period: Option<u64>,
     pub(super) mode: Mode,
-    /// What the events of the group had counted, with their numbers, if those are said.
+    /// The counts and numbers of the group's events, if the record has the numbers.
     pub(super) counts: Option<Counts<'b>>,
     chain: Bytes<'b>,
-    /// From, to and flags of the user's calls, innermost first, if the processor kept them.
+    /// From, to and flags of the user's calls, innermost first, if the processor recorded them.
     branches: Option<Bytes<'b>>,
-    /// The user's registers and a copy of the stack.
+    /// The user's registers and a copy of the user's stack.
     pub(super) copy: Option<Copied<'b>>,
 }
 
-/// What a stack is unwound from.
+/// The registers and the stack memory that unwinding starts from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copied<'b> {
     /// A bit for each register that follows.
@@ -68,19 +68,19 @@ impl<'b> Copied<'b> {
     }
 }
 
-/// What events had counted when a sample was taken.
+/// The counts of events at the time of a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts<'b> {
     /// The count and the number of one event.
     alone: Option<(u64, u64)>,
-    /// Those of a group's events.
+    /// The counts of a group's events.
     group: Bytes<'b>,
-    /// Whether how many samples were lost follows each.
+    /// Whether each count is followed by the number of lost samples.
     lost: bool,
 }
 
 impl<'b> SampleFields<'b> {
-    /// `None` for a record that is too short for its own description.
+    /// `None` for a record that is shorter than its description.
     pub(super) fn parse(record: Record<'b>, event: &Event) -> Option<Self> {
         let parse = &event.parse;
         let mut bytes = Bytes::new(record.body, parse.endian);
@@ -137,16 +137,16 @@ impl<'b> SampleFields<'b> {
         std::iter::from_fn(|| chain.u64()).any(is_deferred)
     }
 
-    /// Of the chain, what follows the call from this address in the user's part.
+    /// The user's part of the chain after the call from this address.
     pub(super) fn chain_after(&self, call: u64) -> impl Iterator<Item = u64> + use<'b> {
         let user = self.chain().skip_while(|address| context(*address) != Some(Mode::User));
         let rest = user.skip_while(move |address| address.wrapping_sub(1) != call).skip(1);
         rest.take_while(|address| context(*address).is_none())
     }
 
-    /// The user's calls where the processor kept them, innermost first: where the last call led to,
-    /// then where each came from. They take the place of the chain's user part, as in perf.
-    pub(super) fn kept_calls(&self) -> Option<impl Iterator<Item = u64> + use<'b>> {
+    /// The user's calls from the branch stack, innermost first: the target of the last call, then
+    /// the origin of each. As in perf, they replace the user's part of the chain.
+    pub(super) fn recorded_calls(&self) -> Option<impl Iterator<Item = u64> + use<'b>> {
         let mut entries = self.branches?;
         let (_, mut innermost) = (entries.u64()?, entries.u64());
         let mut entries = self.branches?;
@@ -164,7 +164,7 @@ fn is_deferred(address: u64) -> bool {
     address.cast_signed() == USER_DEFERRED
 }
 
-/// Kept calls, and the copy of the user's stack. What is damaged here is not there.
+/// The branch stack and the copy of the user's stack. Damaged parts are treated as missing.
 fn after_chain<'b>(
     bytes: &mut Bytes<'b>,
     parse: &RecordParseInfo,
@@ -185,7 +185,7 @@ fn after_chain<'b>(
             let calls = parse.branch_sample_format.contains(BranchSampleFormat::CALL_STACK);
             branches = (calls && len > 0).then_some(entries);
         }
-        // 0: a thread of the kernel. 1: a program of 32 bits.
+        // 0 is a kernel thread, 1 is a 32-bit program.
         let mut registers = Bytes::new(&[], bytes.endian);
         let has_registers = format.contains(SampleFormat::REGS_USER);
         let abi = if has_registers { bytes.u64()? } else { 0 };
@@ -203,7 +203,7 @@ fn after_chain<'b>(
         if len == 0 {
             return None;
         }
-        // How much of the copy is the stack.
+        // How much of the copy is stack.
         let used = usize::try_from(bytes.u64()?).ok().filter(|used| *used > 0)?;
         let stack = stack.get(..used).unwrap_or(stack);
         Some(Copied { mask: parse.sample_regs_user, registers, stack })
@@ -212,7 +212,7 @@ fn after_chain<'b>(
 }
 
 impl<'b> Counts<'b> {
-    /// Takes a `read_format` out of a sample; without numbers of events it says nothing.
+    /// Decodes a `read_format` of a sample; `Some(None)` if it has no numbers of events.
     fn parse(bytes: &mut Bytes<'b>, format: u64) -> Option<Option<Self>> {
         let has = |flag: u64| format & flag != 0;
         let (is_group, has_id) = (has(read_format::GROUP), has(read_format::ID));
@@ -239,7 +239,7 @@ impl<'b> Counts<'b> {
         Some(has_id.then_some(Self { alone: None, group, lost }))
     }
 
-    /// Each event's count and number.
+    /// The count and the number of each event.
     pub(super) fn iter(mut self) -> impl Iterator<Item = (u64, u64)> + use<'b> {
         std::iter::from_fn(move || {
             self.alone.take().or_else(|| {
@@ -253,8 +253,8 @@ impl<'b> Counts<'b> {
     }
 }
 
-/// What a context mark says about the addresses after it; `None` for an address.
-/// `enum perf_callchain_context` of `include/uapi/linux/perf_event.h`.
+/// The mode of the addresses after a context mark; `None` for an address. See `enum
+/// perf_callchain_context` of `include/uapi/linux/perf_event.h`.
 pub(super) fn context(address: u64) -> Option<Mode> {
     match address.cast_signed() {
         -128 | -2176 => Some(Mode::Kernel),
@@ -277,7 +277,7 @@ mod tests {
     const STACK_USER: u64 = 1 << 13;
     const CALL_STACK: u64 = 1 << 11;
 
-    /// An event whose samples have these fields, and a sample of these numbers.
+    /// Calls `f` with an event that has these fields and a sample of these numbers.
     fn with_sample<T>(
         (sample_type, read_format, branches): (u64, u64, u64),
         numbers: &[u64],
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_is_found_behind_counts_of_every_form() {
+    fn the_chain_is_found_after_counts_in_every_form() {
         let (times, id, group, lost) = (3, 1 << 2, 1 << 3, 1 << 4);
         let chain = [2, 0x10, 0x20];
         for (read_format, counts, wanted) in [
@@ -328,27 +328,27 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_the_processor_kept_and_stacks_that_it_did_not_are_known() {
+    fn recorded_calls_and_copied_stacks_are_decoded() {
         let user = (-512i64).cast_unsigned();
         let numbers = [2, user, 0x10, 2, 0x21, 0x20, 0, 0x31, 0x30, 0];
         with_sample((CALLCHAIN | BRANCH_STACK, 0, CALL_STACK), &numbers, |fields| {
-            let calls: Vec<u64> = fields.unwrap().kept_calls().unwrap().collect();
+            let calls: Vec<u64> = fields.unwrap().recorded_calls().unwrap().collect();
             assert_eq!(calls, [0x20, 0x21, 0x31]);
         });
         with_sample((CALLCHAIN | BRANCH_STACK, 0, 0), &numbers, |fields| {
-            assert!(fields.unwrap().kept_calls().is_none(), "these are jumps");
+            assert!(fields.unwrap().recorded_calls().is_none(), "these are jumps");
         });
         with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 8, 1, 8], |fields| {
             assert_eq!(fields.unwrap().copy.map(|copy| copy.stack.len()), Some(8));
         });
         with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 0], |fields| {
-            assert!(fields.unwrap().copy.is_none(), "a thread of the kernel has none");
+            assert!(fields.unwrap().copy.is_none(), "a kernel thread has no copy");
         });
         let deferred = [3, 0x10, USER_DEFERRED.cast_unsigned(), 77];
         with_sample((CALLCHAIN, 0, 0), &deferred, |fields| {
             let fields = fields.unwrap();
             assert!(fields.is_deferred());
-            assert_eq!(fields.chain().collect::<Vec<_>>(), [0x10], "77 is no address");
+            assert_eq!(fields.chain().collect::<Vec<_>>(), [0x10], "77 is not an address");
         });
     }
 }

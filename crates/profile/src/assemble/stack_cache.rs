@@ -1,5 +1,5 @@
-//! The last stack of each recent thread. Two samples of a thread mostly differ only in their
-//! innermost frames, so the names of the shared frames need no second lookup.
+//! Caches the last stack of each recent thread. Two samples of a thread mostly differ only in their
+//! innermost frames, so the shared frames need no second lookup.
 //!
 //! A stack is reused only for the same addresses in the same address space, so the result is that
 //! of a lookup. A caller that changes the names of kernel addresses must call [`StackCache::clear`].
@@ -13,7 +13,7 @@ const SLOTS: usize = 64;
 #[derive(Debug, Default, Clone)]
 pub(super) struct Path {
     space: u32,
-    /// Outermost first, each with the stack that ends there.
+    /// The frames, outermost first, each with the stack that ends there.
     frames: Vec<(Mode, u64, StackId)>,
 }
 
@@ -35,16 +35,16 @@ impl StackCache {
         self.slots.iter_mut().for_each(|path| path.frames.clear());
     }
 
-    /// The last stack of this thread, or of one that shares its place. `cpu` parts the idle tasks,
-    /// which have one number.
+    /// The last stack of this thread, or of another thread in the same slot. `cpu` separates the
+    /// idle tasks, which share one thread number.
     pub(super) fn of(&mut self, tid: i32, cpu: u32) -> &mut Path {
         &mut self.slots[tid.cast_unsigned().wrapping_add(cpu) as usize % SLOTS]
     }
 }
 
 impl Path {
-    /// Keeps what a chain (outermost first) shares with this stack: how many frames that are, and
-    /// the stack that ends with them.
+    /// Keeps the frames that a chain (outermost first) shares with this stack. Returns their number
+    /// and the stack that ends with them.
     pub(super) fn keep(
         &mut self,
         space: u32,
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_the_same_from_the_outermost_frame_on_is_taken_over() {
+    fn only_the_common_outermost_frames_are_reused() {
         let mut recent = StackCache::default();
         let path = recent.of(7, 0);
         let chain = [(Mode::User, 1), (Mode::User, 2), (Mode::Kernel, 3)];

@@ -1,7 +1,7 @@
-//! Processes and threads while records go by: names, address spaces, forks and execs.
+//! Tracks processes and threads through the records: names, address spaces, forks and execs.
 //!
-//! An address space is shared until somebody changes it; each change gives it a new number, so that
-//! names of addresses can be remembered by that number.
+//! Processes share an address space until one of them changes it. Each change gives it a new
+//! number, which is a key of the cache of names.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,9 +9,9 @@ use std::rc::Rc;
 use super::Map;
 use crate::model::{Profile, StringId, ThreadId};
 
-/// Threads and processes at most; further ones have no name and no maps.
+/// Threads and processes at most; further ones have no name and no mappings.
 const TASKS_MAX: usize = 2_000_000;
-/// Mappings of all address spaces at most; further ones are left out.
+/// Mappings of all address spaces at most; further ones are dropped.
 const MAPPINGS_MAX: usize = 4_000_000;
 
 /// A part of a file in an address space.
@@ -19,7 +19,7 @@ const MAPPINGS_MAX: usize = 4_000_000;
 pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) len: u64,
-    /// Where in the file it begins.
+    /// The offset of the beginning in the file.
     pub(crate) offset: u64,
     pub(crate) path: StringId,
     /// 0 if unknown.
@@ -39,7 +39,7 @@ struct Task {
     thread: Option<ThreadId>,
 }
 
-/// All processes and threads known.
+/// All known processes and threads.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     threads: Map<i32, Task>,
@@ -74,7 +74,7 @@ impl Tasks {
         {
             self.threads.insert(tid, Task { name: parent.name, pid, thread: None });
         } else if parent.is_none() && tid == pid {
-            // A number that is used again is not who it was.
+            // A reused number belongs to a new thread.
             self.threads.remove(&tid);
         }
         if pid != parent_pid
@@ -85,8 +85,8 @@ impl Tasks {
     }
 
     pub(super) fn exit(&mut self, pid: i32, tid: i32) {
-        // Samples of an exiting thread may still come; its name goes with the next user of the
-        // number. The address space is only kept while its process is there.
+        // Samples of an exiting thread may still arrive, so its name stays until its number is
+        // reused. The address space stays only as long as its process.
         if pid == tid
             && let Some(space) = self.spaces.get(&pid)
             && self.spaces.len() > TASKS_MAX / 2
@@ -115,7 +115,7 @@ impl Tasks {
         }
         let maps = Rc::make_mut(&mut space.maps);
         let end = mapping.start.saturating_add(mapping.len);
-        // What it covers is gone; what it covers in part stays with its other part.
+        // Mappings that the new one covers are removed; of one covered in part, the rest stays.
         let covered: Vec<u64> = maps.range(mapping.start..end).map(|(start, _)| *start).collect();
         for start in covered {
             if let Some(old) = maps.remove(&start) {
@@ -133,7 +133,7 @@ impl Tasks {
         self.mappings += 1;
     }
 
-    /// Where an address of a process lies.
+    /// The mapping at an address of a process.
     pub(super) fn find(&self, pid: i32, address: u64) -> Option<Mapping> {
         let maps = &self.spaces.get(&pid)?.maps;
         let (_, mapping) = maps.range(..=address).next_back()?;
@@ -158,7 +158,7 @@ impl Tasks {
             (task.pid, task.thread) = (pid, Some(thread));
             return thread;
         }
-        // The idle task, also where the sample says whose time it was before.
+        // The idle task, even if the sample names the task that ran before.
         if tid == 0 {
             return profile.add_thread(pid, 0, "swapper");
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_mapping_covers_the_old_and_a_child_sees_its_parent() {
+    fn a_new_mapping_replaces_the_old_and_a_child_inherits_mappings() {
         let mut profile = Profile::default();
         let mut tasks = Tasks::default();
         tasks.map(1, mapping(100, 100, 1));

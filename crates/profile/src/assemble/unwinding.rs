@@ -1,6 +1,6 @@
-//! The user's part of stacks that the kernel gives as registers and a copy of memory: unwound here
-//! where the files of the code are at hand. How many could not be, and how many are in records of
-//! their own, is said with their share.
+//! Unwinds user stacks that the kernel delivers as registers and a copy of memory. This needs the
+//! files of the code. A note gives the share of stacks that could not be unwound, and of those in
+//! records of their own.
 
 use std::os::unix::fs::FileExt as _;
 
@@ -12,21 +12,21 @@ use crate::unwind::{Arch, End, Image, Place, Space, Unwinder};
 
 /// Code that the kernel maps into every process.
 const VDSO: &str = "[vdso]";
-/// Bytes of it at most.
+/// Bytes of the vDSO at most.
 const VDSO_BYTES_MAX: u64 = 1 << 20;
 
-/// Unwinds, and counts.
+/// Unwinds stacks and counts the outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Unwinding {
     unwinder: Unwinder,
     addresses: Vec<u64>,
     samples: u64,
-    /// Of these the user's stack is a copy that could not be unwound.
+    /// Samples whose user stack is a copy that could not be unwound.
     not_unwound: u64,
     deferred: u64,
 }
 
-/// A process, as a stack of it sees it.
+/// A process, as an unwinder sees it.
 pub(super) struct Process<'p> {
     pub(super) pid: i32,
     pub(super) tasks: &'p Tasks,
@@ -35,8 +35,9 @@ pub(super) struct Process<'p> {
 }
 
 impl Unwinding {
-    /// Counts a sample, and unwinds its copy of a stack: the addresses, innermost first, and
-    /// whether the stack goes on behind the copy. `None` where there is no copy or no way.
+    /// Counts a sample and unwinds its copy of the stack. Returns the addresses, innermost first,
+    /// and whether the stack goes on beyond the copy. `None` if the sample has no copy or it cannot
+    /// be unwound.
     pub(super) fn unwind(
         &mut self,
         fields: &SampleFields<'_>,
@@ -57,32 +58,31 @@ impl Unwinding {
         (!self.addresses.is_empty()).then_some((&self.addresses, !is_whole))
     }
 
-    /// Starts to count again.
+    /// Resets the counts.
     pub(super) fn forget(&mut self) {
         (self.samples, self.not_unwound, self.deferred) = (0, 0, 0);
     }
 
     pub(super) fn note(&self, is_live: bool, meta: &mut Meta) {
         let not_unwound = samples_of(self.not_unwound, self.samples);
-        // Some programs end before they can be looked at.
+        // Some programs exit before ogive can read their maps.
         if is_live && self.not_unwound * 100 > self.samples {
             meta.note(format!(
-                "{not_unwound} are of programs whose files could not be read when they were \
-                 looked at: what called their functions is missing"
+                "{not_unwound} are of programs whose files could not be read in time, so the \
+                 callers of their functions are missing"
             ));
         }
         if !is_live && self.not_unwound > 0 {
             meta.note(format!(
                 "{not_unwound} have their user stack as a copy of memory (--call-graph dwarf), \
-                 which is not unwound here, for want of the files with these build-ids: what \
-                 called their functions is missing; \"perf script -i FILE | ogive profile -\" on \
-                 the machine that recorded has it"
+                 which was not unwound, because files with the recorded build-ids are missing \
+                 here; run \"perf script -i FILE | ogive profile -\" on the machine that recorded"
             ));
         }
         if self.deferred > 0 {
             meta.note(format!(
-                "{} have their user stack in a record of its own (--call-graph fp,defer), which is \
-                 not joined to them here; \"perf script -i FILE | ogive profile -\" has it",
+                "{} have their user stack in a record of its own (--call-graph fp,defer), which \
+                 ogive does not join; use \"perf script -i FILE | ogive profile -\"",
                 samples_of(self.deferred, self.samples)
             ));
         }
@@ -123,12 +123,12 @@ impl Space for Process<'_> {
     }
 }
 
-/// Whether a mapping is of a file, and not of memory with a name.
+/// Whether a mapping is of a file instead of named memory.
 pub(super) fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:")
 }
 
-/// This process's, which is every process's.
+/// The vDSO of this process, which is the same in every process.
 fn vdso() -> Option<Vec<u8>> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with(VDSO))?;

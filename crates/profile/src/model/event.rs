@@ -1,7 +1,6 @@
 //! Names of events as perf writes them: `cycles:ppp`, `cpu_core/cycles/P`, `sched:sched_switch`.
 
-/// An event's name without what says where it counts: the kind of cores in front (`cpu_atom/`),
-/// and the modifiers behind (`:u`).
+/// An event's name without the kind of core in front (`cpu_atom/`) and the modifiers behind (`:u`).
 pub(crate) fn event_base(name: &str) -> &str {
     if let Some((unit, rest)) = name.split_once('/')
         && let Some((event, _)) = rest.rsplit_once('/')
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_the_same_on_all_cores_and_in_both_modes() {
+    fn the_base_name_leaves_out_core_and_mode() {
         for (name, base) in [
             ("cycles", "cycles"),
             ("cycles:uppp", "cycles"),

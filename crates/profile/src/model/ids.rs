@@ -1,5 +1,5 @@
-//! Numbers of interned things. Each kind counts from 0 in the order of first use, within one
-//! [`Profile`](crate::Profile). A number of one profile means nothing in another.
+//! Numbers of interned values. Each kind counts from 0 in the order of first use, within one
+//! [`Profile`](crate::Profile). A number has no meaning in another profile.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -25,7 +25,7 @@ id! {
     FrameId
 }
 id! {
-    /// A stack: a leaf of the tree of stacks. [`StackId::EMPTY`] is the stack without frames.
+    /// A stack: a node in the tree of stacks. [`StackId::EMPTY`] is the stack without frames.
     StackId
 }
 id! {
@@ -34,7 +34,7 @@ id! {
 }
 
 impl StackId {
-    /// The stack without frames; every other stack ends there.
+    /// The stack without frames. Every other stack ends there.
     pub const EMPTY: Self = Self(0);
 }
 

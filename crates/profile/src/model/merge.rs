@@ -1,13 +1,13 @@
-//! Merges samples, so that a recording of any length fits. Samples of one thread in one stack
-//! within one step of time become one, with weights and counts added.
+//! Merges samples, so that a recording of any length fits. Samples of the same thread and stack
+//! within one time step become one sample with the sum of their weights and counts.
 
 use super::{CPU_UNKNOWN, SAMPLES_MAX, Sample};
 
 /// The first step, 20 ms: the column of a subsecond-offset map of 50 rows a second.
 const FIRST_STEP_NS: u64 = 20_000_000;
 
-/// Merges until at most half of [`SAMPLES_MAX`] are left, or until steps are so long that samples
-/// only differ in thread and stack; then the stack is given up for the rarest.
+/// Merges until at most half of [`SAMPLES_MAX`] are left. If samples differ only in thread and
+/// stack, longer steps do not help; then the lightest samples lose their stacks.
 pub(super) fn merge(samples: &mut Vec<Sample>, step_ns: &mut u64) {
     loop {
         *step_ns = if *step_ns == 0 { FIRST_STEP_NS } else { step_ns.saturating_mul(2) };
@@ -16,8 +16,8 @@ pub(super) fn merge(samples: &mut Vec<Sample>, step_ns: &mut u64) {
             return;
         }
         if *step_ns > 1 << 62 {
-            // Half a million pairs of thread and stack are all different: drop the stacks of the
-            // lightest half, keep the weights.
+            // Half a million pairs of thread and stack are all different. Drop the stacks of the
+            // lighter half and keep the weights.
             samples.sort_unstable_by_key(|sample| std::cmp::Reverse(sample.weight));
             for sample in &mut samples[SAMPLES_MAX / 4..] {
                 sample.stack = super::StackId::EMPTY;
@@ -29,7 +29,7 @@ pub(super) fn merge(samples: &mut Vec<Sample>, step_ns: &mut u64) {
     }
 }
 
-/// The last resort against an input that is all threads: the lightest become one sample.
+/// The last resort if every sample has a thread of its own: the lightest become one sample.
 fn keep_heaviest(samples: &mut Vec<Sample>, len: usize) {
     if samples.len() <= len {
         return;
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_a_hostile_source_claims_do_not_overflow() {
+    fn hostile_weights_do_not_overflow() {
         let mut profile = Profile::default();
         for time_ns in 1..4 {
             profile.push(Sample { weight: u64::MAX, ..sample(time_ns, 0) });
         }
         let weights = || profile.samples().iter().map(|sample| sample.weight);
         assert!(weights().try_fold(0_u64, u64::checked_add).is_some());
-        assert!(weights().next() > Some(u64::MAX >> 9), "what there is room for is kept");
+        assert!(weights().next() > Some(u64::MAX >> 9), "weights that fit are kept");
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn even_a_thread_a_sample_is_bounded() {
+    fn samples_of_all_different_threads_are_bounded() {
         let mut samples: Vec<Sample> =
             (0..SAMPLES_MAX as u64).map(|n| sample(n, n as u32)).collect();
         let mut step = 0;

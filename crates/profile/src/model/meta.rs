@@ -1,9 +1,8 @@
-//! Facts about a profile as a whole: what was counted, how often, where, for how long, and what is
-//! missing.
+//! Facts about a whole profile: the event, the rate, the machine, the duration and what is missing.
 
 use serde::Serialize;
 
-/// What a sample's weight counts.
+/// The unit of a sample's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum WeightUnit {
@@ -11,27 +10,27 @@ pub enum WeightUnit {
     Nanoseconds,
     /// Clock cycles.
     Cycles,
-    /// Samples: a weight of 1 each, or as many as a folded line says.
+    /// Samples: a weight of 1 each, or the number in a folded line.
     #[default]
     Samples,
-    /// Something else that the event counts: bytes, faults, instructions.
+    /// Another quantity that the event counts: bytes, faults, instructions.
     Events,
 }
 
-/// How often samples were asked for.
+/// The sampling rate that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// This many per second on each CPU.
     Hertz(f64),
-    /// One in this many events.
+    /// One sample for this many events.
     Period(u64),
-    /// The source does not say.
+    /// The source does not give it.
     #[default]
     Unknown,
 }
 
-/// What a source was recognised as.
+/// The recognised format of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -50,17 +49,17 @@ pub enum Format {
     Live,
 }
 
-/// Why frames have no name. Each says what to do, through [`crate::symbols::advice()`].
+/// Why frames have no name. [`crate::symbols::advice()`] has the remedy for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// /proc/kallsyms shows zeros instead of addresses.
     KallsymsHidden,
-    /// The profile was taken by another kernel, and brings no symbols of it.
+    /// The profile was taken by another kernel and contains no symbols of it.
     OtherKernel,
-    /// The symbols at hand have nothing of this kernel module.
+    /// The available symbols contain none of this kernel module.
     ModuleUnknown,
-    /// The module's file is of another build than the one that ran.
+    /// The file of the module is of another build than the module that ran.
     BuildDiffers,
     /// The module's or program's file could not be found or read.
     FileMissing,
@@ -68,7 +67,7 @@ pub enum Reason {
     Stripped,
     /// The address is in no file: generated code, or a stack without frame pointers.
     NoMapping,
-    /// The text or folded input had no name here.
+    /// The text or folded input has no name here.
     UnnamedInSource,
 }
 
@@ -79,41 +78,39 @@ pub struct Unresolved {
     pub module: String,
     /// Whether it is kernel code.
     pub kernel: bool,
-    /// How many distinct addresses.
+    /// The number of distinct addresses.
     pub addresses: u64,
-    /// Weight of the samples whose leaf it is, those of the idle task left out.
+    /// Weight of the samples whose leaf is such a frame, without those of the idle task.
     pub self_weight: u64,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// The facts of a profile as a whole. A field that the source does not give is empty or `None`.
+/// The facts about a whole profile. A field that the source does not give is empty or `None`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Meta {
-    /// What the source was.
+    /// The format of the source.
     pub format: Format,
     /// The event sampled: `cpu-clock`, `cycles`.
     pub event: String,
-    /// What weights count.
+    /// The unit of weights.
     pub unit: WeightUnit,
-    /// How often.
+    /// The sampling rate.
     pub rate: Rate,
     /// When sampling began, in nanoseconds since 1970 (UTC).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_unix_ns: Option<u64>,
-    /// From the first sample to the last, or as long as sampling ran, in nanoseconds.
+    /// The time from the first sample to the last, or the length of sampling, in nanoseconds.
     pub duration_ns: Option<u64>,
-    /// The clock's value at the first sample, in nanoseconds; what it counts from depends on the
-    /// clock.
+    /// The clock's value at the first sample, in nanoseconds; its zero depends on the clock.
     pub first_time_ns: Option<u64>,
-    /// Samples taken by the kernel that did not reach us.
+    /// Samples that the kernel took and did not deliver.
     pub lost_samples: u64,
     /// Samples read, before any merging.
     pub samples: u64,
     /// Samples without any stack.
     pub without_stack: u64,
-    /// Times of samples are rounded down to this, when so many came that they had to be merged;
-    /// 0 for exact times.
+    /// The step to which times of samples are rounded down after merging; 0 for exact times.
     pub time_step_ns: u64,
     /// Whether the samples have times.
     pub has_times: bool,
@@ -127,16 +124,16 @@ pub struct Meta {
     pub cpus_online: Option<u32>,
     /// The command line that recorded it.
     pub command: Option<String>,
-    /// What could not be read or used, one sentence each.
+    /// Sentences about parts that could not be read or used.
     pub notes: Vec<String>,
-    /// What could not be named, most weight first.
+    /// Frames without a name, most weight first.
     pub unresolved: Vec<Unresolved>,
 }
 
 impl Meta {
-    /// Whether samples stand for time that threads waited, and not for time that they ran: those of
-    /// the tracepoints of locks and of switches. An event is a tracepoint by its group, so that
-    /// `cpu-clock:ppp` is none.
+    /// Whether samples count the time that threads waited instead of the time that they ran, as the
+    /// tracepoints of locks and of context switches do. A tracepoint's name begins with its group,
+    /// which distinguishes it from `cpu-clock:ppp`.
     pub fn is_of_waiting(&self) -> bool {
         self.event.split([',', ' ']).any(|event| match event.split_once(':') {
             Some(("lock", _)) => true,
@@ -145,8 +142,8 @@ impl Meta {
         })
     }
 
-    /// Adds a sentence about what could not be used. Repetitions are left out, and there are at
-    /// most a hundred.
+    /// Adds a sentence about a part that could not be used. Repetitions are left out, and the
+    /// number is at most a hundred.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if self.notes.len() < 100 && !self.notes.contains(&text) {
@@ -160,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tracepoints_are_told_from_clocks_by_their_group() {
+    fn tracepoints_are_distinguished_from_clocks_by_their_group() {
         for (event, is_of_waiting) in [
             ("lock:contention_begin", true),
             ("cycles, lock:lock_acquire", true),

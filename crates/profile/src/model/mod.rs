@@ -1,8 +1,8 @@
 //! A profile in memory: samples of (time, CPU, thread, stack, weight) over interned names.
 //!
-//! Invariants: weights that went in come out, whatever is merged; a stack's caller has a smaller
-//! number than the stack; memory is bounded however long the input (over [`SAMPLES_MAX`] samples
-//! are merged by time step, thread and stack, the step doubling each time). No locks, no I/O.
+//! Invariants: merging keeps the sum of weights, and a stack's caller has a smaller number than the
+//! stack. Memory is bounded however long the input. Over [`SAMPLES_MAX`], samples are merged by
+//! time step, thread and stack, and the step doubles each time. No locks, no I/O.
 
 mod event;
 mod ids;
@@ -27,15 +27,15 @@ use strings::Strings;
 pub const SAMPLES_MAX: usize = if cfg!(test) { 20_000 } else { 2_000_000 };
 /// Frames at most; further ones all become "\[too many functions\]".
 const FRAMES_MAX: usize = 4_000_000;
-/// Threads at most; further ones are taken for one thread.
+/// Threads at most; all further ones become one thread.
 const THREADS_MAX: usize = 1_000_000;
 
 pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
-/// The CPU of a sample whose source does not say.
+/// The CPU of a sample if the source does not give it.
 pub const CPU_UNKNOWN: u32 = u32::MAX;
 
-/// The modules of OpenZFS, before and after they were one, as [`Frame::module`] has them.
+/// OpenZFS's modules as [`Frame::module`] shows them, from before and after they became one.
 pub(crate) const ZFS_MODULES: [&str; 10] = [
     "[zfs]",
     "[spl]",
@@ -57,7 +57,7 @@ pub enum Mode {
     Kernel,
     /// A program or library.
     User,
-    /// The source does not say.
+    /// The source does not give the mode.
     Unknown,
 }
 
@@ -66,27 +66,27 @@ struct FrameKey {
     symbol: StringId,
     module: StringId,
     mode: Mode,
-    /// Only frames without a symbol are told apart by address.
+    /// Distinguishes frames only where they have no symbol.
     address: u64,
 }
 
-/// A frame as it is shown: one function of one module.
+/// A frame for display: one function of one module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'p> {
     /// The function; empty when it has no name.
     pub symbol: &'p str,
-    /// The module as perf writes it: `[kernel.kallsyms]`, `[zfs]`, a path, `[unknown]`; empty when
-    /// the source does not say.
+    /// The module as perf writes it: `[kernel.kallsyms]`, `[zfs]`, a path, `[unknown]`; empty if
+    /// the source does not give it.
     pub module: &'p str,
     /// Kernel or user.
     pub mode: Mode,
-    /// An address of it, in the address space of the sample; 0 when unknown. Frames with a symbol
-    /// keep the first address seen.
+    /// An address in the frame, in the address space of the sample; 0 when unknown. A frame with a
+    /// symbol keeps the first address that was added.
     pub address: u64,
 }
 
 impl<'p> Frame<'p> {
-    /// What to show: the function, or the module in brackets.
+    /// The text to show: the function, or the module in brackets.
     pub fn name(&self) -> std::borrow::Cow<'p, str> {
         if !self.symbol.is_empty() {
             return self.symbol.into();
@@ -95,7 +95,7 @@ impl<'p> Frame<'p> {
         if short.starts_with('[') { short.into() } else { format!("[{short}]").into() }
     }
 
-    /// The module without its directory: `zfs`' is `[zfs]`, a library's its file name.
+    /// The module without its directory: `[zfs]`, or the file name of a library.
     pub fn module_name(&self) -> &'p str {
         match self.module.rsplit('/').next() {
             Some(last) if !last.is_empty() => last,
@@ -116,32 +116,32 @@ pub struct Thread<'p> {
     pub name: &'p str,
 }
 
-/// One sample, or several that were merged.
+/// A sample, or several merged ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// When, in nanoseconds of the source's clock; 0 when unknown.
+    /// The time in nanoseconds of the source's clock; 0 when unknown.
     pub time_ns: u64,
-    /// How much, in [`Meta::unit`].
+    /// The weight, in [`Meta::unit`].
     pub weight: u64,
-    /// Whose.
+    /// The sampled thread.
     pub thread: ThreadId,
-    /// Where; [`CPU_UNKNOWN`] when unknown or merged over several.
+    /// The CPU; [`CPU_UNKNOWN`] when unknown or merged over several.
     pub cpu: u32,
-    /// In which stack.
+    /// The stack of the thread.
     pub stack: StackId,
-    /// How many samples this is.
+    /// How many samples were merged into this one.
     pub count: u32,
 }
 
-/// The most that the weights of all samples can come to.
+/// The limit of the sum of all weights.
 const WEIGHT_MAX: u64 = u64::MAX >> 8;
 
-/// A profile: see the module.
+/// A profile: see the module's head.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
-    /// The facts of the whole.
+    /// The facts about the whole profile.
     pub meta: Meta,
-    /// The weights of all samples together.
+    /// The sum of all weights.
     pushed_weight: u64,
     strings: Strings,
     frames: Vec<FrameKey>,
@@ -164,13 +164,13 @@ impl Profile {
         self.strings.intern(text)
     }
 
-    /// The text of a number.
+    /// The text with this number.
     pub fn string(&self, id: StringId) -> &str {
         self.strings.get(id)
     }
 
-    /// Interns a frame. Without a symbol, `address` tells frames apart (0: all of the module are
-    /// one).
+    /// Interns a frame. Frames without a symbol are distinguished by `address`; with address 0 they
+    /// are one frame per module.
     pub fn add_frame(
         &mut self,
         symbol: StringId,
@@ -202,7 +202,7 @@ impl Profile {
         id
     }
 
-    /// The frame of a number.
+    /// The frame with this number.
     pub fn frame(&self, id: FrameId) -> Frame<'_> {
         let key = self.frames[id.index()];
         Frame {
@@ -213,13 +213,13 @@ impl Profile {
         }
     }
 
-    /// Symbol, module and mode of a frame, as numbers.
+    /// Symbol, module and mode of a frame, by number.
     pub(crate) fn frame_ids(&self, id: FrameId) -> (StringId, StringId, Mode) {
         let key = self.frames[id.index()];
         (key.symbol, key.module, key.mode)
     }
 
-    /// All frames, in the order of their numbers.
+    /// All frames in the order of their numbers.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = (FrameId, Frame<'_>)> {
         (0..self.frames.len() as u32).map(|id| (FrameId(id), self.frame(FrameId(id))))
     }
@@ -244,7 +244,7 @@ impl Profile {
         self.stacks.split(stack)
     }
 
-    /// How many stacks there are, those that are only callers included.
+    /// The number of stacks, including those that are only callers.
     pub fn stacks_len(&self) -> usize {
         self.stacks.len()
     }
@@ -264,19 +264,19 @@ impl Profile {
         ThreadId(last)
     }
 
-    /// The thread of a number.
+    /// The thread with this number.
     pub fn thread(&self, id: ThreadId) -> Thread<'_> {
         let (pid, tid, name) = self.threads[id.index()];
         Thread { pid, tid, name: self.strings.get(name) }
     }
 
-    /// All threads, in the order of their numbers.
+    /// All threads in the order of their numbers.
     pub fn threads(&self) -> impl ExactSizeIterator<Item = Thread<'_>> {
         (0..self.threads.len() as u32).map(|id| self.thread(ThreadId(id)))
     }
 
-    /// Adds a sample. What would bring all weights together above `WEIGHT_MAX`, which only a
-    /// damaged or hostile source says, is cut off, so that no sum of weights overflows.
+    /// Adds a sample. A weight that would bring the sum above `WEIGHT_MAX` is cut, so no sum
+    /// overflows. Only a damaged or hostile source has such weights.
     pub fn push(&mut self, mut sample: Sample) {
         sample.weight = sample.weight.min(WEIGHT_MAX - self.pushed_weight);
         self.pushed_weight += sample.weight;
@@ -291,7 +291,7 @@ impl Profile {
         self.samples.push(sample);
     }
 
-    /// Takes all samples back; names, stacks and threads stay.
+    /// Removes all samples; names, stacks and threads stay.
     pub(crate) fn forget_samples(&mut self) {
         self.samples.clear();
         self.pushed_weight = 0;
@@ -299,13 +299,13 @@ impl Profile {
         (meta.samples, meta.without_stack, meta.time_step_ns) = (0, 0, 0);
     }
 
-    /// The samples, in the order they were added.
+    /// The samples in the order in which they were added.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// To be called when all samples are in: works out the duration, and says what had to be left
-    /// out.
+    /// Must be called after the last sample. Computes the duration and notes the frames that were
+    /// dropped.
     pub fn finish(&mut self) {
         let times = self.samples.iter().map(|sample| sample.time_ns).filter(|time| *time > 0);
         let span = times.fold(None, |span: Option<(u64, u64)>, time| {
@@ -320,7 +320,7 @@ impl Profile {
         if self.stacks.refused() > 0 {
             let refused = self.stacks.refused();
             self.meta.note(format!(
-                "{refused} frames were left off: there are too many different stacks"
+                "{refused} frames were left off, because there are too many different stacks"
             ));
         }
         if self.meta.time_step_ns > 0 {
@@ -335,19 +335,18 @@ impl Profile {
         self.samples.shrink_to_fit();
     }
 
-    /// All samples, to be asked about.
+    /// A view of all samples.
     pub fn view(&self) -> View<'_> {
         View::all(self)
     }
 
-    /// The samples in which a CPU did something: [`Profile::view`] without those of the idle task
-    /// in its idle loop.
+    /// The samples of busy CPUs: [`Profile::view`] without the idle task.
     pub fn busy(&self) -> View<'_> {
         self.view().busy()
     }
 
-    /// Seconds that one CPU would have needed for a weight; `None` when the source gives no way to
-    /// tell (folded stacks without a rate, cycles at a fixed period).
+    /// CPU seconds of a weight. `None` if the source does not allow to compute them, such as folded
+    /// stacks without a rate or cycles at a fixed period.
     pub fn cpu_seconds(&self, weight: u64, samples: u64) -> Option<f64> {
         match (self.meta.unit, self.meta.rate) {
             (WeightUnit::Nanoseconds, _) => Some(weight as f64 / 1e9),
@@ -357,7 +356,7 @@ impl Profile {
     }
 }
 
-/// A number for tests that need no text.
+/// A string's number for tests that need no text.
 #[cfg(test)]
 pub(crate) fn test_string(number: u32) -> StringId {
     StringId(number)

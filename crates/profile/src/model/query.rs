@@ -1,5 +1,5 @@
-//! Questions to a profile. A [`View`] is a selection of its samples, and the questions are its
-//! methods.
+//! Queries over a profile. A [`View`] is a selection of its samples, and its methods are the
+//! queries.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use regex::Regex;
 
 use super::{FrameId, Mode, Profile, Sample, StackId, Thread, ThreadId};
 
-/// A weight and what part of the view's total it is.
+/// A weight and its part of the view's total.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// What it is the share of: a thread's name, a module.
+    /// The name of the thread, module or group.
     pub name: String,
     /// The weight, in [`super::Meta::unit`].
     pub weight: u64,
@@ -40,7 +40,7 @@ pub struct SymbolShare<'p> {
 #[derive(Debug, Clone)]
 pub struct View<'p> {
     profile: &'p Profile,
-    /// Which; `None` for all.
+    /// The indices of the chosen samples; `None` for all.
     chosen: Option<Vec<u32>>,
 }
 
@@ -49,7 +49,7 @@ impl<'p> View<'p> {
         Self { profile, chosen: None }
     }
 
-    /// The profile it is of.
+    /// The profile that is viewed.
     pub fn profile(&self) -> &'p Profile {
         self.profile
     }
@@ -62,7 +62,7 @@ impl<'p> View<'p> {
         (0..len).map(move |at| &all[chosen.map_or(at, |chosen| chosen[at] as usize)])
     }
 
-    /// Those samples for which `keep` holds.
+    /// The samples for which `keep` holds.
     pub fn filter(&self, mut keep: impl FnMut(&Sample) -> bool) -> View<'p> {
         let all = self.profile.samples();
         let indexes: Vec<u32> = match &self.chosen {
@@ -72,25 +72,25 @@ impl<'p> View<'p> {
         View { profile: self.profile, chosen: Some(indexes) }
     }
 
-    /// Those that are not the idle task: what `perf` calls `swapper`, thread 0. Sampling by clock
-    /// counts idle CPUs, too.
+    /// The samples outside the idle task, which `perf` calls `swapper`, thread 0. Sampling by clock
+    /// counts idle CPUs too.
     pub fn busy(&self) -> View<'p> {
         let idle: Vec<bool> = self.profile.threads().map(|thread| is_idle(&thread)).collect();
         self.filter(|sample| !idle[sample.thread.index()])
     }
 
-    /// Those of threads for which `keep` holds.
+    /// The samples of threads for which `keep` holds.
     pub fn threads(&self, mut keep: impl FnMut(Thread<'p>) -> bool) -> View<'p> {
         let wanted: Vec<bool> = self.profile.threads().map(&mut keep).collect();
         self.filter(|sample| wanted[sample.thread.index()])
     }
 
-    /// Those of threads whose name matches.
+    /// The samples of threads whose name matches.
     pub fn thread_names(&self, name: &Regex) -> View<'p> {
         self.threads(|thread| name.is_match(thread.name))
     }
 
-    /// Those with `from <= time < to`, in nanoseconds after the first sample of the profile.
+    /// The samples with `from <= time < to`, in nanoseconds after the first sample of the profile.
     pub fn between(&self, from_ns: u64, to_ns: u64) -> View<'p> {
         let first = self.profile.meta.first_time_ns.unwrap_or(0);
         self.filter(|sample| {
@@ -99,7 +99,7 @@ impl<'p> View<'p> {
         })
     }
 
-    /// Those whose leaf's symbol matches.
+    /// The samples whose leaf's symbol matches.
     pub fn with_leaf(&self, symbol: &Regex) -> View<'p> {
         let frames: Vec<bool> =
             self.profile.frames().map(|(_, frame)| symbol.is_match(&frame.name())).collect();
@@ -108,7 +108,7 @@ impl<'p> View<'p> {
         })
     }
 
-    /// Whether there is any sample.
+    /// Whether the view has no sample.
     pub fn is_empty(&self) -> bool {
         self.samples().next().is_none()
     }
@@ -118,17 +118,17 @@ impl<'p> View<'p> {
         self.samples().fold(0, |sum, sample| sum.saturating_add(sample.weight))
     }
 
-    /// How many samples were taken.
+    /// The number of samples taken.
     pub fn count(&self) -> u64 {
         self.samples().map(|sample| u64::from(sample.count)).sum()
     }
 
-    /// Seconds of one CPU that these samples stand for, where the source allows to tell.
+    /// CPU seconds of these samples, if the source allows to compute them.
     pub fn cpu_seconds(&self) -> Option<f64> {
         self.profile.cpu_seconds(self.weight(), self.count())
     }
 
-    /// What part of `of` this is, by weight, 0 to 1; 0 where `of` is empty.
+    /// The part of `of` that this view has by weight, 0 to 1; 0 if `of` is empty.
     pub fn share_of(&self, of: &View<'_>) -> f64 {
         fraction(self.weight(), of.weight())
     }
@@ -138,7 +138,7 @@ impl<'p> View<'p> {
         self.with_leaf(symbol).share_of(self)
     }
 
-    /// Functions by the weight of samples whose leaf they are, heaviest first.
+    /// Functions by the weight of the samples that have them as leaf, heaviest first.
     pub fn self_by_symbol(&self) -> Vec<SymbolShare<'p>> {
         let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
         for (stack, weight) in self.by_stack() {
@@ -149,8 +149,8 @@ impl<'p> View<'p> {
         self.symbols(by_frame)
     }
 
-    /// Functions by the weight of samples in whose stack they are, heaviest first. Recursion counts
-    /// once, and so do several frames of a module that have no name.
+    /// Functions by the weight of the samples that have them in their stack, heaviest first.
+    /// Recursion counts once, and so do several nameless frames of one module.
     pub fn total_by_symbol(&self) -> Vec<SymbolShare<'p>> {
         // Frames that are shown alike are one: the first of them stands for all.
         let mut first: HashMap<(Cow<'p, str>, &'p str), FrameId> = HashMap::new();
@@ -183,7 +183,7 @@ impl<'p> View<'p> {
         numbered.map(|(stack, weight)| (StackId(stack as u32), weight)).collect()
     }
 
-    /// Weight by name of thread, heaviest first.
+    /// Weight by thread name, heaviest first.
     pub fn by_thread_name(&self) -> Vec<Share> {
         self.grouped(
             |sample| self.profile.threads[sample.thread.index()].2,
@@ -206,7 +206,7 @@ impl<'p> View<'p> {
         out
     }
 
-    /// Weight by what a function makes of the thread's name (a role, a family), heaviest first.
+    /// Weight by group of threads, such as a role, heaviest first.
     pub fn by_thread_group(&self, group: impl Fn(Thread<'p>) -> String) -> Vec<Share> {
         let groups: Vec<String> = self.profile.threads().map(group).collect();
         self.grouped(|sample| groups[sample.thread.index()].as_str(), str::to_owned)
@@ -223,13 +223,13 @@ impl<'p> View<'p> {
         )
     }
 
-    /// Which stacks the samples are in, or came by on their way there, by number.
+    /// Whether each stack, by number, is that of a sample or one of its callers.
     pub(crate) fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.profile.stacks_len()];
         for sample in self.samples() {
             reached[sample.stack.index()] = true;
         }
-        // Callers have smaller numbers, so that going down marks all of them.
+        // Callers have smaller numbers, so one pass downwards marks all of them.
         for stack in (1..reached.len()).rev() {
             if reached[stack]
                 && let Some((_, caller)) = self.profile.split_stack(StackId(stack as u32))
@@ -273,7 +273,7 @@ impl<'p> View<'p> {
         shares
     }
 
-    /// Frames of the same function and module are one: they differ by address at most.
+    /// Merges frames of the same function and module, which differ only in their address.
     fn symbols(&self, by_frame: HashMap<FrameId, u64>) -> Vec<SymbolShare<'p>> {
         let total = self.weight();
         let mut merged: HashMap<(Cow<'p, str>, &'p str), SymbolShare<'p>> = HashMap::new();
@@ -300,7 +300,7 @@ impl<'p> View<'p> {
     }
 }
 
-/// Whether a thread is a CPU's idle task. `pid` 0 is no process: it is the idle task of each CPU.
+/// Whether a thread is a CPU's idle task. No process has `pid` 0: it is the idle task of each CPU.
 fn is_idle(thread: &Thread<'_>) -> bool {
     (thread.tid == 0 && thread.pid <= 0)
         || thread.name == "swapper"

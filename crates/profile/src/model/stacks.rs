@@ -1,8 +1,8 @@
 //! Stacks as a tree of frames.
 //!
 //! A node is a frame and the node that called it, so a million stacks with the same entry path
-//! store that path once. The caller of a node always has a smaller number. Every question about
-//! callers is therefore answered in one pass.
+//! store that path once. The caller of a node always has a smaller number, so one pass answers
+//! every question about callers.
 
 use std::hash::BuildHasher as _;
 
@@ -47,7 +47,7 @@ impl Stacks {
         self.nodes.len()
     }
 
-    /// How many frames were left off because the tree was full.
+    /// How many frames were dropped because the tree was full.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
@@ -61,8 +61,8 @@ impl Stacks {
         Some((node.frame, StackId(node.caller)))
     }
 
-    /// The stack in which `caller` called `frame`. When the tree is full, a new stack becomes that
-    /// of its caller.
+    /// The stack in which `caller` called `frame`. When the tree is full, this is the stack of the
+    /// caller.
     pub(crate) fn push(&mut self, caller: StackId, frame: FrameId) -> StackId {
         let node = Node { caller: caller.0, frame };
         let hash = self.hasher.hash_one(node);

@@ -1,5 +1,5 @@
 //! Interned strings: each text once, found by hash. Texts come from outside, so their length and
-//! number are bounded. A text over the limit becomes one text that says so.
+//! number are bounded. A text over the limit is replaced by a fixed text.
 
 use std::hash::BuildHasher as _;
 
@@ -12,7 +12,7 @@ use super::ids::StringId;
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
 /// Bytes of all texts at most.
 const ALL_BYTES_MAX: usize = 512 << 20;
-/// What stands for a text that no longer fits.
+/// Replaces a text that no longer fits.
 const FULL: &str = "[too many names]";
 
 /// The table of texts.
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_one_number_and_comes_back() {
+    fn a_text_has_one_number_and_is_found_by_it() {
         let mut strings = Strings::default();
         let ids: Vec<StringId> = (0..5000).map(|n| strings.intern(&format!("name {n}"))).collect();
         for (n, id) in ids.iter().enumerate() {
