@@ -1,21 +1,20 @@
-//! What to do where names are missing, for this distribution: which file, which variables, which
-//! commands.
+//! Advice for missing names on this distribution: the file, the variables and the commands.
 //!
-//! The file that DKMS reads is the one that the package's own dkms.conf names (`PACKAGE_CONFIG`):
-//! on Debian it is /etc/dkms/zfs.conf, although /etc/default/zfs lists the same variables.
+//! DKMS reads the file that the package's dkms.conf names (`PACKAGE_CONFIG`). On Debian this is
+//! /etc/dkms/zfs.conf, although /etc/default/zfs lists the same variables.
 
 use std::path::{Path, PathBuf};
 
 use crate::model::{Profile, Reason, Unresolved, ZFS_MODULES};
 
-/// Below this share of all weight nothing is said.
+/// Below this share of all weight no advice is given.
 const SHARE_MIN: f64 = 0.01;
-/// What is known of the machine the profile is of, as far as it matters here.
+/// The facts about the profiled machine that advice depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct System {
     /// `ID` of /etc/os-release.
     pub distribution: String,
-    /// The file that DKMS reads for ZFS, when ZFS is built by DKMS.
+    /// The file that DKMS reads for ZFS, if DKMS builds ZFS.
     pub dkms_config: Option<PathBuf>,
     /// The version of ZFS that DKMS builds.
     pub dkms_version: Option<String>,
@@ -29,7 +28,7 @@ impl System {
         Self::below(Path::new("/"))
     }
 
-    /// A machine whose root directory is seen here.
+    /// A machine whose root directory is available here.
     pub fn below(root: &Path) -> Self {
         let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let os_release = read("etc/os-release");
@@ -60,7 +59,7 @@ fn package_config(text: &str) -> Option<PathBuf> {
     value.starts_with('/').then(|| PathBuf::from(value))
 }
 
-/// Sentences, most important first; none when nothing important is missing. For this machine; see
+/// Advice for this machine, most important first; empty if nothing important is missing. See
 /// [`advice_for`].
 pub fn advice(profile: &Profile) -> Vec<String> {
     if profile.meta.unresolved.is_empty() {
@@ -69,7 +68,7 @@ pub fn advice(profile: &Profile) -> Vec<String> {
     advice_for(profile, &System::here())
 }
 
-/// What to do about the names that a profile lacks, on a machine.
+/// Advice for the names that a profile of a machine lacks.
 pub fn advice_for(profile: &Profile, system: &System) -> Vec<String> {
     let total = profile.busy().weight();
     let matters = |entry: &&Unresolved| entry.self_weight as f64 >= total as f64 * SHARE_MIN;
@@ -95,7 +94,7 @@ pub fn advice_for(profile: &Profile, system: &System) -> Vec<String> {
             ),
             Reason::OtherKernel if entry.kernel => {
                 say(format!(
-                    "{share} is in {what} without names: the recording brings no symbols of its \
+                    "{share} is in {what} without names: the recording has no symbols of its \
                      kernel; on that machine and before it is booted again, save them (sudo cat \
                      /proc/kallsyms > kallsyms) and give them with --kallsyms"
                 ));
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_the_one_that_dkms_reads() {
+    fn advice_names_the_file_that_dkms_reads() {
         let root = tempfile::tempdir().unwrap();
         let place = |path: &str, text: &str| {
             let path = root.path().join(path);
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_has_its_own_advice_and_trifles_none() {
+    fn each_reason_has_its_own_advice_and_small_shares_have_none() {
         let system = System { distribution: "debian".to_owned(), ..System::default() };
         for (module, kernel, reason, word) in [
             ("[kernel.kallsyms]", true, Reason::KallsymsHidden, "kptr_restrict"),

@@ -1,8 +1,8 @@
-//! The file that is mapped in a process: by its path if that leads to the same file, else as the
-//! process itself sees it, in another mount namespace or deleted.
+//! Finds the file that is mapped in a process. Its path comes first, if it leads to the same file.
+//! Otherwise the file is found as the process sees it, in another mount namespace or deleted.
 //!
-//! Paths come from recordings and from other users' processes. Only regular files are opened, and
-//! none that certainly differs from the mapped one.
+//! Paths come from recordings and from other users' processes. Only regular files are opened, and a
+//! file that certainly differs from the mapped one is never used.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ pub(crate) struct Mapped<'m> {
     pub(crate) len: u64,
 }
 
-/// Where files may be.
+/// The places to search for files.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Look at the process itself: only for processes of now.
+    /// Whether to look into the process itself, which must be running.
     live: bool,
     roots: Vec<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Files {
 /// A file that was found.
 pub(super) struct FoundFile {
     pub(super) path: PathBuf,
-    /// Whether something says that it is the one that was mapped.
+    /// Whether there is proof that it is the mapped file.
     pub(super) is_certain: bool,
 }
 
@@ -40,7 +40,7 @@ impl Files {
         Self { live, roots }
     }
 
-    /// Finds a file. `build_id` is the recorded one, if there is one.
+    /// Finds a file. `build_id` is the recorded one, if the recording has it.
     pub(super) fn find(
         &self,
         mapped: &Mapped<'_>,
@@ -72,18 +72,18 @@ impl Files {
     }
 }
 
-/// A file of a process that may still be there.
+/// Finds a file of a process that may still run.
 fn of_now(mapped: &Mapped<'_>) -> Result<FoundFile, Reason> {
     let Mapped { pid, path, start, len, .. } = *mapped;
     let is_same = |place: &Path| inode(place).is_some_and(|found| found == mapped.inode);
     let here = PathBuf::from(path);
     let inside = PathBuf::from(format!("/proc/{pid}/root/{}", path.trim_start_matches('/')));
-    // What is mapped, whatever became of its path. Only root may look.
+    // The mapped file itself, even if its path has changed. Only root may open it.
     let end = start.saturating_add(len);
     let itself = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
     let found = [&here, &inside].into_iter().find(|place| is_same(place));
     let found = found.or_else(|| Some(&itself).filter(|place| inode(place).is_some()));
-    // Some file systems number their files otherwise in maps than in stat(2).
+    // Some file systems show other inode numbers in maps than in stat(2).
     let found = found.or_else(|| Some(&inside).filter(|place| inode(place).is_some()));
     let path = found.ok_or(Reason::FileMissing)?.clone();
     Ok(FoundFile { path, is_certain: true })
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_to_another_file_is_not_the_mapped_one() {
+    fn a_path_to_another_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");
         std::fs::write(&path, "one").unwrap();

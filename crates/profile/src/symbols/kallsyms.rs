@@ -1,14 +1,14 @@
 //! Kernel symbols as /proc/kallsyms prints them: `ffffffffc0bd4000 t abd_copy_off_cb\t[zfs]`.
 //!
-//! Only code is kept. Where several names share an address, a global name wins over a weak and a
-//! local one, fewer leading underscores over more, and then the shorter one.
+//! Only code is kept. If several names share an address, a global name wins over a weak one and a
+//! weak over a local one. Then fewer leading underscores win, and then the shorter name.
 
 use crate::model::Map;
 
-/// Symbols at most: a kernel has some 150,000 of code.
+/// Symbols at most. The code of a kernel has some 150,000.
 const SYMBOLS_MAX: usize = 2_000_000;
-/// A symbol reaches to the next one, but no further than this: past the last of a module there is
-/// something else.
+/// A symbol reaches to the next one, but at most this far, because other memory follows the last
+/// symbol of a module.
 const REACH_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +26,13 @@ pub struct Kallsyms {
     symbols: Vec<Symbol>,
     names: String,
     modules: Vec<String>,
-    /// Whether addresses were shown as zeros.
+    /// Whether addresses are shown as zeros.
     hidden: bool,
     references: Vec<(String, u64)>,
 }
 
 impl Kallsyms {
-    /// Reads the text; lines that make no sense are left out.
+    /// Reads the text; invalid lines are left out.
     pub fn parse(text: &[u8]) -> Self {
         let mut table = Self { modules: vec![String::new()], ..Self::default() };
         let mut modules: Map<String, u16> = Map::default();
@@ -48,7 +48,7 @@ impl Kallsyms {
             let Ok(address) = u64::from_str_radix(address, 16) else { continue };
             lines += 1;
             zeros += u64::from(address == 0);
-            // Per-CPU variables have small addresses and are no code.
+            // Per-CPU variables have small addresses and are not code.
             let Some(rank) = rank(kind) else { continue };
             if address == 0 || name.len() > 512 || table.symbols.len() >= SYMBOLS_MAX {
                 continue;
@@ -98,12 +98,12 @@ impl Kallsyms {
         self.symbols.dedup_by_key(|symbol| symbol.address);
     }
 
-    /// Whether all addresses were zeros: the reader had no right to see them.
+    /// Whether all addresses are zeros, because the reader has no permission to see them.
     pub fn is_hidden(&self) -> bool {
         self.hidden
     }
 
-    /// How many functions are known.
+    /// The number of known functions.
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
@@ -113,7 +113,7 @@ impl Kallsyms {
         self.symbols.is_empty()
     }
 
-    /// Whether any symbol of the kernel proper is known; a saved copy may have modules only.
+    /// Whether any symbol of the kernel itself is known; a saved copy may have only modules.
     pub fn has_kernel(&self) -> bool {
         self.symbols.iter().any(|symbol| symbol.module == 0)
     }
@@ -128,7 +128,7 @@ impl Kallsyms {
         self.references.iter().find(|(known, _)| known == name).map(|(_, address)| *address)
     }
 
-    /// The function at an address and its module, empty for the kernel proper.
+    /// The function at an address and its module, which is empty for the kernel itself.
     pub fn find(&self, address: u64) -> Option<(&str, &str)> {
         let after = self.symbols.partition_point(|symbol| symbol.address <= address);
         let symbol = self.symbols.get(after.checked_sub(1)?)?;
@@ -148,8 +148,7 @@ fn underscores(name: &str) -> usize {
     name.len() - name.trim_start_matches('_').len()
 }
 
-/// How good a symbol of this type is, for code; `None` for everything else. `nm(1)` has the
-/// letters.
+/// The rank of a symbol of this type as code; `None` if it is not code. `nm(1)` lists the letters.
 fn rank(kind: &str) -> Option<u8> {
     match kind {
         "T" => Some(2),
@@ -176,7 +175,7 @@ mod tests {
         ffffffffc0bd4030 t abd_copy_to_buf_off_cb\t[zfs]\n";
 
     #[test]
-    fn the_best_of_several_names_is_taken() {
+    fn the_best_of_several_names_wins() {
         let table = Kallsyms::parse(TEXT.as_bytes());
         assert_eq!(table.find(0xffff_ffff_8100_0150), Some(("global", "")));
         assert_eq!(table.find(0xffff_ffff_c0bd_4031), Some(("abd_copy_to_buf_off_cb", "[zfs]")));

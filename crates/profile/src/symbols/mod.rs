@@ -1,10 +1,10 @@
-//! Names for addresses: the kernel's and its modules' from kallsyms first, modules' own files
-//! second; programs' from their files. Where there is no name, the reason, and what to do about it
-//! ([`advice()`]).
+//! Turns addresses into names. Kernel addresses are looked up in kallsyms first and in the files of
+//! modules second, user addresses in the files of programs. If a name is missing, the result is the
+//! reason, and [`advice()`] has the remedy.
 //!
-//! A name is only given where it is known to be right: symbols of this machine are used for a
-//! recording only when it was made here, by this kernel as it was loaded (its `_text` lies where
-//! ours lies); files only when their build-id is the recorded one.
+//! A name is only given if it is known to be right. Symbols of this machine name a recording only
+//! if this kernel made it in this boot, which the address of `_text` proves. Files are used only if
+//! their build-id is the recorded one.
 
 pub mod advice;
 mod files;
@@ -28,21 +28,21 @@ const NAMES_MAX: usize = 2_000_000;
 /// Build-ids remembered at most.
 const BUILD_IDS_MAX: usize = 100_000;
 
-/// Where names may be looked for.
+/// The allowed sources of names.
 #[derive(Debug, Clone, Default)]
 pub struct SymbolOptions {
-    /// A copy of /proc/kallsyms of the machine and boot the profile is of.
+    /// A copy of /proc/kallsyms from the machine and boot of the profile.
     pub kallsyms: Option<Vec<u8>>,
     /// Whether this machine's kallsyms, modules and files may be used.
     pub local: bool,
-    /// Whether the processes are those of now.
+    /// Whether the processes of the profile still run.
     pub live: bool,
-    /// Directories to look for modules and programs in before those of this machine; the latter
-    /// as a root directory.
+    /// Directories to search for modules and programs before those of this machine. For programs
+    /// each acts as a root directory.
     pub roots: Vec<PathBuf>,
 }
 
-/// A name of a kernel address.
+/// The name of a kernel address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) symbol: String,
@@ -54,9 +54,9 @@ pub(crate) struct Named {
 pub(crate) struct Symbols {
     options: SymbolOptions,
     kallsyms: Option<Kallsyms>,
-    /// Whether `kallsyms` is this machine's, which must prove itself.
+    /// Whether `kallsyms` is this machine's, which needs proof.
     kallsyms_local: bool,
-    /// Whether it did.
+    /// Whether the proof was found.
     proven: bool,
     no_kallsyms: Reason,
     release: String,
@@ -87,7 +87,8 @@ impl Symbols {
         }
     }
 
-    /// Says which kernel the profile is of, and loads this machine's symbols if it is that one.
+    /// Sets the kernel release of the profile, and loads this machine's symbols if it runs that
+    /// release.
     pub(crate) fn set_release(&mut self, release: &str) {
         release.clone_into(&mut self.release);
         let here = rustix::system::uname().release().to_string_lossy().into_owned();
@@ -109,7 +110,7 @@ impl Symbols {
         }
         if self.options.local {
             self.notes.push(format!(
-                "recorded on kernel {release}, this is {here}: symbols of this machine are not used"
+                "recorded on kernel {release}, this is {here}: this machine's symbols are not used"
             ));
         }
         self.no_kallsyms = Reason::OtherKernel;
@@ -130,18 +131,18 @@ impl Symbols {
         }
     }
 
-    /// Where a recording says that the kernel's reference symbol lay. Our own table is dropped when
-    /// it lies elsewhere: another boot, or another kernel.
+    /// Sets the recorded address of a kernel reference symbol. This machine's table is dropped if
+    /// its address differs, because that is another boot or another kernel.
     pub(crate) fn set_kernel_reference(&mut self, path: &str, start: u64, offset: u64) {
         let Some(name) = path.strip_prefix("[kernel.kallsyms]") else { return };
         let Some(table) = &self.kallsyms else { return };
         let Some(ours) = table.reference(name) else { return };
-        // The recorder puts the reference symbol's address where a file's offset would be.
+        // The recorder stores the reference symbol's address in the field of the file offset.
         let theirs = if offset == 0 { start } else { offset };
         self.proven = ours == theirs || ours == start;
         if self.kallsyms_local && !self.options.live && !self.proven {
             self.notes.push(
-                "the kernel was loaded elsewhere when this was recorded (another boot): kernel \
+                "the kernel had another address in the recording (another boot): kernel \
                  symbols of this machine are not used; save /proc/kallsyms beside a recording"
                     .to_owned(),
             );
@@ -150,21 +151,21 @@ impl Symbols {
         }
     }
 
-    /// The build-id of a file, as recorded.
+    /// Adds the recorded build-id of a file.
     pub(crate) fn add_build_id(&mut self, path: &str, id: &[u8]) {
         if self.build_ids.len() < BUILD_IDS_MAX && id.iter().any(|byte| *byte != 0) {
             self.build_ids.insert(path.to_owned(), id.to_vec());
         }
     }
 
-    /// A symbol that came up during the recording: a BPF program, a trampoline.
+    /// Adds a symbol that appeared during the recording: a BPF program, a trampoline.
     pub(crate) fn add_kernel_symbol(&mut self, address: u64, len: u64, name: &str) {
         if self.added.len() < NAMES_MAX {
             self.added.insert(address, (len, name.to_owned()));
         }
     }
 
-    /// The name of a kernel address; `map` is the module it lies in (name, path, start).
+    /// The name of a kernel address; `map` is its module (name, path, start).
     pub(crate) fn kernel(
         &mut self,
         address: u64,
@@ -206,7 +207,7 @@ impl Symbols {
         }
     }
 
-    /// The file of a module, if it can be had and is the right one.
+    /// The file of a module, if it is available and the right one.
     fn module(&mut self, name: &str, path: &str) -> &Result<ModuleFile, Reason> {
         if !self.modules.contains_key(name) {
             let file = self.find_module(name, path);
@@ -239,7 +240,8 @@ impl Symbols {
                 (Some(wanted), Some(found)) if !same_build(wanted, found) => {
                     reason = Reason::BuildDiffers;
                 }
-                // Without a recorded build-id only the running kernel's own file is certain.
+                // Without a recorded build-id only the file of the running kernel's own module is
+                // certain.
                 (None, _) if !self.options.live && self.options.roots.is_empty() => {}
                 _ if file.is_stripped() => reason = Reason::Stripped,
                 _ => return Ok(file),
@@ -266,19 +268,19 @@ impl Symbols {
         user.name(mapped, offset, address, build_id)
     }
 
-    /// A program's file, if it is at hand and certainly the one that was mapped.
+    /// A program's file, if it is available and certainly the mapped one.
     pub(crate) fn file(&self, mapped: &Mapped<'_>) -> Option<std::fs::File> {
         let build_id = self.build_ids.get(mapped.path).map(Vec::as_slice);
         let path = self.user.as_ref()?.file(mapped, build_id)?;
         std::fs::File::open(path).ok()
     }
 
-    /// Whether it is of the kernel that runs here.
+    /// Whether the profile is of the kernel that runs here.
     pub(crate) fn is_of_this_kernel(&self) -> bool {
         self.is_of_this_kernel
     }
 
-    /// Whether the processes are those of now.
+    /// Whether the processes of the profile still run.
     pub(crate) fn is_live(&self) -> bool {
         self.options.live
     }

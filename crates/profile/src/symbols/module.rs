@@ -1,11 +1,11 @@
-//! Kernel modules' own files: `.ko`, and `.ko.zst`, `.ko.xz`, `.ko.gz`, which DKMS and
-//! distributions ship and perf cannot all read. They are decompressed in memory, known by their
-//! content.
+//! Reads the files of kernel modules: `.ko`, and `.ko.zst`, `.ko.xz`, `.ko.gz`, which DKMS and
+//! distributions ship and perf cannot all read. They are recognised by content and decompressed in
+//! memory.
 //!
-//! A module's file is relocatable: a symbol is a section and an offset. Where the sections lie is
-//! told by /sys/module/M/sections while it is loaded, and else follows from the rule by which the
-//! kernel lays them out (Linux `kernel/module/main.c`, `layout_sections`): executable sections
-//! first, in the file's order, each aligned, those for initialisation left out.
+//! A module's file is relocatable: a symbol is a section and an offset. `/sys/module/M/sections`
+//! has the sections' addresses while the module is loaded. Otherwise they follow from the kernel's
+//! layout rule (Linux `kernel/module/main.c`, `layout_sections`): executable sections first, in the
+//! file's order, each aligned, without those for initialisation.
 
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -33,11 +33,11 @@ impl ModuleFile {
     ///
     /// # Errors
     ///
-    /// The file cannot be read or decompressed, is over 1 GiB, or is no ELF file.
+    /// The file cannot be read or decompressed, is over 1 GiB, or is not an ELF file.
     pub fn read(path: &Path) -> io::Result<Self> {
         let file = std::fs::OpenOptions::new()
             .read(true)
-            // A name out of a recording may be a pipe or a device: do not hang on it.
+            // A name from a recording may be a pipe or a device, so the open must not block.
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
             .open(path)?;
         if !file.metadata()?.is_file() {
@@ -52,7 +52,7 @@ impl ModuleFile {
     ///
     /// # Errors
     ///
-    /// It is no ELF file.
+    /// The bytes are not an ELF file.
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         let file = object::File::parse(bytes).map_err(invalid)?;
@@ -87,12 +87,12 @@ impl ModuleFile {
         Ok(Self { functions, build_id, has_debug })
     }
 
-    /// Whether it has no function's name at all.
+    /// Whether it has no function name at all.
     pub fn is_stripped(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// How many functions have a name.
+    /// The number of functions with a name.
     pub fn len(&self) -> usize {
         self.functions.len()
     }
@@ -110,16 +110,16 @@ impl ModuleFile {
     }
 }
 
-/// Not a mark of the compiler or of objtool.
+/// Whether a symbol is a function instead of a mark of the compiler or of objtool.
 fn is_function(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['.', '$']) && !name.starts_with("__pfx_")
 }
 
-/// Files that may be a module of a kernel release, best first: where distributions, DKMS and
-/// debug packages put them.
+/// Possible files of a module for a kernel release, best first: the places of distributions, DKMS
+/// and debug packages.
 pub fn candidates(module: &str, release: &str, extra: &[PathBuf]) -> Vec<PathBuf> {
     let name = module.trim_matches(['[', ']']);
-    // Names out of recordings must stay names.
+    // Names from recordings must not contain a path.
     let plain = |text: &str| {
         !text.is_empty()
             && text != ".."
@@ -141,7 +141,7 @@ pub fn candidates(module: &str, release: &str, extra: &[PathBuf]) -> Vec<PathBuf
     found
 }
 
-/// Looks through a directory, not too deep and not for too long.
+/// Searches a directory, with limits on depth and on the number of entries.
 fn search(at: &Path, name: &str, depth: u32, left: &mut u32, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(at) else { return };
     for entry in entries.flatten() {
@@ -170,7 +170,7 @@ mod tests {
     use object::write;
     use std::io::Write as _;
 
-    /// A relocatable file with a section for initialisation first, as modules have them.
+    /// A relocatable file that begins with a section for initialisation, as modules do.
     fn module() -> Vec<u8> {
         let mut file = write::Object::new(
             object::BinaryFormat::Elf,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_found_where_the_kernel_puts_them() {
+    fn functions_are_found_at_the_kernels_layout() {
         let module = ModuleFile::parse(&module()).unwrap();
         assert_eq!(module.find(0), Some("arc_evict"));
         assert_eq!(module.find(39), Some("arc_evict"));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_modules_are_read_in_memory_whatever_they_are_called() {
+    fn compressed_modules_are_recognised_by_content() {
         let plain = module();
         let dir = tempfile::tempdir().unwrap();
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_an_error() {
+    fn a_file_of_another_kind_is_an_error() {
         assert!(ModuleFile::parse(b"not an ELF file").is_err());
         assert!(ModuleFile::read(Path::new("/dev/null")).is_err());
         assert!(ModuleFile::read(Path::new("/nonexistent/zfs.ko")).is_err());

@@ -1,8 +1,8 @@
-//! Names in programs and libraries, by blazesym; and in generated code, by the maps that runtimes
+//! Symbolises programs and libraries with blazesym, and generated code with the maps that runtimes
 //! write (`/tmp/perf-PID.map`, Linux `tools/perf/Documentation/jit-interface.txt`).
 //!
-//! Reading a mangled name costs more than finding it, and a function has many addresses: each name
-//! is read once.
+//! Demangling a name costs more than finding it, and a function has many addresses, so each name is
+//! demangled once.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use crate::model::{Map, Reason};
 
 /// Bytes of a perf map at most.
 const PERF_MAP_BYTES_MAX: u64 = 256 << 20;
-/// Files kept open at most; further ones are not named.
+/// Files kept open at most; functions of further ones get no name.
 const FILES_MAX: usize = 10_000;
 
 #[derive(Debug)]
 enum File {
-    /// Where it is, and how many more addresses without a symbol its debug information is asked
-    /// for.
+    /// The file's path, and the number of further addresses without a symbol for which its debug
+    /// information is tried.
     Good(PathBuf, u8),
     Bad(Reason),
 }
 
-/// Debug information that has no name for so many addresses is not asked again: reading it is dear.
+/// Tries before debug information is given up, because reading it is expensive.
 const DEBUG_TRIES: u8 = 3;
 
 type PerfMap = BTreeMap<u64, (u64, String)>;
 
-/// A path and an inode that are looked for.
+/// A path and an inode, as a borrowed key.
 #[derive(Hash)]
 struct Key<'k>(&'k str, u64);
 
@@ -51,13 +51,13 @@ impl hashbrown::Equivalent<(String, u64)> for Key<'_> {
     }
 }
 
-/// Names in user space.
+/// Symbols of user space.
 pub(super) struct UserSymbols {
     symbolizer: Symbolizer,
     files: Files,
-    /// By path and inode: a container's file may have the path of another.
+    /// Files by path and inode. A file in a container may have the same path as another file.
     known: HashMap<(String, u64), File>,
-    /// Names as files have them, and as people read them.
+    /// Names in files, with their demangled forms.
     demangled: Map<String, Box<str>>,
     perf_maps: HashMap<i32, Option<PerfMap>>,
 }
@@ -85,7 +85,8 @@ impl UserSymbols {
         }
     }
 
-    /// The function at an offset of a file. `build_id` is the recorded one, if there is one.
+    /// The function at an offset of a file. `build_id` is the recorded one, if the recording has
+    /// it.
     pub(super) fn name(
         &mut self,
         mapped: &Mapped<'_>,
@@ -103,7 +104,7 @@ impl UserSymbols {
         self.look_up(mapped, offset, build_id)
     }
 
-    /// The file that is mapped, if it is certainly that one.
+    /// The mapped file, if it certainly is that one.
     pub(super) fn file(&self, mapped: &Mapped<'_>, build_id: Option<&[u8]>) -> Option<PathBuf> {
         let found = self.files.find(mapped, build_id).ok().filter(|found| found.is_certain);
         found.map(|found| found.path)
@@ -130,13 +131,13 @@ impl UserSymbols {
             File::Good(file, tries) => (file.clone(), *tries),
             File::Bad(reason) => return Err(*reason),
         };
-        // The symbol table first: it is enough for names, and small.
+        // The symbol table comes first: it suffices for names and is small.
         match symbol(&self.symbolizer, &file, offset, false) {
             Ok(Some(name)) => return Ok(demangled(&mut self.demangled, &name)),
             Ok(None) if tries == 0 => return Err(Reason::Stripped),
             Ok(None) => {}
             Err(()) => {
-                // Not an ELF file, or a damaged one; it will not get better.
+                // The file is damaged or not ELF, so later tries would fail too.
                 self.known.insert(key.owned(), File::Bad(Reason::FileMissing));
                 return Err(Reason::FileMissing);
             }
@@ -158,8 +159,7 @@ impl UserSymbols {
     }
 }
 
-/// The name at an offset, as the file has it; with `debug`, of debug information in the file or
-/// beside it.
+/// The mangled name at an offset. With `debug`, debug information in or next to the file is used.
 fn symbol<'s>(
     symbolizer: &'s Symbolizer,
     file: &Path,
@@ -173,7 +173,7 @@ fn symbol<'s>(
     Ok(symbolized.into_sym().map(|symbol| symbol.name))
 }
 
-/// A name as people read it.
+/// The demangled name.
 fn demangled<'n>(known: &'n mut Map<String, Box<str>>, name: &str) -> &'n str {
     if known.len() >= NAMES_MAX {
         known.clear();
@@ -181,7 +181,7 @@ fn demangled<'n>(known: &'n mut Map<String, Box<str>>, name: &str) -> &'n str {
     known.entry_ref(name).or_insert_with(|| demangle(name).unwrap_or_else(|| name.into()))
 }
 
-/// Rust's names first: older ones are C++'s, too, with a checksum at their end.
+/// Tries Rust first: older Rust names are valid C++ names with a checksum at the end.
 fn demangle(name: &str) -> Option<Box<str>> {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return Some(format!("{rust:#}").into());
@@ -190,8 +190,8 @@ fn demangle(name: &str) -> Option<Box<str>> {
     cpp.demangle().ok().map(String::into_boxed_str)
 }
 
-/// Reads a perf map: `START SIZE name`, in hexadecimal. The directory is everybody's, so the file
-/// must be a regular one and no link.
+/// Reads a perf map: `START SIZE name`, in hexadecimal. Anyone can write to the directory, so the
+/// file must be regular and not a link.
 fn perf_map(path: &Path) -> Option<PerfMap> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = std::fs::OpenOptions::new()
@@ -219,7 +219,7 @@ fn parse_perf_map(text: &[u8]) -> PerfMap {
         };
         let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
         if let (Some(start), Some(size)) = (number(start), number(size)) {
-            // Later lines replace earlier ones: code moves.
+            // Later lines replace earlier ones, because code moves.
             map.insert(start, (size, name.to_owned()));
         }
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shown_as_people_read_them() {
+    fn names_are_demangled() {
         let mut known = Map::default();
         for (name, shown) in [
             ("_RNvC6_123foo3bar", "123foo::bar"),

@@ -1,8 +1,8 @@
-//! Tests: any bytes as a file and as a stack, to try hostile ones.
+//! For tests: unwinds any bytes as a file and a stack, to try hostile ones.
 
 use super::{Arch, Image, Place, Registers, Space, Unwinder};
 
-/// Where the file is mapped.
+/// The address of the file's mapping.
 const BASE: u64 = 0x10_0000;
 
 struct Process<'p> {
@@ -20,8 +20,7 @@ impl Space for Process<'_> {
     }
 }
 
-/// Unwinds a stack in a file, from registers as the kernel samples them. How many functions there
-/// are.
+/// Unwinds a stack in a file from registers in the kernel's order. Returns the number of functions.
 pub fn unwind(file: &[u8], stack: &[u8], registers: &[u64], aarch64: bool) -> usize {
     let arch = if aarch64 { Arch::Aarch64 } else { Arch::X86_64 };
     let registers = Registers::sampled(arch, arch.sampled(), registers.iter().copied());

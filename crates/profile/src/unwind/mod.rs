@@ -1,12 +1,12 @@
-//! User stacks from registers and a copy of the stack's memory, by the tables of unwinding that
+//! Unwinds user stacks from registers and a copy of the stack memory, by the unwind tables that
 //! compilers write for exceptions. So programs without frame pointers have callers.
 //!
-//! Where a file has no table, or none for an address, the frame pointer is followed. A step is only
-//! taken to executable code, and only up the stack, so that what is found is a path or ends.
+//! Where the tables have no entry, the frame pointer is followed. Every step must lead to
+//! executable code and up the stack, so unwinding always ends.
 //!
-//! Tables are read once for each file, rules are remembered by file and offset: programs that live
-//! shortly share them. All of it has bounds: bytes of tables, rules, and the work for one stack,
-//! however hostile files and stacks are. One thread uses it; there is no lock.
+//! A table is read once per file, and rules are cached by file and offset, so that short-lived
+//! programs share them. The bytes of tables, the rules and the work for one stack have bounds,
+//! however hostile files and stacks are. One thread uses the unwinder; there are no locks.
 
 pub(crate) mod any_bytes;
 mod registers;
@@ -26,26 +26,26 @@ use table::{Found, Table};
 
 /// Frames of one stack at most.
 const DEPTH_MAX: usize = 1024;
-/// Bytes of tables that are run through for one stack at most. An entry has some 50.
+/// Bytes of tables read for one stack at most. An entry has some 50.
 const WORK_MAX: usize = 256 << 10;
-/// Expressions evaluated for one stack at most. Some 20 are in a stack with a signal.
+/// Expressions evaluated for one stack at most. A stack with a signal has some 20.
 const EXPRESSIONS_MAX: u32 = 256;
-/// Bytes of tables held at most; then they are read again.
+/// Bytes of tables held at most; then all are dropped.
 const TABLES_BYTES_MAX: usize = 256 << 20;
 /// Files remembered at most.
 const FILES_MAX: usize = 50_000;
-/// How often a file that is not at hand is looked for.
+/// How often the unwinder tries to open a missing file.
 const MISSING_TRIES: u8 = 8;
 /// Rules remembered at most. One has 400 bytes.
 const RULES_MAX: usize = 100_000;
 
-/// A file, as those who map it know it: the number of its path, and its inode.
+/// The key of a mapped file: the number of its path, and its inode.
 pub(crate) type FileKey = (u32, u64);
 
-/// Where code lies.
+/// The place of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Of a file, or of memory that has none.
+    /// The file; `None` for memory without a file.
     pub(crate) file: Option<FileKey>,
     pub(crate) offset: u64,
 }
@@ -59,24 +59,24 @@ pub(crate) enum Image {
 
 /// The address space of a stack.
 pub(crate) trait Space {
-    /// Where executable code lies.
+    /// The place of the executable code at an address.
     fn place(&self, address: u64) -> Option<Place>;
-    /// The file of the code there, if it is at hand and certainly the one that was mapped.
+    /// The file of the code, if it is available and certainly the mapped one.
     fn open(&mut self, address: u64) -> Option<Image>;
 }
 
-/// How unwinding a stack ended.
+/// The reason why unwinding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At the outermost function, or where nothing leads on.
+    /// The outermost function, or a function whose caller cannot be found.
     Outermost,
-    /// The copy of the stack is shorter than the stack.
+    /// The stack is longer than its copy.
     Copy,
-    /// At code whose file is not at hand, or is another.
+    /// The file of the code is missing or is another one.
     FileMissing,
 }
 
-/// Unwinds.
+/// Unwinds stacks.
 #[derive(Debug)]
 pub(crate) struct Unwinder {
     tables: Map<FileKey, TableState>,
@@ -88,17 +88,17 @@ pub(crate) struct Unwinder {
 #[derive(Debug, Clone)]
 enum TableState {
     Known(Rc<Table>),
-    /// The file has none.
+    /// The file has no table.
     None,
-    /// The file is not at hand in a process, but may be in another: so often it is looked for.
+    /// The file cannot be opened in one process, but may be in another. This many tries are left.
     Missing(u8),
 }
 
-/// What is known of code at an address.
+/// The unwind information for an address.
 enum Known {
     Rule(Rc<Rule>, Rc<Table>),
     Nothing,
-    Dear,
+    TooCostly,
     Missing,
 }
 
@@ -114,7 +114,7 @@ impl Default for Unwinder {
 }
 
 impl Unwinder {
-    /// The addresses of a stack, innermost first: where it is, then where each caller called.
+    /// The addresses of a stack, innermost first: the current one, then that of each call.
     pub(crate) fn unwind(
         &mut self,
         mut registers: Registers,
@@ -131,7 +131,7 @@ impl Unwinder {
         let mut left = WORK_MAX;
         let mut is_exact = true;
         for depth in 0..DEPTH_MAX {
-            // A caller's address is that after its call, which may be another function's.
+            // A caller's address is the one after its call, which may be in another function.
             let inside = at.wrapping_sub(u64::from(!is_exact));
             out.push(inside);
             let (known, is_file) = match space.place(inside) {
@@ -144,10 +144,10 @@ impl Unwinder {
             memory.is_exceeded = false;
             let caller = match &known {
                 Known::Missing => return End::FileMissing,
-                Known::Dear => return End::Outermost,
+                Known::TooCostly => return End::Outermost,
                 Known::Rule(rule, _) if rule.is_outermost => return End::Outermost,
                 Known::Rule(rule, table) => rule.apply(&registers, &table.section, &mut memory),
-                // Code of a file that no table has is assembler, which seldom makes frames.
+                // Code in a file but in no table is assembler, which seldom sets up a frame.
                 Known::Nothing if is_exact && is_file => without_frame(&registers, &mut memory)
                     .filter(|caller| leads_on(caller, space))
                     .or_else(|| by_frame_pointer(&registers, &mut memory)),
@@ -156,7 +156,7 @@ impl Unwinder {
             let is_signal = matches!(&known, Known::Rule(rule, _) if rule.is_signal);
             let caller = caller.filter(|caller| {
                 let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
-                // A function that does not use the stack is the innermost one.
+                // Only the innermost function may use no stack.
                 after > before || (depth == 0 && after == before)
             });
             let next = caller.as_ref().and_then(|caller| caller.get(arch.return_address()));
@@ -166,7 +166,7 @@ impl Unwinder {
             if next == 0 || space.place(next.wrapping_sub(u64::from(!is_signal))).is_none() {
                 return End::Outermost;
             }
-            // On x86-64 it is a register of its own; on aarch64 the caller has saved it.
+            // On x86-64 it has a register of its own; on aarch64 the caller has saved it.
             caller.set(arch.return_address(), (arch == Arch::X86_64).then_some(next));
             (registers, at, is_exact) = (caller, next, is_signal);
         }
@@ -201,7 +201,7 @@ impl Unwinder {
                 let rule = match table.find(offset, &mut self.context, left) {
                     Found::Rule(rule) => Some(Rc::from(rule)),
                     Found::Uncovered => None,
-                    Found::Dear => return Known::Dear,
+                    Found::TooCostly => return Known::TooCostly,
                 };
                 if self.rules.len() >= RULES_MAX {
                     self.rules.clear();
@@ -243,7 +243,7 @@ impl Unwinder {
     }
 }
 
-/// The caller of a function that has left stack and registers as they were.
+/// The caller of a function that has not changed stack and registers.
 fn without_frame(registers: &Registers, memory: &mut Memory<'_>) -> Option<Registers> {
     let arch = registers.arch;
     let stack = registers.stack_pointer()?;
@@ -255,8 +255,8 @@ fn without_frame(registers: &Registers, memory: &mut Memory<'_>) -> Option<Regis
     Some(caller)
 }
 
-/// The caller as the frame pointer has it: on both processors it points to the caller's, behind
-/// which the return address is.
+/// The caller by the frame pointer. On both processors it points to the caller's frame pointer, and
+/// the return address follows.
 fn by_frame_pointer(registers: &Registers, memory: &mut Memory<'_>) -> Option<Registers> {
     let arch = registers.arch;
     let frame = registers.get(arch.frame_pointer())?;
@@ -270,7 +270,7 @@ fn by_frame_pointer(registers: &Registers, memory: &mut Memory<'_>) -> Option<Re
     Some(caller)
 }
 
-/// Whether a return address is one.
+/// Whether a return address leads to code.
 fn leads_on(caller: &Registers, space: &impl Space) -> bool {
     let arch = caller.arch;
     let next = caller.get(arch.return_address()).map(|next| arch.code(next));

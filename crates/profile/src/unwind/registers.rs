@@ -1,10 +1,11 @@
-//! Registers of a thread in user space by their DWARF numbers, and the kernel's numbers for them.
+//! Registers of a thread in user space by their DWARF numbers, and the mapping from the kernel's
+//! numbers.
 //!
 //! A register with an unknown value is absent. An absent register is never read as 0.
 
-/// DWARF numbers go below this on both processors.
+/// All DWARF numbers are below this on both processors.
 const COUNT: usize = 34;
-/// Bits of a user address on aarch64; those above may be a signature of the address.
+/// Bits of a user address on aarch64; higher bits may hold a pointer signature.
 const ADDRESS_BITS_AARCH64: u32 = 48;
 
 /// Processors whose stacks can be unwound.
@@ -15,7 +16,7 @@ pub(crate) enum Arch {
 }
 
 impl Arch {
-    /// By the name that uname(2) and recordings have.
+    /// The processor by the name that uname(2) and recordings use.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         match name {
             "x86_64" | "amd64" => Some(Self::X86_64),
@@ -24,13 +25,13 @@ impl Arch {
         }
     }
 
-    /// Of the machine that this runs on.
+    /// The processor of this machine.
     pub(crate) fn native() -> Option<Self> {
         Self::of_name(std::env::consts::ARCH)
     }
 
-    /// The registers to ask the kernel for: `enum perf_event_x86_regs` and `perf_event_arm_regs` of
-    /// Linux `arch/*/include/uapi/asm/perf_regs.h`.
+    /// The registers to request from the kernel: `enum perf_event_x86_regs` and
+    /// `perf_event_arm_regs` of Linux `arch/*/include/uapi/asm/perf_regs.h`.
     pub(crate) fn sampled(self) -> u64 {
         match self {
             // AX to IP, R8 to R15.
@@ -40,7 +41,7 @@ impl Arch {
         }
     }
 
-    /// The DWARF number of a register of the kernel's.
+    /// The DWARF number of a register by the kernel's number.
     fn dwarf(self, bit: u32) -> Option<u16> {
         /// AX, BX, CX, DX, SI, DI, BP, SP, IP.
         const X86: [u16; 9] = [0, 3, 2, 1, 4, 5, 6, 7, 16];
@@ -60,17 +61,17 @@ impl Arch {
         if self == Self::X86_64 { 6 } else { 29 }
     }
 
-    /// Where the tables of unwinding have the return address: on aarch64 the link register.
+    /// The register that holds the return address in unwind tables: on aarch64 the link register.
     pub(super) fn return_address(self) -> u16 {
         if self == Self::X86_64 { 16 } else { 30 }
     }
 
-    /// Where the processor is.
+    /// The program counter.
     fn program_counter(self) -> u16 {
         if self == Self::X86_64 { 16 } else { 32 }
     }
 
-    /// Registers that a function gives back as it found them, and those that lead to its caller.
+    /// The callee-saved registers, and those that lead to the caller.
     pub(super) fn kept(self) -> impl Iterator<Item = u16> {
         let (own, rest) = match self {
             Self::X86_64 => ([3, 6, 7], 12..=16),
@@ -79,7 +80,7 @@ impl Arch {
         own.into_iter().chain(rest)
     }
 
-    /// An address of code without what is no part of the address.
+    /// An address of code without its pointer signature.
     pub(super) fn code(self, address: u64) -> u64 {
         match self {
             Self::X86_64 => address,
@@ -107,7 +108,7 @@ impl Registers {
         Self { arch, values: [0; COUNT], known: 0 }
     }
 
-    /// As a sample has them: one value for each bit of the mask, in the order of bits.
+    /// The registers of a sample: one value for each bit of the mask, in the order of bits.
     pub(crate) fn sampled(arch: Arch, mask: u64, values: impl Iterator<Item = u64>) -> Self {
         let mut registers = Self::none(arch);
         let bits = (0..64).filter(|bit| mask >> bit & 1 == 1);
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_samples_is_found_by_its_number_in_the_tables() {
+    fn sampled_registers_are_found_by_dwarf_number() {
         let x86 = Registers::sampled(Arch::X86_64, 0x00ff_01ff, 100..);
         let values = [0, 3, 7, 16, 8, 15].map(|number| x86.get(number));
         assert_eq!(values, [100, 101, 107, 108, 109, 116].map(Some));

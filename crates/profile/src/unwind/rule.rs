@@ -1,8 +1,9 @@
-//! How to come from a function to its caller at one address: where its frame begins and where it
-//! keeps its caller's registers. A row of a table of unwinding, short enough to be remembered.
+//! The step from a function to its caller at one address: the position of the frame and of the
+//! caller's saved registers. A rule is a row of an unwind table in a form that is small enough to
+//! cache.
 //!
-//! Tables come out of files of anybody's. An expression has a bound of steps, and there is a bound
-//! of expressions for each stack.
+//! Tables come from untrusted files. An expression has a bound of steps, and each stack has a bound
+//! of expressions.
 
 use gimli::{
     CfaRule, Encoding, EndianSlice, Evaluation, EvaluationResult, Expression, LittleEndian,
@@ -13,31 +14,31 @@ use super::registers::{Arch, Registers};
 
 /// Steps of one expression at most. Compilers write fewer than ten.
 const STEPS_MAX: u32 = 128;
-/// Registers that are kept, with the return address.
+/// Callee-saved registers, including the return address.
 const KEPT_MAX: usize = 13;
 
 pub(super) type Bytes<'b> = EndianSlice<'b, LittleEndian>;
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Debug, Clone, Copy)]
 enum How {
     /// Unknown.
     Lost,
-    /// It is still there.
+    /// It is unchanged.
     Same,
-    /// In memory, so far from the frame's address.
+    /// In memory, at this offset from the frame's address.
     At(i64),
-    /// So far from the frame's address.
+    /// The frame's address plus this offset.
     Is(i64),
     /// In another register.
     In(u16),
-    /// In memory where the expression says.
+    /// In memory, at the result of the expression.
     AtExpression(UnwindExpression<usize>),
-    /// What the expression says.
+    /// The result of the expression.
     IsExpression(UnwindExpression<usize>),
 }
 
-/// Where the frame's address, the stack pointer of the caller, comes from.
+/// The source of the frame's address, which is the caller's stack pointer.
 #[derive(Debug, Clone, Copy)]
 enum FrameAddress {
     Register(u16, i64),
@@ -50,10 +51,10 @@ pub(super) struct Rule {
     frame: FrameAddress,
     kept: [(u16, How); KEPT_MAX],
     encoding: Encoding,
-    /// Whether this is where the kernel put the return from a signal: the caller was interrupted
-    /// and did not call.
+    /// Whether this frame is the kernel's return from a signal, so the caller was interrupted and
+    /// did not call.
     pub(super) is_signal: bool,
-    /// Whether there is no caller.
+    /// Whether it has no caller.
     pub(super) is_outermost: bool,
 }
 
@@ -71,7 +72,7 @@ impl Rule {
             }
             CfaRule::Expression(expression) => FrameAddress::Expression(expression),
         };
-        // What a table does not say of a kept register is that it was left alone.
+        // A callee-saved register that the table does not mention is unchanged.
         let mut kept = [(u16::MAX, How::Lost); KEPT_MAX];
         for (place, number) in kept.iter_mut().zip(arch.kept()) {
             let column = if number == arch.return_address() { return_address } else { number };
@@ -89,14 +90,14 @@ impl Rule {
         let of = |number| kept.iter().find(|(kept, _)| *kept == number).map(|(_, how)| how);
         let is_outermost = match (of(arch.return_address()), arch) {
             (Some(How::Lost), _) => true,
-            // The call itself puts it on the stack.
+            // The call itself puts the return address on the stack.
             (Some(How::Same), Arch::X86_64) => true,
             _ => false,
         };
         Self { frame, kept, encoding, is_signal, is_outermost }
     }
 
-    /// The registers of the caller, the return address among them.
+    /// The registers of the caller, including the return address.
     pub(super) fn apply(
         &self,
         registers: &Registers,
@@ -133,7 +134,7 @@ impl Rule {
     }
 }
 
-/// What an expression may look at.
+/// The state that an expression may use.
 struct Run<'r, 'm> {
     section: &'r [u8],
     encoding: Encoding,
@@ -157,7 +158,7 @@ impl Run<'_, '_> {
             evaluation.set_initial_value(initial);
         }
         let mut result = evaluation.evaluate().ok()?;
-        // Each wait for a value is a step, too.
+        // Each request for a value counts as a step too.
         loop {
             result = match result {
                 EvaluationResult::Complete => break,
@@ -179,13 +180,13 @@ impl Run<'_, '_> {
     }
 }
 
-/// The copy of a stack, and how much work it may still make.
+/// The copy of a stack, and the work that it may still cause.
 #[derive(Debug)]
 pub(crate) struct Memory<'m> {
     start: u64,
     bytes: &'m [u8],
     expressions_left: u32,
-    /// Whether something was looked for behind the end of the copy.
+    /// Whether an address beyond the end of the copy was read.
     pub(super) is_exceeded: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The table of unwinding in a program or library: `.eh_frame` with its index `.eh_frame_hdr`, or
+//! The unwind table of a program or library: `.eh_frame` with its index `.eh_frame_hdr`, or
 //! `.debug_frame`.
 //!
-//! Only these sections are read of a file. It may be anybody's: no offset or length in it is
-//! trusted, and how many bytes of a table are run through for a stack has a bound.
+//! Only these sections are read. The file is untrusted: every offset and length is checked, and the
+//! bytes read for one stack have a bound.
 
 use gimli::{
     BaseAddresses, DebugFrame, EhFrame, LittleEndian, UnwindContext, UnwindSection, Vendor,
@@ -14,16 +14,16 @@ use object::{Endianness, ReadRef};
 use super::registers::Arch;
 use super::rule::{Bytes, Rule};
 
-/// Bytes of one section at most. Those of the largest programs have 20 MB.
+/// Bytes of one section at most. The largest programs have 20 MB.
 const SECTION_BYTES_MAX: u64 = 64 << 20;
-/// Heads of segments and of sections at most; programs have 40.
+/// Headers of segments and of sections at most; programs have 40.
 const HEADS_MAX: usize = 4096;
-/// Entries of an index that is made here, because the file has none.
+/// Entries at most of an index that is built here, because the file has none.
 const INDEX_MAX: usize = 2_000_000;
-/// Bytes of a part that entries have in common, for an index. They are 20 or 30.
+/// Bytes at most of the part that entries share, while an index is built. It has 20 or 30.
 const COMMON_BYTES_MAX: usize = 4096;
 
-/// A segment: where it begins in the file, how long it is there, and its address.
+/// A segment: its offset in the file, its length there, and its address.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     offset: u64,
@@ -31,7 +31,7 @@ struct Segment {
     address: u64,
 }
 
-/// Which section it is.
+/// The section that the table is in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     EhFrame,
@@ -47,17 +47,17 @@ pub(super) struct Table {
     pub(super) section: Vec<u8>,
     header: Vec<u8>,
     bases: BaseAddresses,
-    /// First address and place of each entry, where there is no header.
+    /// First address and position of each entry, if the file has no index.
     index: Vec<(u64, u64)>,
 }
 
-/// What a table says of an address.
+/// The result of looking up an address.
 pub(super) enum Found {
     Rule(Box<Rule>),
     /// No entry has the address.
     Uncovered,
-    /// Reading the entry is more work than is left.
-    Dear,
+    /// Reading the entry would exceed the work that is left.
+    TooCostly,
 }
 
 impl Table {
@@ -68,7 +68,7 @@ impl Table {
         if endian != Endianness::Little || !arch.is_machine(head.e_machine(endian)) {
             return None;
         }
-        // Files may be sparse: what is read of one has a bound whatever its length.
+        // Files may be sparse, so the bytes read have a bound whatever the length.
         let heads = head.phnum(endian, data).ok()?.max(head.shnum(endian, data).ok()?);
         if heads > HEADS_MAX {
             return None;
@@ -119,7 +119,7 @@ impl Table {
         Some(table)
     }
 
-    /// Bytes that are held.
+    /// Bytes in memory.
     pub(super) fn size(&self) -> usize {
         self.section.len() + self.header.len() + self.index.len() * 16
     }
@@ -142,7 +142,7 @@ impl Table {
         if self.arch == Arch::Aarch64 { Vendor::AArch64 } else { Vendor::Default }
     }
 
-    /// The row for code at an offset of the file. What is read of the table is taken off `left`.
+    /// The rule for code at an offset of the file. The bytes read are subtracted from `left`.
     pub(super) fn find(
         &self,
         offset: u64,
@@ -159,7 +159,7 @@ impl Table {
         }
     }
 
-    /// Where in the section the last entry that begins at or before an address stands.
+    /// The position in the section of the last entry that begins at or before an address.
     fn entry(&self, address: u64) -> Option<usize> {
         let place = if self.header.is_empty() {
             let after = self.index.partition_point(|(start, _)| *start <= address);
@@ -188,7 +188,7 @@ impl Table {
         usize::try_from(place).ok().filter(|place| *place < self.section.len())
     }
 
-    /// First address and place of each entry, in the order of addresses.
+    /// First address and position of each entry, in the order of addresses.
     fn entries<'s, S: UnwindSection<Bytes<'s>>>(&'s self, section: &S) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         let mut entries = section.entries(&self.bases);
@@ -208,8 +208,8 @@ impl Table {
         found
     }
 
-    /// The length of an entry, and of the part that it has in common with others. Looked at before
-    /// anything is read, since reading costs as much.
+    /// The length of an entry and of the part that it shares. Checked before reading, because the
+    /// cost of reading grows with them.
     fn lengths(&self, entry: usize) -> Option<(usize, usize)> {
         let number = |at: usize| {
             let bytes = self.section.get(at..at.checked_add(4)?)?;
@@ -235,7 +235,7 @@ impl Table {
         S: UnwindSection<Bytes<'s>>,
     {
         let Some((own, common)) = self.lengths(entry) else { return Found::Uncovered };
-        let Some(rest) = left.checked_sub(own.saturating_add(common)) else { return Found::Dear };
+        let Some(rest) = left.checked_sub(own.saturating_add(common)) else { return Found::TooCostly };
         *left = rest;
         let fde = section.fde_from_offset(&self.bases, S::Offset::from(entry), S::cie_from_offset);
         let Some(fde) = fde.ok().filter(|fde| fde.contains(address)) else {
@@ -262,7 +262,7 @@ fn segment(header: &ProgramHeader64<Endianness>, endian: Endianness) -> Segment 
     }
 }
 
-/// Address and bytes of a section, if they are there and not packed.
+/// Address and bytes of a section, if it exists and is not compressed.
 fn section_bytes<'d>(
     section: &SectionHeader64<Endianness>,
     endian: Endianness,
@@ -277,8 +277,8 @@ fn section_bytes<'d>(
     (!bytes.is_empty()).then(|| (section.sh_addr(endian), bytes.to_vec()))
 }
 
-/// Whether a `.eh_frame_hdr` is as linkers write it: version 1, and a sorted table of pairs of
-/// 32-bit offsets from the header.
+/// Whether a `.eh_frame_hdr` has the form that linkers write: version 1, and a sorted table of
+/// pairs of 32-bit offsets from the header.
 fn is_sorted_table(header: &[u8]) -> bool {
     matches!(header, [1, 0x1b | 0x3b | 0x0b | 0x03, 0x03, 0x3b, _, _, _, _, _, _, _, _, _, ..])
 }

@@ -1,10 +1,11 @@
-//! Handmade tables and stacks: what is found in them, and the effect of damage.
+//! Unwinds stacks by handmade tables, also damaged ones.
 
 use super::*;
 use crate::seed::seeded;
 use proptest::prelude::*;
 
-/// Where the file is mapped, and where its code begins in file and address space.
+/// The address of the file's mapping, the offset of its code in file and address space, and its
+/// length.
 const BASE: u64 = 0x5555_0000_0000;
 const CODE: u64 = 0x1000;
 const LEN: u64 = 0x4000;
@@ -12,11 +13,11 @@ const LEN: u64 = 0x4000;
 const GENERATED: u64 = 0x7f00_0000_0000;
 const STACK: u64 = 0x7fff_0000_0000;
 
-/// One function: where it begins in the code, how long it is, and its instructions.
+/// One function: its offset in the code, its length and its instructions.
 type Function<'f> = (u64, u64, &'f [u8]);
 
-/// `.eh_frame` of functions whose frame's address is by default the stack pointer and 8, with the
-/// return address below it; on aarch64 the stack pointer itself.
+/// `.eh_frame` of functions whose frame address is, by default, the stack pointer plus 8, with the
+/// return address below it. On aarch64 it is the stack pointer itself.
 fn eh_frame(arch: Arch, functions: &[Function<'_>]) -> Vec<u8> {
     let (return_address, initial): (u8, &[u8]) = match arch {
         Arch::X86_64 => (16, &[0x0c, 7, 8, 0x90, 1]),
@@ -118,7 +119,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Offsets of the addresses in the code, and the end.
+/// The offsets of the addresses in the code, and the end.
 fn unwind(file: Vec<u8>, registers: Registers, stack: &[u64]) -> (Vec<u64>, End) {
     let mut out = Vec::new();
     let mut process = Process { file: Some(file) };
@@ -139,8 +140,8 @@ fn x86(functions: &[Function<'_>]) -> Vec<u8> {
 }
 
 #[test]
-fn callers_are_found_without_frame_pointers() {
-    // The second has pushed a register and made room: 32 bytes to the frame's address.
+fn tables_lead_to_callers_without_frame_pointers() {
+    // The second function pushed a register and reserved memory: 32 bytes to the frame's address.
     let file = x86(&[(0, 16, &[]), (16, 16, &[0x44, 0x0e, 32, 0x86, 2]), (64, 16, OUTERMOST)]);
     let start = registers(Arch::X86_64, &[(7, STACK), (16, code(3)), (6, 77)]);
     let stack = [code(25), 1, 2, 0x1234, code(70), 3];
@@ -149,7 +150,7 @@ fn callers_are_found_without_frame_pointers() {
     let (found, end) = unwind(file.clone(), start.clone(), &stack[..3]);
     assert_eq!((found, end), (vec![3, 24], End::Copy), "the stack is longer than the copy");
     let (found, end) = unwind(file, start.clone(), &[0x1234]);
-    assert_eq!((found, end), (vec![3], End::Outermost), "no code is there");
+    assert_eq!((found, end), (vec![3], End::Outermost), "the address has no code");
     let mut out = Vec::new();
     let end =
         Unwinder::default().unwind(start, &words(&stack), &mut Process { file: None }, &mut out);
@@ -157,7 +158,7 @@ fn callers_are_found_without_frame_pointers() {
 }
 
 #[test]
-fn a_file_that_is_not_at_hand_is_looked_for_again() {
+fn a_missing_file_is_tried_again() {
     let file = x86(&[(0, 16, &[]), (64, 16, OUTERMOST)]);
     let start = registers(Arch::X86_64, &[(7, STACK), (16, code(3))]);
     let mut unwinder = Unwinder::default();
@@ -167,7 +168,7 @@ fn a_file_that_is_not_at_hand_is_looked_for_again() {
     };
     assert_eq!(unwind(None), End::FileMissing);
     assert_eq!(unwind(Some(file)), End::Outermost);
-    assert_eq!(unwind(None), End::Outermost, "it is remembered");
+    assert_eq!(unwind(None), End::Outermost, "the result is remembered");
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn frame_pointers_lead_through_generated_code() {
     let (found, end) = unwind(file.clone(), start, &stack);
     let second = (GENERATED + 0xff).wrapping_sub(BASE + CODE);
     assert_eq!((&found[1..], end), (&[second, 69][..], End::Outermost));
-    // Assembler that no table has: its caller is on top of the stack.
+    // Assembler without a table: the caller's address is on top of the stack.
     let start = registers(Arch::X86_64, &[(7, STACK), (6, 1), (16, code(0x200))]);
     assert_eq!(unwind(file, start, &[code(70)]), (vec![0x200, 69], End::Outermost));
 }
@@ -196,20 +197,20 @@ fn the_link_register_leads_from_the_innermost_function_only() {
 }
 
 #[test]
-fn expressions_read_the_stack_and_have_an_end() {
+fn expressions_read_the_stack_and_terminate() {
     // DW_OP_breg6 -8, DW_OP_deref: a stack that was realigned.
     let aligned: &[u8] = &[0x0f, 3, 0x76, 0x78, 0x06];
     let file = x86(&[(0, 16, aligned), (64, 16, OUTERMOST)]);
     let start = registers(Arch::X86_64, &[(7, STACK), (6, STACK + 16), (16, code(3))]);
     let stack = [0, STACK + 40, 0, 0, code(70)];
     assert_eq!(unwind(file, start.clone(), &stack), (vec![3, 69], End::Outermost));
-    // DW_OP_skip -3 never ends.
+    // DW_OP_skip -3 loops forever.
     let file = x86(&[(0, 16, &[0x0f, 3, 0x2f, 0xfd, 0xff])]);
     assert_eq!(unwind(file, start, &stack), (vec![3], End::Outermost));
 }
 
 #[test]
-fn a_table_with_an_index_of_its_own_is_searched_by_it() {
+fn a_table_is_searched_by_its_own_index() {
     let file = std::fs::read("/proc/self/exe").unwrap();
     let Some(arch) = Arch::native() else { return };
     let table = Table::read(&file[..], arch).unwrap();
@@ -219,7 +220,7 @@ fn a_table_with_an_index_of_its_own_is_searched_by_it() {
         match table.find(offset, &mut context, &mut { WORK_MAX }) {
             Found::Rule(_) => rules += 1,
             Found::Uncovered => uncovered += 1,
-            Found::Dear => panic!("no function is that long"),
+            Found::TooCostly => panic!("no entry is that long"),
         }
     }
     assert!(rules > 100 && uncovered > 100, "{rules} {uncovered}");
@@ -230,7 +231,7 @@ proptest! {
     #![proptest_config(seeded())]
 
     #[test]
-    fn hostile_files_and_stacks_end(
+    fn unwinding_hostile_files_and_stacks_terminates(
         instructions in proptest::collection::vec(any::<u8>(), 0..40),
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         stack in proptest::collection::vec(
@@ -245,7 +246,7 @@ proptest! {
         let mut file = elf(arch, &eh_frame(arch, &functions));
         let (head, len) = (64 + 56, file.len());
         for (at, byte) in damage {
-            // The heads of the file, of sections, and the table.
+            // The headers of the file and of its sections, and the table.
             let at = at.index(head + len - 0x5000);
             file[if at < head { at } else { at - head + 0x5000 }] = byte;
         }

@@ -13,14 +13,14 @@ use hashbrown::HashMap;
 use super::html::Page;
 use crate::model::{FrameId, Mode, Profile, Rate, StackId, WeightUnit};
 
-/// Colours by where code runs.
+/// Colours by mode.
 struct Categories {
     kernel: CategoryHandle,
     user: CategoryHandle,
     other: CategoryHandle,
 }
 
-/// The frames and stacks of one thread, which are numbered apart.
+/// The frames and stacks of one thread, which have numbers of their own.
 struct Track<'p> {
     profile: &'p Profile,
     thread: ThreadHandle,
@@ -66,7 +66,7 @@ pub(super) fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
             Track { profile, thread: handle, frames: HashMap::new(), stacks: HashMap::new() };
         for (order, sample) in samples.iter().enumerate() {
             let stack = track.stack(&mut made, &categories, sample.stack);
-            // Without times samples stand one after another.
+            // Samples without times follow one another.
             let after_ns = match sample.time_ns.checked_sub(first_ns) {
                 Some(after_ns) if profile.meta.has_times => after_ns,
                 _ => order as u64 * interval.nanos(),
@@ -86,8 +86,8 @@ pub(super) fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
 }
 
 impl Track<'_> {
-    /// The stack in this track's numbers. Goes down to what is known already, then up again: stacks
-    /// can be deep.
+    /// The stack in this track's numbers. It goes down to a known stack and then up again without
+    /// recursion, because stacks can be deep.
     fn stack(
         &mut self,
         made: &mut Firefox,

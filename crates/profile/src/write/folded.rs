@@ -1,12 +1,12 @@
-//! Folded stacks: `thread;root;...;leaf weight`, one line a stack, sorted.
+//! Folded stacks: `thread;root;...;leaf weight`, one line per stack, sorted.
 
 use std::io::{self, Write};
 
 use super::named_stacks::NamedStacks;
 use crate::model::{Rate, Sample, View, WeightUnit};
 
-/// Writes the lines. Where each sample stands for the same time, the figure is their number, as in
-/// what other tools write and read: nothing in the format says that it is a time.
+/// Writes the lines. If each sample stands for the same time, the figure is the number of samples,
+/// as other tools write and read it: the format cannot say that it is a time.
 pub(super) fn write(out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 18, out);
     let meta = &view.profile().meta;

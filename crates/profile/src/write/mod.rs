@@ -1,4 +1,4 @@
-//! Writers: from a profile to formats for people and other tools.
+//! Writers: from a profile to formats for people and for other tools.
 
 pub mod html;
 
@@ -15,7 +15,7 @@ use std::path::Path;
 pub use html::Page;
 pub use summary::{Summary, summary};
 
-/// What to write.
+/// The format to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Output {
     /// An interactive flame graph in one HTML file.

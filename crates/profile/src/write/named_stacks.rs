@@ -1,10 +1,10 @@
-//! Stacks by the names of their frames, in the order of their folded lines as text
+//! Stacks by the names of their frames, in the order of their folded lines
 //! (`thread;root;...;leaf`). The text of a line is never held.
 //!
-//! Threads with one name are merged, and so are frames with one name under one caller. Both may
-//! come from several profiles. All stacks share one tree. Its branches are ordered once, by numbers
-//! that stand for the order of names. A line is a thread, a node of that tree and weights: some 24
-//! bytes, where its text may have thousands.
+//! Threads of one name are merged, and so are frames of one name under one caller, also across
+//! profiles. All stacks share one tree. Its branches are sorted once, by the rank of each name. A
+//! line is a thread, a node of that tree and weights: some 24 bytes, where its text may have
+//! thousands.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher as _;
@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 
 use crate::model::{Map, Sample, StackId, View};
 
-/// Nodes are numbered callers first; this one is that of a stack without frames.
+/// Callers have smaller numbers. This is the node of a stack without frames.
 const ROOT: u32 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ struct Node {
 pub(super) struct Line {
     thread: u32,
     node: u32,
-    /// Of the first and of the second view that was added.
+    /// The weights of the line in the first and the second view.
     pub(super) weights: [u64; 2],
 }
 
@@ -55,7 +55,7 @@ impl NamedStacks {
         }
     }
 
-    /// Adds what `figure` makes of the samples of a view to the weights of this number, 0 or 1.
+    /// Adds a figure of each sample of a view to the weights with this number, 0 or 1.
     pub(super) fn add(&mut self, view: &View<'_>, of: usize, figure: fn(&Sample) -> u64) {
         let profile = view.profile();
         let threads: Vec<u32> = profile
@@ -70,7 +70,7 @@ impl NamedStacks {
                 nodes[stack] = self.node(Node { caller, name });
             }
         }
-        // Most samples are of a thread and stack that another is of, too.
+        // Most samples share thread and stack with another.
         let mut sums: Map<(u32, u32), u64> = Map::default();
         for sample in view.samples() {
             let line = (threads[sample.thread.index()], nodes[sample.stack.index()]);
@@ -84,11 +84,11 @@ impl NamedStacks {
         }));
     }
 
-    /// Puts the lines in the order of their texts, each once.
+    /// Sorts the lines by text, each once.
     pub(super) fn sort(&mut self) {
         let ranks = self.ranks();
         let places = self.places(&ranks);
-        // A thread without a stack is a line that ends with the thread's name.
+        // The line of a thread without a stack ends with the thread's name.
         let key = |line: &Line| {
             (
                 ranks[line.thread as usize][usize::from(line.node != ROOT)],
@@ -107,7 +107,7 @@ impl NamedStacks {
         });
     }
 
-    /// The lines; sorted, once [`Self::sort`] was called.
+    /// The lines, sorted after [`Self::sort`].
     pub(super) fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -123,8 +123,8 @@ impl NamedStacks {
         }
     }
 
-    /// Joins lines that no picture tells apart: those next to each other that share a branch, or a
-    /// thread, whose first weight as a whole is below `least`. The first of them stands for all.
+    /// Joins adjacent lines that no picture can distinguish: those that share a branch, or a
+    /// thread, whose first weight is below `least` in all. The first line stands for all.
     pub(super) fn joined(&self, least: f64) -> Vec<Line> {
         let mut joined: Vec<Line> = Vec::new();
         let mut totals = vec![0u64; self.nodes.len()];
@@ -185,8 +185,8 @@ impl NamedStacks {
         next
     }
 
-    /// For each name, its place in the order of names where a line ends with it, and where `;`
-    /// follows.
+    /// The rank of each name among all names, once for a line that ends with it and once for one
+    /// where `;` follows.
     fn ranks(&self) -> Vec<[u32; 2]> {
         let mut order: Vec<(u32, bool)> =
             (0..self.names.len() as u32).flat_map(|name| [(name, false), (name, true)]).collect();
@@ -209,10 +209,10 @@ impl NamedStacks {
         one[..common].cmp(&other[..common]).then_with(|| rest(one, a.1).cmp(&rest(other, b.1)))
     }
 
-    /// For each node, the place of the line that ends there among all lines of one thread.
+    /// For each node, the rank of its line among all lines of one thread.
     fn places(&self, ranks: &[[u32; 2]]) -> Vec<u32> {
-        // Below a node there are, for each that it called, the line that ends there and the branch
-        // that goes on: two items, because names that sort between `name` and `name;` part them.
+        // Below a node, each callee has two items: the line that ends there and the branch that
+        // goes on. They are separate, because other names may sort between `name` and `name;`.
         let mut starts = vec![0u32; self.nodes.len() + 1];
         for node in &self.nodes[1..] {
             starts[node.caller as usize + 1] += 2;
@@ -250,7 +250,7 @@ impl NamedStacks {
     }
 }
 
-/// A name without what separates names and lines.
+/// A name without the characters that separate names and lines.
 fn clean(name: &str) -> Cow<'_, str> {
     let unclean = |c: char| c == ';' || c.is_control();
     if !name.contains(unclean) {
@@ -274,13 +274,13 @@ mod tests {
     use super::*;
     use crate::model::{Mode, Profile};
 
-    /// A profile of stacks: the thread's name, then the frames' from the root.
+    /// A profile of stacks: the thread's name, then the frames from the root.
     fn profile(stacks: &[(Vec<String>, u64)]) -> Profile {
         let mut profile = Profile::default();
         for (number, (names, weight)) in (1..).zip(stacks) {
             let mut stack = StackId::EMPTY;
             for name in &names[1..] {
-                // Different frames of one name are one, too.
+                // Different frames of one name must become one.
                 let (name, module) = (profile.intern(name), profile.intern(["a", "b"][number % 2]));
                 let frame = profile.add_frame(name, module, Mode::User, 0);
                 stack = profile.push_frame(stack, frame);
@@ -302,7 +302,7 @@ mod tests {
         out
     }
 
-    /// The pictures' boxes of at least so much: depth, name, start, width.
+    /// The boxes of at least this weight in a picture: depth, name, start, width.
     fn boxes(lines: &[(String, [u64; 2])], least: f64) -> Vec<(usize, String, u64, u64)> {
         let mut boxes: Vec<(usize, String, u64, u64)> = Vec::new();
         let (mut before, mut open): (Vec<&str>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -328,7 +328,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 200, ..seeded() })]
 
         #[test]
-        fn lines_come_in_the_order_of_their_texts_and_joined_ones_look_the_same(
+        fn lines_are_sorted_by_text_and_joined_ones_look_the_same(
             stacks in prop::collection::vec(
                 (prop::collection::vec(r"[ab][ !.<a]{0,2}", 1..6), 1..100u64), 1..60),
             least in 0.0..300.0f64,
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_separates_names_and_lines_is_taken_out_of_names() {
+    fn separators_are_removed_from_names() {
         assert_eq!(clean("a;b\nc"), "a:b c");
         assert_eq!(clean("plain"), "plain");
     }

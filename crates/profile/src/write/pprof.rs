@@ -83,7 +83,7 @@ fn message(view: &View<'_>) -> proto::Profile {
         out.period_type = Some(weight_type);
         out.period = (1e9 / hertz) as i64;
     }
-    // Stores of profiles file one under this time.
+    // Profile stores file a profile under this time.
     out.time_nanos = meta.began_unix_ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
     out.duration_nanos = meta.duration_ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
     for note in &meta.notes {
@@ -94,7 +94,8 @@ fn message(view: &View<'_>) -> proto::Profile {
     out
 }
 
-/// One sample a thread, CPU and stack: times are not kept, as readers of pprof do not use them.
+/// One sample per thread, CPU and stack. Times are dropped, because pprof's readers do not use
+/// them.
 fn samples(view: &View<'_>, table: &mut Table) -> Vec<proto::Sample> {
     let profile = view.profile();
     let mut merged: HashMap<(u32, u32, u32), (u64, u64)> = HashMap::new();

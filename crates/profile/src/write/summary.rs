@@ -13,19 +13,19 @@ const ROWS: usize = 50;
 /// The figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// Version of these fields.
+    /// The version of these fields.
     pub schema: u32,
-    /// The facts of the profile as a whole.
+    /// The facts about the whole profile.
     pub profile: Meta,
     /// All weight in [`Meta::unit`].
     pub weight: u64,
     /// All samples.
     pub samples: u64,
-    /// Seconds of one CPU, where that can be told.
+    /// CPU seconds, if the source allows to compute them.
     pub cpu_seconds: Option<f64>,
-    /// Weight that is not the idle task's; all shares are of it.
+    /// Weight outside the idle task; all shares are parts of it.
     pub busy_weight: u64,
-    /// Seconds of one CPU that were not idle.
+    /// CPU seconds outside the idle task.
     pub busy_cpu_seconds: Option<f64>,
     /// Weight in the kernel, by the leaf.
     pub kernel_share: f64,
@@ -37,7 +37,7 @@ pub struct Summary {
     pub modules: Vec<Row>,
     /// By function: its own weight.
     pub functions: Vec<FunctionRow>,
-    /// By function: with all it called.
+    /// By function: its weight including callees.
     pub functions_total: Vec<FunctionRow>,
 }
 
@@ -46,7 +46,7 @@ pub struct Summary {
 pub struct Row {
     /// The name.
     pub name: String,
-    /// What it does, where that is known.
+    /// A description, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
     /// Its weight.
@@ -72,7 +72,7 @@ pub struct FunctionRow {
     pub share: f64,
 }
 
-/// Works out the figures.
+/// Computes the figures.
 pub fn summary(view: &View<'_>, roles: &Roles) -> Summary {
     let busy = view.busy();
     let profile = view.profile();

@@ -1,8 +1,7 @@
-//! A flame graph as SVG, drawn by `inferno`. With a baseline, differences are coloured: red grew,
-//! blue shrank, after both were scaled to the same total.
+//! A flame graph as SVG, drawn by `inferno`. With a baseline, both are scaled to the same total,
+//! and colours show the difference: red grew, blue shrank.
 //!
-//! What is too narrow to be drawn is not handed over line by line: most of a recording's stacks
-//! are.
+//! Lines too narrow to be drawn are joined first, because they are most of a recording's stacks.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,7 +11,7 @@ use inferno::flamegraph::{self, Options};
 use super::html::{Page, unit_name};
 use super::named_stacks::{Line, NamedStacks};
 
-/// Percent of the whole below which nothing is drawn.
+/// The smallest width that is drawn, in percent of the whole.
 const MIN_WIDTH_PERCENT: f64 = 0.05;
 
 /// Writes the picture.
@@ -31,12 +30,12 @@ pub(super) fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
         text
     };
     let lines: Vec<String> = if page.baseline.is_none() {
-        // As the drawing library works it out, so that the same boxes fall below it.
+        // The same formula as in the drawing library, so that the same boxes are too narrow.
         let least = MIN_WIDTH_PERCENT / (100.0 / total(0));
         let joined = stacks.joined(least);
         joined.iter().map(|line| with_text(line, format_args!(" {}", line.weights[0]))).collect()
     } else {
-        // Weight before, weight now, with the former scaled to the total of the latter.
+        // The weight before, scaled to the total of the weight now, and the weight now.
         let scale = match total(1) {
             0.0 => 1.0,
             before => total(0) / before,

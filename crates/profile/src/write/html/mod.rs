@@ -1,10 +1,10 @@
-//! The interactive flame graph: one HTML file with everything in it, opened by any browser without
-//! a network. It has zoom, search with the share that matches, totals by module and by thread role,
-//! time slices, and the difference from another profile.
+//! The interactive flame graph: one HTML file that any browser opens without a network. It has
+//! zoom, search with the matching share, totals by module and by thread role, time slices, and the
+//! difference from another profile.
 //!
-//! What is below `PRUNED_SHARE` of both profiles is credited to its caller, so that sums stay what
-//! they are and the page stays small. Names are outside input: they go through JSON with `<`
-//! escaped and become text only. A policy in the page forbids everything that is not in it.
+//! Frames below `PRUNED_SHARE` of both profiles are credited to their callers, which keeps sums
+//! right and the page small. Names are outside input: they pass through JSON with `<` escaped and
+//! become text only. The page's content security policy forbids everything outside it.
 
 mod tree;
 
@@ -16,29 +16,29 @@ use crate::model::{Profile, Rate, View, WeightUnit};
 use crate::roles::Roles;
 use tree::{Entry, Tree};
 
-/// A part of the whole that is not drawn: a fifth of a pixel.
+/// The share of the whole below which a frame is not drawn: a fifth of a pixel.
 const PRUNED_SHARE: f64 = 0.0001;
 /// Samples in the page at most, after merging by time.
 const ENTRIES_MAX: usize = 400_000;
 /// Columns of the time map at most.
 const COLUMNS_MAX: u64 = 1200;
-/// Rows of the time map: parts of a column.
+/// Rows of the time map: each is a part of a column.
 const ROWS: u64 = 50;
-/// The shortest part, 20 ms: a column of a second.
+/// The shortest part, 20 ms: a column is a second.
 const STEP_NS: u64 = 20_000_000;
 /// Groups of threads shown; the rest is one.
 const GROUPS_MAX: usize = 200;
 
-/// What to draw.
+/// The content of a page.
 #[derive(Debug)]
 pub struct Page<'p> {
-    /// What is shown as the title.
+    /// The title.
     pub title: &'p str,
     /// The samples.
     pub view: &'p View<'p>,
-    /// What to compare with, if anything: the samples from before.
+    /// The samples to compare with: an earlier profile.
     pub baseline: Option<&'p View<'p>>,
-    /// What threads do.
+    /// The roles of threads.
     pub roles: &'p Roles,
 }
 
@@ -82,7 +82,7 @@ struct Base {
 ///
 /// # Errors
 ///
-/// What the writer says.
+/// The error of `out`.
 pub fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     let title = ogive_text::escape(page.title);
     write!(
@@ -97,12 +97,12 @@ pub fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     out.write_all(b"</body></html>\n")
 }
 
-/// Writes what another page needs to embed the flame graph: styles, data, script.
-/// The page's policy must allow inline scripts and styles.
+/// Writes the parts that another page needs to embed the flame graph: styles, data, script. That
+/// page's policy must allow inline scripts and styles.
 ///
 /// # Errors
 ///
-/// What the writer says.
+/// The error of `out`.
 pub fn write_fragment(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     let data = data(page);
     let json = serde_json::to_string(&data).map_err(io::Error::other)?.replace('<', "\\u003c");
@@ -165,7 +165,7 @@ fn data<'d>(page: &Page<'d>) -> Data<'d> {
     }
 }
 
-/// Puts samples into parts of time and merges them; the length of a part and the number of columns.
+/// Merges samples by time slice. Returns the length of a slice and the number of columns.
 fn slice(profile: &Profile, entries: &mut Vec<Entry>) -> (u64, u64) {
     let duration_ns =
         if profile.meta.has_times { profile.meta.duration_ns.unwrap_or(0) } else { 0 };
@@ -263,7 +263,7 @@ fn facts(page: &Page<'_>) -> String {
     parts.join(" \u{b7} ")
 }
 
-/// What weights are called.
+/// The name of a unit of weights.
 pub(super) fn unit_name(unit: WeightUnit) -> &'static str {
     match unit {
         WeightUnit::Nanoseconds => "nanoseconds",
@@ -273,7 +273,8 @@ pub(super) fn unit_name(unit: WeightUnit) -> &'static str {
     }
 }
 
-/// Numbers of seven bits a byte, low ones first, in base64: small numbers stay small.
+/// Variable-length integers of seven bits a byte, low bits first, in base64: small numbers stay
+/// short.
 #[derive(Default)]
 struct Varints {
     bytes: Vec<u8>,
@@ -314,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_as_in_the_rfc() {
+    fn base64_follows_the_rfc() {
         let of = |text: &str| Varints { bytes: text.as_bytes().to_vec() }.base64();
         for (text, code) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tower_of_frames_without_a_name_is_one_box_and_recursion_stays() {
+    fn nameless_frames_are_folded_into_one_box_and_recursion_stays() {
         let frame = |name: &str| format!("\t7f00 {name} (/usr/lib/libjvm.so)\n");
         let sample = |frames: String| format!("java 7 [000] 1.0: 1 cpu-clock:\n{frames}\n");
         let text = sample(frame("[unknown]").repeat(40) + &frame("start+0x1"))
@@ -348,7 +349,7 @@ mod tests {
         let page = Page { title: "t", view: &view, baseline: None, roles: &roles };
         let mut tree = Tree::default();
         let entries = tree.add(&view, &Groups::new(&page).of_profile(&profile));
-        // The root, start, one box for all without a name, and five of the recursion.
+        // The root, start, one box for all nameless frames, and five of the recursion.
         assert_eq!(tree.nodes.len(), 8, "{:?}", tree.names);
         assert_eq!(entries.iter().map(|entry| entry.weight).sum::<u64>(), view.weight());
     }

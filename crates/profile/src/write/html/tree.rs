@@ -27,7 +27,7 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     pub(super) names: Vec<String>,
     pub(super) frame_modules: Vec<u32>,
-    /// A letter a frame: kernel, z for ZFS's modules, user, n for no name, x for unknown.
+    /// One letter per frame: kernel, z for ZFS's modules, user, n for no name, x for unknown.
     pub(super) kinds: String,
     pub(super) modules: Vec<String>,
     by_node: HashMap<Node, u32>,
@@ -62,7 +62,7 @@ impl Tree {
                 && let Some((frame, caller)) = profile.split_stack(StackId(stack as u32))
             {
                 let (parent, frame) = (nodes[caller.index()], frames[frame.index()]);
-                // A tower of frames without a name tells no more than one of them.
+                // Several nameless frames in a row say no more than one.
                 let is_folded = self.is_nameless(frame)
                     && parent != 0
                     && self.nodes[parent as usize].frame == frame;
@@ -114,7 +114,7 @@ impl Tree {
         }
     }
 
-    /// Leaves off nodes that are below a share of both profiles; their weight goes to the caller.
+    /// Removes nodes below a share of both profiles; their weight goes to the caller.
     pub(super) fn prune(&mut self, entries: &mut [Entry], base: &mut [Entry], share: f64) {
         let totals = |entries: &[Entry]| {
             let mut totals = vec![0u64; self.nodes.len()];
