@@ -35,8 +35,8 @@ other machines better than rates do. The *pass-through* is a minimal FUSE daemon
 |---|---|
 | peers, measures, and how to run it | [bench/README.md](../bench/README.md) |
 | all rows | [bench/results](../bench/results) |
-| the engine and other caches | [bench/engine](../bench/engine/README.md) |
-| policies and each other | [policy.md](policy.md#hit-ratios) |
+| the engine compared with other caches | [bench/engine](../bench/engine/README.md) |
+| policies compared | [policy.md](policy.md#hit-ratios) |
 
 """
 
