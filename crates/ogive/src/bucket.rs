@@ -68,7 +68,7 @@ pub(crate) fn sections() -> Vec<Section> {
 pub(crate) fn run(args: &BucketArgs) -> Result<()> {
     let BucketCommand::Conflicts { stage, export, delete, key } = &args.command;
     if !stage.join("identity").exists() {
-        let text = format!("{} is no staging journal", stage.display());
+        let text = format!("{} is not a staging journal", stage.display());
         return Err(Refusal::new(exit::USAGE, text).hint("name the directory of --stage").into());
     }
     let fetched = key.fetch(None)?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &BucketArgs) -> Result<()> {
     Ok(())
 }
 
-/// A conflict in a line: its name, its size, and what is not there.
+/// A conflict in a line: its name, its size, and its missing bytes.
 fn describe(conflict: &Conflict) -> String {
     let missing: u64 = conflict.missing().iter().map(|range| range.end - range.start).sum();
     let (key, size) = (conflict.key(), Size(conflict.size()));
@@ -114,7 +114,7 @@ fn describe(conflict: &Conflict) -> String {
     }
 }
 
-/// Where a key is copied to: below the directory, whatever the key is.
+/// The path of a key's copy, always below the directory.
 fn place(directory: &Path, key: &str) -> PathBuf {
     let names = Path::new(key).components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -125,12 +125,12 @@ fn place(directory: &Path, key: &str) -> PathBuf {
 
 /// A new file for a key.
 fn create(directory: &Path, key: &str) -> Result<(File, PathBuf)> {
-    let wanted = place(directory, key);
-    let context = || format!("cannot create {}", wanted.display());
-    let parent = wanted.parent().unwrap_or(directory);
+    let first = place(directory, key);
+    let context = || format!("cannot create {}", first.display());
+    let parent = first.parent().unwrap_or(directory);
     ogive_private::create_directories(parent).with_context(context)?;
     for number in 0_u32.. {
-        let mut path = wanted.clone().into_os_string();
+        let mut path = first.clone().into_os_string();
         if number > 0 {
             path.push(format!(".{number}"));
         }
@@ -141,10 +141,10 @@ fn create(directory: &Path, key: &str) -> Result<(File, PathBuf)> {
             Err(error) => return Err(error).with_context(context),
         }
     }
-    anyhow::bail!("no name is free for {}", wanted.display())
+    anyhow::bail!("no name is free for {}", first.display())
 }
 
-/// Makes the name of a file durable, and those of the directories down to it.
+/// Makes the name of a file durable, and the names of the directories above it.
 fn sync_names(directory: &Path, path: &Path) -> io::Result<()> {
     let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(directory));
     above.try_for_each(|above| File::open(above)?.sync_all())

@@ -34,7 +34,7 @@ pub(crate) fn script(shell: Shell) -> Vec<u8> {
     out
 }
 
-/// The command without what is hidden, which some generators would offer all the same.
+/// The command without hidden options, which some generators would offer.
 fn visible(command: &Command) -> Command {
     let name = command.get_name().to_owned();
     let aliases: Vec<String> = command.get_visible_aliases().map(str::to_owned).collect();

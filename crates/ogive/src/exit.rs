@@ -47,10 +47,10 @@ pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
          or whether it is ZFS",
     ),
     (CAUSE_FOUND, "doctor: ZFS or ogive wastes CPU, and the cause is named"),
-    (CAUSE_OPEN, "doctor: it is known what uses the CPU or what waits; the cause is open"),
+    (CAUSE_OPEN, "doctor: the answer names what uses the CPU or waits, but not the cause"),
 ];
 
-/// An error with an exit code of its own and, where there is one, what to do next.
+/// An error with its own exit code and, if there is one, the next step.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     code: u8,
@@ -97,7 +97,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
         .unwrap_or(FAILURE)
 }
 
-/// Whether the error is only that the reader of our output went away, which is no error of ours.
+/// Whether the error only means that the reader of our output has ended.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -77,7 +77,7 @@ fn fusermount() -> Option<PathBuf> {
 /// The kernel's side of FUSE.
 const DEVICE: &str = "/dev/fuse";
 
-/// Refuses, with what to install or load, if FUSE cannot work for this user.
+/// Refuses if FUSE cannot work for this user, and says what to install or load.
 pub(crate) fn check_available(allow_other: bool) -> Result<(), Refusal> {
     let device = std::fs::File::options().read(true).write(true).open(DEVICE);
     let machine = Machine {
@@ -123,7 +123,7 @@ fn check(machine: &Machine, allow_other: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Why the device cannot be opened, and what that means. fusermount3 opens it as the user, too.
+/// The refusal if the device cannot be opened. fusermount3 opens it as the user, too.
 fn device_refusal(error: &io::Error, root: bool) -> Refusal {
     let (reason, hint) = match error.kind() {
         io::ErrorKind::NotFound => (
@@ -133,10 +133,10 @@ fn device_refusal(error: &io::Error, root: bool) -> Refusal {
         ),
         io::ErrorKind::PermissionDenied if !root => (
             "permission denied".to_owned(),
-            "let users have it as udev does, with \"chmod 666 /dev/fuse\", or run as root",
+            "allow users to open it, as udev does, with \"chmod 666 /dev/fuse\", or run as root",
         ),
         io::ErrorKind::PermissionDenied => (
-            "permission denied, even to root".to_owned(),
+            "permission denied, even for root".to_owned(),
             "in a container pass \"--device /dev/fuse --cap-add SYS_ADMIN\"",
         ),
         _ => (reason(error), "load the kernel module with \"modprobe fuse\""),

@@ -22,7 +22,7 @@ pub(crate) struct Section {
     pub(crate) items: Vec<Item>,
 }
 
-/// One thing a section says: a term and what it means, or something to type and what it does.
+/// One item of a section: a term and its meaning, or a command and its effect.
 pub(crate) struct Item {
     pub(crate) term: String,
     pub(crate) meaning: &'static str,

@@ -63,13 +63,13 @@ pub(crate) fn start(level: LevelFilter, to_file: bool, style: Style) {
     if log::set_boxed_logger(Box::new(Messages { form, style, level })).is_ok() {
         // Events are printed at every level.
         log::set_max_level(level.max(LevelFilter::Info));
-        tell_of_panics();
+        report_panics();
     }
 }
 
 /// Reports panics like other errors: the place, the thread and the message. With RUST_BACKTRACE it
 /// also prints the stack.
-fn tell_of_panics() {
+fn report_panics() {
     let by_default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
@@ -89,24 +89,24 @@ fn tell_of_panics() {
     }));
 }
 
-/// Prints a line that is no warning and is wanted at every level.
+/// Prints a line at every level that is not a warning.
 pub(crate) fn print(text: &dyn Display) {
     let (form, style) = FORM.get().copied().unwrap_or((Form::Person, Style::Plain));
     write(&line(form, style, &LogLine::of(Level::Info, text), SystemTime::now()));
 }
 
-/// Prints the error the program ends with, if lines are JSON; says whether they are.
+/// Prints the program's last error, if lines are JSON; returns whether they are.
 pub(crate) fn print_error(text: &dyn Display) -> bool {
     let Some((form, style @ Style::Json)) = FORM.get().copied() else { return false };
     write(&line(form, style, &LogLine::of(Level::Error, text), SystemTime::now()));
     true
 }
 
-/// The form messages have, once they have begun.
+/// The form of messages, once they have begun.
 static FORM: OnceLock<(Form, Style)> = OnceLock::new();
 
-/// Whether standard error is a stream of the journal: its device and inode are those systemd says.
-/// The variable alone proves nothing, since it is inherited by what was redirected elsewhere.
+/// Whether standard error is a stream of the journal, by its device and inode. The variable alone
+/// proves nothing, because redirected programs inherit it, too.
 fn is_journal() -> bool {
     let stream = std::env::var("JOURNAL_STREAM").unwrap_or_default();
     rustix::fs::fstat(std::io::stderr())
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_begins_as_its_reader_wants() {
+    fn a_line_begins_in_the_form_of_its_reader() {
         let plain = |form, level| {
             line(form, Style::Plain, &LogLine::of(level, &"x"), SystemTime::UNIX_EPOCH)
         };

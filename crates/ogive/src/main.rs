@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     ExitCode::from(run(&arguments, Extent::Real).unwrap_or_else(|error| report(&error)))
 }
 
-/// Runs what mount(8) asks for.
+/// Runs a request of mount(8).
 fn run_for_mount8(arguments: &[OsString]) -> Result<u8> {
     let translated = mount_helper::translate(arguments)?;
     let extent = if translated.fake { Extent::Fake } else { Extent::Real };
@@ -90,12 +90,12 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
     Ok(exit::SUCCESS)
 }
 
-/// Prints an error where it belongs and returns the exit code it asks for. Help and version are
-/// clap's "errors", too.
+/// Prints an error to its stream and returns its exit code. For clap, help and version are "errors",
+/// too.
 fn report(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<clap::Error>() {
         Some(usage) => {
-            // A reader that has gone is no error of ours.
+            // The end of the reader is not an error.
             let _ = usage.print();
             u8::try_from(usage.exit_code()).unwrap_or(exit::USAGE)
         }

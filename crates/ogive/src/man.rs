@@ -84,7 +84,7 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     Ok(all)
 }
 
-/// The page of the program mount(8) runs, which has no clap command of its own.
+/// The page of mount.ogive, which has no clap command.
 fn mount8_page() -> Result<Vec<u8>> {
     let mut out = title("mount.ogive", 8, "System Administration");
     let mut roff = Roff::default();
@@ -102,7 +102,7 @@ fn mount8_page() -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The title line. It has no date: a date would make every build another page.
+/// The title line. It has no date, because each build would then differ.
 fn title(name: &str, section: u8, manual: &str) -> Vec<u8> {
     format!(
         ".TH {} {section} \"\" \"ogive {}\" \"{manual}\"\n",
@@ -119,7 +119,7 @@ fn page(mut command: clap::Command, name: &str, sections: &[Section]) -> Result<
     let man = Man::new(command.name(name.to_owned()).display_name(name.to_owned()));
     let mut out = title(name, 1, "User Commands");
     man.render_name_section(&mut out)?;
-    // One line with [OPTIONS], instead of every option there is.
+    // One line with [OPTIONS], instead of every option.
     let mut synopsis = Roff::default();
     synopsis.control("SH", ["SYNOPSIS"]);
     synopsis.text([roman(usage)]);

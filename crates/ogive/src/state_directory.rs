@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Where `what` is kept; `option` names another place.
+/// The path of `what`; `option` names another place.
 pub(crate) fn path(what: &str, option: &str) -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(directory) = variable("STATE_DIRECTORY") {
@@ -16,8 +16,7 @@ pub(crate) fn path(what: &str, option: &str) -> Result<PathBuf> {
     if let Some(directory) = variable("XDG_STATE_HOME") {
         return Ok(Path::new(&directory).join("ogive"));
     }
-    let home = variable("HOME").with_context(|| {
-        format!("cannot tell where to keep {what}: HOME is not set; give {option}")
-    })?;
+    let home = variable("HOME")
+        .with_context(|| format!("no place to keep {what}: HOME is not set; give {option}"))?;
     Ok(Path::new(&home).join(".local/state/ogive"))
 }

@@ -1,4 +1,4 @@
-//! AES-256-CCM, which the second level does not have: its CPU time over records that were read.
+//! AES-256-CCM, which the second level does not have: its CPU time over the records of a read.
 //!
 //! CCM (NIST SP 800-38C) encrypts and authenticates in series, block after block. So it is bounded
 //! by the latency of AES, and sealing costs what opening costs. The benchmark seals, because that
@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Bytes of a record, as a mount has them by default.
 const RECORD_BYTES: usize = 128 << 10;
 
-/// CCM under a key that is no secret.
+/// CCM under a public key, because nothing here is secret.
 pub(super) struct Ccm {
     cipher: ccm::Ccm<Aes256, U16, U12>,
     spent_ns: u64,
@@ -28,7 +28,7 @@ impl Ccm {
     pub(super) fn work(&mut self, block: &mut [u8]) -> Result<()> {
         let before = thread_cpu_ns();
         for record in block.chunks_mut(RECORD_BYTES) {
-            // One nonce for all: nothing of this is kept.
+            // One nonce for all, because the sealed bytes are thrown away.
             let sealed = self.cipher.encrypt_inout_detached(&[0; 12].into(), &[], record.into());
             sealed.map_err(|_| anyhow!("a record is too long for CCM"))?;
         }
@@ -36,7 +36,7 @@ impl Ccm {
         Ok(())
     }
 
-    /// CPU time that it took.
+    /// CPU time of the work so far.
     pub(super) fn spent_ns(&self) -> u64 {
         self.spent_ns
     }

@@ -5,10 +5,10 @@
 //! it until the second level holds it. Then it drops the file from memory and measures one more
 //! read. It does so several times, with the ciphers in turn, so that all see the same disk.
 //!
-//! The readers, the session and the second level are threads of this process, so their CPU time is read
-//! from the kernel by name. For the same reason a signal may not just end the process: a reader
-//! that waits for a file system of its own process cannot be killed. It asks for the end between
-//! two reads, and then the mount and all files go as they do otherwise.
+//! The readers, the session and the second level are threads of this process, so the kernel gives
+//! their CPU time by name. A signal cannot simply end the process, because a reader that waits for a
+//! file system of its own process cannot be killed. So readers check a flag between two reads, and
+//! the benchmark then ends along its usual path.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -49,11 +49,11 @@ const ROUNDS: usize = 5;
 
 /// Read one file through AES-256-CCM, AES-256-GCM and no cipher
 ///
-/// A file of random bytes is read through two mounts, cold in memory and warm on the second level:
-/// one is sealed with AES-256-GCM, one is not sealed. AES-256-CCM, which the second level does not
-/// have, is applied by the reader to what it reads unsealed. Prints MB/s (millions of bytes), CPU
-/// seconds per GiB by thread, the share of the cipher, and what was published for the case on ZFS.
-/// It says what each cipher costs on this machine. Needs FUSE, and room for the file and two copies.
+/// Reads a file of random bytes through two mounts whose second level has the file, but whose memory
+/// does not: one is sealed with AES-256-GCM, the other is not sealed. The second level does not have
+/// AES-256-CCM, so the reader applies it to its unsealed reads. Prints MB/s (millions of bytes), CPU
+/// seconds per GiB by thread, the share of the cipher, the published figures for ZFS, and the cost
+/// of each cipher on this machine. Needs FUSE, and room for the file and two copies.
 #[derive(Debug, Args)]
 pub(crate) struct SealArgs {
     /// Where to create the working directory, which is removed at the end
@@ -69,7 +69,7 @@ pub(crate) struct SealArgs {
     json: bool,
 }
 
-/// What is compared.
+/// The compared ciphers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidate {
     Ccm,
@@ -80,7 +80,7 @@ enum Candidate {
 impl Candidate {
     const ALL: [Self; 3] = [Self::Ccm, Self::Gcm, Self::Off];
 
-    /// How the second level is sealed that it reads.
+    /// The cipher of the second level that it reads.
     fn cipher(self) -> Cipher {
         match self {
             Self::Gcm => Cipher::Gcm,
@@ -118,7 +118,7 @@ impl Round {
     }
 }
 
-/// What was measured for a candidate.
+/// The rounds of a candidate.
 struct Row {
     candidate: Candidate,
     rounds: Vec<Round>,
@@ -261,7 +261,7 @@ impl Mounted {
     }
 }
 
-/// All candidates. What was mounted is in `mounted` afterwards, whatever happens.
+/// Measures all candidates. Afterwards `mounted` has every mount, also after an error.
 fn measure(
     work: &Path,
     source: &Path,
@@ -449,9 +449,9 @@ fn verdict(rows: &[Row]) -> String {
         return "not everything was measured".to_owned();
     };
     format!(
-        "On this machine AES-256-GCM costs a read from the second level {} CPU time against a \
-         checksum ({:.3} of {:.3} CPU s/GiB are the cipher's) and AES-256-CCM {}; in MB/s they \
-         reach {:.0}% and {:.0}% of what is read unsealed.",
+        "On this machine, AES-256-GCM changes the CPU time of a read from the second level by {} \
+         against a checksum ({:.3} of {:.3} CPU s/GiB are the cipher's), and AES-256-CCM by {}. \
+         They reach {:.0}% and {:.0}% of the unsealed MB/s.",
         cost(gcm, off),
         gcm.median(Round::seal_share) * gcm.cpu_per_gib(),
         gcm.cpu_per_gib(),

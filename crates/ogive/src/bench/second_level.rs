@@ -9,7 +9,7 @@ use ogive_l2::{
     Admission, Cipher, Compression, KDF_WORK_MAX_KIB, KeySource, MasterKey, Padding, WriteLimits,
 };
 
-/// On one device, of this size, under a key of its own.
+/// The options: one device of this size, with a new key.
 pub(super) fn options(
     device: &Path,
     cipher: Cipher,

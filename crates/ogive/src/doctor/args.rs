@@ -1,4 +1,4 @@
-//! What can be typed after `ogive doctor`.
+//! The options of `ogive doctor`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,16 +10,19 @@ use crate::value::Span;
 
 /// Say where the CPU went, and why
 ///
-/// Without FILE the host itself is looked at for a while (root sees all of it; without, what can be
-/// seen is used and the rest is named). FILE is a capture of "ogive capture", or anything people
-/// save or paste: perf.data, perf script, perf report, perf top, folded stacks, top, ps, pidstat,
-/// arcstats and other kstats, arcstat, arc_summary, vmstat, sar, zfs get, zpool status, module
-/// parameters, lockstat, sysctl, dmesg; several files, directories, or - for standard input. They
-/// are known by their content. The mount point of an ogive mount asks about that mount. Several
-/// captures are several hosts: what each has, worst first, and what the ill have in common.
+/// Without FILE, it observes this host for a while. Root sees everything; for other users, the
+/// answer names what they may not see. With the mount point of an ogive mount, it observes that
+/// mount.
 ///
-/// The first line of the answer is the verdict, and it has 25 lines at most; --long has all of it.
-/// Nothing on the host is changed.
+/// FILE is a capture of "ogive capture", or the saved output of a tool: perf.data, perf script, perf
+/// report, perf top, folded stacks, top, ps, pidstat, arcstats and other kstats, arcstat,
+/// arc_summary, vmstat, sar, zfs get, zpool status, module parameters, lockstat, sysctl, dmesg. Give
+/// several files, directories, or - for standard input; ogive recognizes them by their content.
+/// Several captures are several hosts: the answer lists the problems of each, worst first, and the
+/// differences between sick and healthy hosts.
+///
+/// The answer begins with the verdict and has at most 25 lines; --long prints all of it. Nothing on
+/// the host is changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct DoctorArgs {
@@ -27,7 +30,7 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "FILE|MNT", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// How long to look at the host or mount
+    /// How long to observe the host or mount
     #[arg(
         long = "for",
         value_name = "DURATION",
@@ -36,7 +39,7 @@ pub(crate) struct DoctorArgs {
     )]
     pub(crate) duration: Duration,
 
-    /// Print the whole answer: all evidence, look-alikes, what was read as what
+    /// Print the whole answer: all evidence, look-alikes, and the format of each input
     #[arg(long, help_heading = "Output options", conflicts_with_all = ["json", "html"])]
     pub(crate) long: bool,
 
@@ -53,15 +56,15 @@ pub(crate) struct DoctorArgs {
     )]
     pub(crate) html: Option<PathBuf>,
 
-    /// Compare two: say what differs between HEALTHY and SICK, and what of it explains anything
+    /// Compare two inputs, HEALTHY and SICK: say what differs, and which differences explain it
     #[arg(long, help_heading = "Several hosts", conflicts_with_all = ["html", "fleet"])]
     pub(crate) compare: bool,
 
-    /// Take each path for a host of its own, as several captures are anyway
+    /// Treat each path as a separate host (always so with several captures)
     #[arg(long, help_heading = "Several hosts", requires = "paths")]
     pub(crate) fleet: bool,
 
-    /// Print what is known about a cause: signs, look-alikes, remedy, references
+    /// Explain a cause: signs, look-alikes, remedy, references
     #[arg(
         long,
         value_name = "CAUSE",
@@ -74,29 +77,32 @@ pub(crate) struct DoctorArgs {
     #[arg(long, help_heading = "Rules", conflicts_with = "paths")]
     pub(crate) list: bool,
 
-    /// Add the rules of a directory (*.toml) to the built-in ones
+    /// Add the rules in a directory (*.toml) to the built-in ones
     #[arg(long, value_name = "DIR", help_heading = "Rules", value_hint = ValueHint::DirPath)]
     pub(crate) rules: Option<PathBuf>,
 
-    /// Check the rules and say what is wrong with them
+    /// Check the rules and print their faults
     #[arg(long, help_heading = "Rules", conflicts_with_all = ["list", "explain", "paths"])]
     pub(crate) lint: bool,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("sudo ogive doctor", "Look at this host for ten seconds and say where its CPU goes."),
-            ("ogive doctor capture.tar.zst", "Diagnose a capture that was taken elsewhere."),
-            ("ogive doctor perf.txt arcstats top.txt", "Diagnose what somebody sent."),
-            ("ogive doctor /mnt/fast --for 30s", "Look at an ogive mount for half a minute."),
+            ("sudo ogive doctor", "Observe this host for ten seconds; say where its CPU goes."),
+            ("ogive doctor capture.tar.zst", "Diagnose a capture from another host."),
+            ("ogive doctor perf.txt arcstats top.txt", "Diagnose the saved outputs of tools."),
+            ("ogive doctor /mnt/fast --for 30s", "Observe an ogive mount for half a minute."),
             (
                 "ogive doctor --compare healthy.tar.zst sick.tar.zst",
                 "Say what differs between two hosts, or two times of one.",
             ),
-            ("ogive doctor --html fleet.html *.ogive", "Diagnose a fleet, a capture a host."),
-            ("ogive doctor --explain encryption-ccm", "Print what is known about a cause."),
+            (
+                "ogive doctor --html fleet.html *.ogive",
+                "Diagnose a fleet: one capture for each host.",
+            ),
+            ("ogive doctor --explain encryption-ccm", "Explain a cause."),
         ]),
         help::exit_codes(),
     ]

@@ -13,7 +13,7 @@ use super::args::DoctorArgs;
 use super::{print, style};
 use crate::exit::{self, Refusal};
 
-/// Compares the two that are named.
+/// Compares the two inputs.
 pub(super) fn run(rules: &RuleSet, args: &DoctorArgs) -> Result<u8> {
     let [healthy, sick] = args.paths.as_slice() else {
         let message = format!("--compare takes two paths, not {}", args.paths.len());
@@ -42,7 +42,7 @@ fn load(path: &Path) -> Result<Evidence> {
     Ok(loader.read().evidence)
 }
 
-/// What the two are called: their file names, or their whole paths where those are the same.
+/// The names of the two: their file names, or their whole paths if the file names are equal.
 fn names(healthy: &Path, sick: &Path) -> (String, String) {
     let short = |path: &Path| {
         path.file_name()

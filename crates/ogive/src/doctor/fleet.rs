@@ -1,7 +1,7 @@
 //! `ogive doctor` over many captures: each is a host.
 //!
-//! Threads take one capture after the other, and of each only its answer is kept, so memory does
-//! not grow with what the captures hold. A capture that cannot be read is said and stops nothing.
+//! Each thread reads one capture after another and keeps only its answer, so memory does not grow
+//! with the size of the captures. An unreadable capture is reported and stops nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -17,19 +17,20 @@ use super::args::DoctorArgs;
 use super::{print, style};
 use crate::exit;
 
-/// As much of one capture is unpacked: with a thread a processor this bounds the memory.
+/// At most so much of one capture is unpacked. With one thread for each processor this bounds the
+/// memory.
 const CAPTURE_BYTES_MAX: u64 = 256 << 20;
-/// More threads than this would hold too much at once.
+/// More threads would need too much memory at once.
 const THREADS_MAX: usize = 16;
 
-/// Whether what is named is a fleet: it is said to be, or it is several captures.
-pub(super) fn is_asked(args: &DoctorArgs) -> bool {
+/// Whether the paths are a fleet: by the option, or because they are several captures.
+pub(super) fn is_fleet(args: &DoctorArgs) -> bool {
     args.fleet
         || args.paths.len() > 1
             && args.paths.iter().filter(|path| bundle::is_capture(path)).nth(1).is_some()
 }
 
-/// Diagnoses all.
+/// Diagnoses all hosts.
 pub(super) fn run(rules: &RuleSet, args: &DoctorArgs) -> Result<u8> {
     let (hosts, unread) = diagnosed(rules, &args.paths);
     let fleet = Fleet::new(hosts, unread);
@@ -68,7 +69,7 @@ fn diagnosed(rules: &RuleSet, paths: &[PathBuf]) -> (Vec<Host>, Vec<Unread>) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let (Some(path), Some(name)) = (paths.get(at), names.get(at)) else { break };
                     let outcome = host(rules, name, path);
-                    // A thread that panicked left whole entries behind.
+                    // A thread that panicked has left only complete entries.
                     let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     match outcome {
                         Ok(host) => done.0.push(host),
@@ -87,13 +88,14 @@ fn host(rules: &RuleSet, name: &str, path: &Path) -> Result<Host, Unread> {
     loader.add_path(path).map_err(|error| unread(error.to_string()))?;
     let evidence = loader.read().evidence;
     if evidence.inputs.iter().all(|input| input.formats.is_empty()) {
-        let said = evidence.inputs.iter().find_map(|input| input.trouble.clone());
-        return Err(unread(said.unwrap_or_else(|| "nothing in it is understood".to_owned())));
+        let trouble = evidence.inputs.iter().find_map(|input| input.trouble.clone());
+        let unknown = || "no known format was found in it".to_owned();
+        return Err(unread(trouble.unwrap_or_else(unknown)));
     }
     Ok(Host::diagnosed(rules, name, evidence))
 }
 
-/// File names without what captures end with, or whole paths where two are the same.
+/// File names without the endings of captures, or whole paths where two names are equal.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

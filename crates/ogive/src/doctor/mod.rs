@@ -1,7 +1,7 @@
 //! `ogive doctor`: where the CPU went, and why.
 //!
-//! The logic is `ogive-doctor`'s, and looking at the host is `ogive-capture`'s. Here is what is
-//! asked about, and how the answer is printed.
+//! `ogive-doctor` has the logic, and `ogive-capture` observes the host. This module chooses the
+//! input and prints the answer.
 
 pub(crate) mod args;
 mod compare;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     if args.compare {
         return compare::run(&rules, args);
     }
-    if fleet::is_asked(args) {
+    if fleet::is_fleet(args) {
         return fleet::run(&rules, args);
     }
     let (loaded, looking_percent) = load(args)?;
@@ -70,8 +70,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     })
 }
 
-/// What is asked about: files, a mount, or this host; and what looking at it cost, in percent of
-/// one CPU.
+/// The evidence of files, a mount, or this host; and the cost of observing it, in percent of one CPU.
 fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     args.paths.iter().try_for_each(|path| check_answers(path))?;
     if let [path] = args.paths.as_slice()
@@ -95,11 +94,11 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     Ok((loaded, looking_percent))
 }
 
-/// A mount whose daemon or server says nothing for so long does not answer.
+/// A mount does not answer if its daemon or server is silent for so long.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 
-/// Refuses a path on a mount that does not answer: whatever is read there would hang. Mounts of
-/// ogive are asked by their control directory.
+/// Refuses a path on a mount that does not answer, because a read there would hang. Mounts of ogive
+/// are checked through their control directory instead.
 fn check_answers(path: &Path) -> Result<(), Refusal> {
     let (Ok(whole), Ok(mounts)) = (std::path::absolute(path), mountinfo::read()) else {
         return Ok(());
@@ -111,7 +110,7 @@ fn check_answers(path: &Path) -> Result<(), Refusal> {
     let Some(mount) = mount.filter(is_served) else { return Ok(()) };
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let asked = std::thread::Builder::new().name("ogive-asks".into()).spawn(move || {
-        // What comes too late is not waited for.
+        // A late answer has no receiver.
         let _ = send.send(std::fs::metadata(&whole).is_ok());
     });
     if asked.is_err() || receive.recv_timeout(SILENT_AFTER).is_ok() {
@@ -119,7 +118,7 @@ fn check_answers(path: &Path) -> Result<(), Refusal> {
     }
     let point = mount.mount_point.display();
     let what = format!("cannot read {}: the mount {point} does not answer", path.display());
-    let hint = "\"sudo ogive doctor\" looks at this host and names what stands still";
+    let hint = "\"sudo ogive doctor\" observes this host and names what hangs";
     Err(Refusal::new(exit::MOUNT_POINT, what).hint(hint))
 }
 
@@ -180,7 +179,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn eprintln_line(text: &str) {
-    // A closed standard error leaves nobody to tell.
+    // With standard error closed, there is nowhere to report to.
     let _ = writeln!(std::io::stderr().lock(), "{}", ogive_text::one_line(text));
 }
 

@@ -22,7 +22,7 @@ const HEADING: &str = "Second level options";
 const KEY_VARIABLE: &str = "OGIVE_L2_KEY";
 /// Name of systemd's credential with the key, raw or in digits.
 const CREDENTIAL: &str = "ogive.l2-key";
-/// More is no key and no passphrase.
+/// Bytes of a key or a passphrase at most.
 const SECRET_BYTES_MAX: u64 = 4096;
 
 /// Where the key of a second level comes from.
@@ -80,7 +80,7 @@ impl NewKeyArgs {
             (None, Some(path)) => return from_file(path).map(KeySource::Master),
             (None, None) => {
                 let typed = ask("New passphrase of the second level: ")?;
-                if *ask("The same once more: ")? != *typed {
+                if *ask("Repeat the new passphrase: ")? != *typed {
                     let differ = "the two passphrases differ; nothing was changed";
                     return Err(Refusal::new(exit::FAILURE, differ).into());
                 }
@@ -91,14 +91,14 @@ impl NewKeyArgs {
     }
 }
 
-/// Paths as they are where the command was given: what serves a mount works in another directory.
+/// Absolute paths, because the serving process works in another directory.
 pub(crate) fn absolute() -> impl clap::builder::TypedValueParser<Value = PathBuf> {
     use clap::builder::{PathBufValueParser, TypedValueParser as _};
     PathBufValueParser::new().try_map(std::path::absolute)
 }
 
 impl KeyArgs {
-    /// Asks on the terminal for what the background process cannot ask for.
+    /// Asks for the passphrase on the terminal, which the background process cannot do.
     pub(crate) fn ask_first(&self) -> Result<Option<Zeroizing<Vec<u8>>>> {
         (self.passphrase && self.passphrase_fd.is_none())
             .then(|| ask("Passphrase of the second level or the stage: "))
@@ -110,11 +110,11 @@ impl KeyArgs {
         self.l2_kdf_max.map_or(KDF_WORK_MAX_KIB, |size| size.0 >> 10)
     }
 
-    /// Fetches the key. Only `--cipher off` does without one, and it does so always.
+    /// Fetches the key. `--cipher off` has none, and refuses one.
     pub(crate) fn fetch(&self, cipher: Option<Cipher>) -> Result<KeySource> {
         if cipher == Some(Cipher::Off) {
             if self.passphrase || self.passphrase_fd.is_some() || self.key_file.is_some() {
-                let contradiction = "--cipher off seals nothing, and a key was given";
+                let contradiction = "--cipher off seals nothing, but a key was given";
                 return Err(Refusal::new(exit::USAGE, contradiction)
                     .hint("leave out --cipher off, or the key")
                     .into());
@@ -198,7 +198,7 @@ fn own_key(directory: &Path) -> Result<MasterKey> {
     let context = || format!("cannot keep a key in {}; give --key-file", directory.display());
     ogive_private::create_directories(directory).with_context(context)?;
     let key = MasterKey::random().with_context(context)?;
-    // Under another name first, so that no crash leaves half a key.
+    // Under a temporary name first, so that no crash leaves half a key.
     let draft = directory.join(format!("l2.key.{}", std::process::id()));
     let mut file = ogive_private::create_new(&draft).with_context(context)?;
     file.write_all(key.expose()).and_then(|()| file.sync_all()).with_context(context)?;

@@ -248,7 +248,7 @@ fn verify(path: &Path, options: &OpenOptions, json: bool) -> Result<u8> {
 fn discard(path: &Path, options: &OpenOptions, json: bool) -> Result<()> {
     let cannot = || format!("cannot discard on {}", path.display());
     if mounted::is_mount(path) {
-        let reason = format!("{}: it is a directory, and no device", cannot());
+        let reason = format!("{}: it is a directory, not a device", cannot());
         return Err(Refusal::new(exit::USAGE, reason)
             .hint("remove the device with `ogive l2 remove`, discard on it, and add it again")
             .into());
@@ -287,7 +287,7 @@ fn format(path: &Path, options: &OpenOptions) -> Result<()> {
     report::formatted(path, &superblock)
 }
 
-/// Overwrites superblocks and headers of segments: with the salts in them the keys are gone.
+/// Overwrites superblocks and headers of segments. Without their salts no key opens the records.
 fn destroy(path: &Path, force: bool) -> Result<()> {
     let device = open(path, OpenMode::Write)?;
     let cannot = || format!("cannot destroy {}", path.display());
@@ -295,12 +295,13 @@ fn destroy(path: &Path, force: bool) -> Result<()> {
     if found.is_none() && !force {
         return Err(Refusal::new(
             exit::FAILURE,
-            format!("cannot destroy {}: it is no second level of ogive", path.display()),
+            format!("cannot destroy {}: it is not a second level of ogive", path.display()),
         )
         .hint("give --force to overwrite its beginning anyway")
         .into());
     }
-    // All of it where that costs nothing, so that it is as good as new; its keys in any case.
+    // Discards all of it if the device can, so that it is as good as new; overwrites its salts in
+    // any case.
     let _ = device.discard();
     let length = device.len_bytes().with_context(cannot)?;
     let nothing = AlignedBuffer::zeroed(4096);

@@ -51,7 +51,7 @@ pub(super) fn is_mount(path: &Path) -> bool {
 pub(super) fn change(mount_point: &Path, device: &Path, change: Change) -> Result<()> {
     if !is_mount(mount_point) {
         let reason =
-            format!("{} is no directory, so nothing is mounted there", mount_point.display());
+            format!("{} is not a directory, so nothing is mounted there", mount_point.display());
         return Err(Refusal::new(exit::MOUNT_POINT, reason)
             .hint("the mount comes first, then the device")
             .into());
@@ -82,7 +82,7 @@ pub(super) fn change(mount_point: &Path, device: &Path, change: Change) -> Resul
     let path = control(mount_point);
     let cannot = || format!("cannot ask the mount at {}", mount_point.display());
     let mut file = File::options().write(true).open(&path).with_context(cannot)?;
-    // It is short enough to go in one piece: each write is a request.
+    // Each write is a request, so the line must go in one write; it is short enough.
     match file.write_all(&request) {
         Ok(()) => Ok(()),
         Err(error) => {
@@ -109,7 +109,7 @@ pub(super) fn status(mount_point: &Path, json: bool) -> Result<()> {
     for device in status.get_mut("devices").and_then(Value::as_array_mut).into_iter().flatten() {
         let path = device.get("path").and_then(Value::as_str).map(PathBuf::from);
         let looked =
-            path.map_or_else(|| Err("its path is not known".to_owned()), |path| wear::look(&path));
+            path.map_or_else(|| Err("its path is unknown".to_owned()), |path| wear::look(&path));
         if let Some(members) = device.as_object_mut() {
             members.insert("disks".to_owned(), wear::json(&looked));
         }
@@ -137,8 +137,8 @@ fn rows(device: &Value) -> Vec<(&'static str, String)> {
     let number = |name: &str| device.get(name).and_then(Value::as_u64).unwrap_or(0);
     let is = |name: &str| device.get(name).and_then(Value::as_bool).unwrap_or(false);
     let standing = match (is("recovered"), is("bypassed")) {
-        (_, true) => "left alone for a while, for it failed or was slow",
-        (false, _) => "being read through; what was not come to yet is missed",
+        (_, true) => "paused for a while, because it failed or was slow",
+        (false, _) => "being read; records that are not indexed yet are misses",
         (true, _) => "in use",
     };
     vec![

@@ -47,7 +47,7 @@ struct Seen {
     account: WearAccount,
 }
 
-/// Of a device to which nothing was written.
+/// The facts of an empty device.
 const NO_ACCOUNT: WearAccount =
     WearAccount { sent_bytes: 0, clock_seconds: 0, allowance_bytes: i64::MAX };
 
@@ -84,7 +84,7 @@ fn look(device: &dyn Device, superblock: &Superblock) -> Seen {
 fn written(seen: &Seen, superblock: &Superblock) -> String {
     let sent_bytes = seen.account.sent_bytes;
     let times = sent_bytes as f64 / superblock.device_bytes() as f64;
-    format!("{} since it was formatted, {times:.1} times all of it", Bytes(sent_bytes))
+    format!("{} since it was formatted, {times:.1} times its size", Bytes(sent_bytes))
 }
 
 /// The rest of the budget of `--l2-dwpd` at the start of the youngest segment, in bytes.
@@ -95,9 +95,9 @@ fn allowance_bytes(seen: &Seen) -> Option<i64> {
 fn allowance(seen: &Seen) -> String {
     match allowance_bytes(seen) {
         None => "no limit (--l2-dwpd)".to_owned(),
-        Some(left) if left < 0 => format!("used up, and {} more", Bytes(left.unsigned_abs())),
+        Some(left) if left < 0 => format!("exceeded by {}", Bytes(left.unsigned_abs())),
         Some(left) => {
-            format!("{} were left when the youngest segment was begun", Bytes(left as u64))
+            format!("{} left at the start of the youngest segment", Bytes(left as u64))
         }
     }
 }
@@ -194,7 +194,7 @@ pub(super) fn verification(found: &Verification, json: bool) -> Result<()> {
                 Bytes(found.padding_bytes)
             ),
         ),
-        ("bad records", format!("{} (each a miss when it is asked for)", found.bad_records)),
+        ("bad records", format!("{} (each is a miss)", found.bad_records)),
     ])
 }
 
@@ -226,7 +226,7 @@ pub(super) fn discarded(path: &Path, done: &Discarded, json: bool) -> Result<()>
         return write_stdout(&format!("{value:#}\n"));
     }
     write_stdout(&format!(
-        "{}: {} segments ({}) are free, {} hold records of use\n",
+        "{}: {} segments ({}) are free, {} hold records in use\n",
         path.display(),
         done.segments,
         Bytes(done.bytes),

@@ -18,13 +18,13 @@ use std::time::Duration;
 use ogive_text::Bytes;
 use serde_json::{Value, json};
 
-/// A disk that does not answer in this time is left alone.
+/// How long to wait for a disk's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// More is no answer of smartctl's.
+/// Bytes of an answer of smartctl at most.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
-/// Volumes upon volumes at most.
+/// Nested volumes at most.
 const DEPTH_MAX: usize = 8;
-/// Disks that are asked.
+/// Disks at most.
 const DISKS_MAX: usize = 16;
 /// The unit of NVMe write counts, in bytes.
 const NVME_UNIT_BYTES: u64 = 512_000;
@@ -33,23 +33,23 @@ const NVME_UNIT_BYTES: u64 = 512_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wear {
     model: Option<String>,
-    /// Of the endurance that the maker vouches for; may exceed 100.
+    /// Percent of the endurance that the maker guarantees; may exceed 100.
     percentage_used: Option<u64>,
     temperature_celsius: Option<i64>,
     media_errors: Option<u64>,
-    /// Over the life of the disk, by everybody.
+    /// Bytes written over the life of the disk, by all programs.
     written_bytes: Option<u64>,
     passed: Option<bool>,
 }
 
-/// A disk below a second level, and what it says or why it says nothing.
+/// A disk below a second level, with its report or the reason why there is none.
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
     wear: Result<Wear, String>,
 }
 
-/// Asks the disks that a path is on; or says why there is none to ask.
+/// The reports of the disks that a path is on, or the reason why there is no disk.
 pub(super) fn look(path: &Path) -> Result<Vec<Disk>, String> {
     let disks = disks_of(path, Path::new("/sys"))?;
     Ok(disks.into_iter().map(|path| Disk { wear: ask(&path), path }).collect())
@@ -64,7 +64,7 @@ fn disks_of(path: &Path, sys: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     below(&sys.join(format!("dev/block/{major}:{minor}")), 0, &mut found);
     if found.is_empty() {
-        return Err("it lies on no one disk of this machine".to_owned());
+        return Err("it is not on a single disk of this machine".to_owned());
     }
     Ok(found)
 }
@@ -92,7 +92,7 @@ fn below(device: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Has smartctl ask a disk.
+/// Reads a disk's report through smartctl.
 fn ask(disk: &Path) -> Result<Wear, String> {
     let started = Command::new("smartctl")
         .args(["--json=c", "--xall"])
@@ -104,7 +104,7 @@ fn ask(disk: &Path) -> Result<Wear, String> {
     let mut asking = match started {
         Ok(asking) => asking,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err("install smartmontools to have its wear and temperature here".to_owned());
+            return Err("install smartmontools to see its wear and temperature here".to_owned());
         }
         Err(error) => return Err(format!("cannot run smartctl: {error}")),
     };
@@ -129,7 +129,7 @@ fn ask(disk: &Path) -> Result<Wear, String> {
 /// Reads what smartctl printed.
 fn read(answer: &[u8]) -> Result<Wear, String> {
     let report: Value =
-        serde_json::from_slice(answer).map_err(|_| "smartctl gave no JSON".to_owned())?;
+        serde_json::from_slice(answer).map_err(|_| "smartctl printed no JSON".to_owned())?;
     let number = |place: &str| report.pointer(place).and_then(Value::as_u64);
     let nvme = |name: &str| number(&format!("/nvme_smart_health_information_log/{name}"));
     let sectors = statistic(&report, 1, 24);
@@ -150,7 +150,7 @@ fn read(answer: &[u8]) -> Result<Wear, String> {
         return Ok(wear);
     }
     let message = report.pointer("/smartctl/messages/0/string").and_then(Value::as_str);
-    let message = message.unwrap_or("it tells smartctl nothing of its wear");
+    let message = message.unwrap_or("it does not report its wear to smartctl");
     let needs_root = message.contains("ermission denied");
     Err(if needs_root { format!("{message}; ask as root") } else { message.to_owned() })
 }
@@ -171,7 +171,7 @@ fn statistic(report: &Value, page: u64, offset: u64) -> Option<u64> {
 pub(super) fn rows(looked: &Result<Vec<Disk>, String>) -> Vec<(&'static str, String)> {
     let disks = match looked {
         Ok(disks) => disks,
-        Err(why) => return vec![("disk", format!("its wear cannot be told: {why}"))],
+        Err(why) => return vec![("disk", format!("its wear is unknown: {why}"))],
     };
     disks.iter().map(|disk| ("disk", format!("{}: {}", disk.path.display(), disk.line()))).collect()
 }
@@ -188,11 +188,11 @@ impl Disk {
     fn line(&self) -> String {
         let wear = match &self.wear {
             Ok(wear) => wear,
-            Err(why) => return format!("its wear cannot be told: {why}"),
+            Err(why) => return format!("its wear is unknown: {why}"),
         };
         let mut parts: Vec<String> = wear.model.iter().cloned().collect();
         if wear.passed == Some(false) {
-            parts.push("SAYS THAT IT FAILS".to_owned());
+            parts.push("REPORTS THAT IT FAILS".to_owned());
         }
         parts.extend(wear.percentage_used.map(|used| format!("{used}% of its endurance used")));
         parts.extend(wear.written_bytes.map(|bytes| format!("{} written to it", Bytes(bytes))));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_sata_disk_reports_the_figures_of_the_standard() {
-        // Its attribute 241 has another unit than the next maker's, and is not believed.
+        // Attribute 241 is not used, because its unit differs between makers.
         let wear = read(include_bytes!("samples/sata.json")).unwrap();
         assert_eq!(wear.written_bytes, Some(8_486_453_248 * 512));
         assert_eq!((wear.percentage_used, wear.media_errors), (Some(1), Some(0)));
@@ -249,13 +249,13 @@ mod tests {
         let why = read(include_bytes!("samples/refused.json")).unwrap_err();
         assert!(why.contains("Permission denied; ask as root"), "{why}");
         let disk = Disk { path: "/dev/x".into(), wear: Err(why) };
-        assert!(disk.line().starts_with("its wear cannot be told"));
+        assert!(disk.line().starts_with("its wear is unknown"));
         for nothing in [&b""[..], b"[]", b"{}", b"{\"nvme_smart_health_information_log\": 7}"] {
             assert!(read(nothing).is_err());
         }
         let failing = Wear { passed: Some(false), ..Wear::default() };
         let disk = Disk { path: "/dev/x".into(), wear: Ok(failing) };
-        assert_eq!(disk.line(), "SAYS THAT IT FAILS");
+        assert_eq!(disk.line(), "REPORTS THAT IT FAILS");
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let number = fs::metadata(file.path()).unwrap().dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        assert!(disks_of(file.path(), sys.path()).unwrap_err().contains("no one disk"));
+        assert!(disks_of(file.path(), sys.path()).unwrap_err().contains("a single disk"));
         // A volume of a partition of one disk and of another disk.
         let make = |path: &str| {
             let path = sys.path().join("devices").join(path);

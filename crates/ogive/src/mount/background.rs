@@ -26,10 +26,8 @@ const READY: &[u8] = b"ready\n";
 /// Starts `ogive mount` with these arguments (those after the subcommand) in the background and
 /// waits for the mount.
 ///
-/// Returns the exit code the command shall have; an error of the background process has been
-/// printed already.
-///
-/// A passphrase that was typed is handed on through a pipe.
+/// Returns the exit code of the command. The background process has printed its error already. A
+/// typed passphrase goes through a pipe.
 pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8>>>) -> Result<u8> {
     let pipe = passphrase.map(|passphrase| hand_on(passphrase)).transpose()?;
     let handed = pipe.as_ref().map(|pipe| format!("--passphrase-fd={}", pipe.as_raw_fd()));
@@ -65,9 +63,9 @@ pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8
 
 /// A pipe with a passphrase in it, which the background process inherits.
 fn hand_on(passphrase: &[u8]) -> Result<OwnedFd> {
-    let context = "cannot hand the passphrase to the background process";
+    let context = "cannot pass the passphrase to the background process";
     let (read, write) = rustix::pipe::pipe().context(context)?;
-    // A pipe takes 64 KiB before a writer has to wait, and no typed passphrase is as long.
+    // A pipe takes 64 KiB before a writer waits; a typed passphrase is shorter.
     File::from(write).write_all(passphrase).context(context)?;
     Ok(read)
 }
@@ -96,7 +94,7 @@ pub(crate) fn announce() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the log file to write on at its end; a new one is for this user alone.
+/// Opens the log file for appending. A new one is readable only by this user.
 pub(crate) fn open_log_file(path: &Path) -> Result<File, Refusal> {
     ogive_private::options().append(true).create(true).open(path).map_err(|error| {
         let reason = paths::reason(&error);
@@ -107,7 +105,7 @@ pub(crate) fn open_log_file(path: &Path) -> Result<File, Refusal> {
     })
 }
 
-/// From now on messages go to the log file, or nowhere.
+/// Redirects messages to the log file, or discards them.
 pub(crate) fn redirect_messages(log_file: Option<File>) -> io::Result<()> {
     let target = match log_file {
         Some(file) => file,

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_dying_until_its_last_thread_has_ended() {
+    fn a_process_is_exiting_until_its_last_thread_has_ended() {
         for (threads, expected) in [
             // Alive: running, asleep, stopped; another signal waits.
             (vec![('S', 0x40_0040, 0), ('R', 0x40_0040, 0x4000)], false),

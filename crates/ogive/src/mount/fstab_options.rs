@@ -16,8 +16,7 @@ use clap::CommandFactory as _;
 use crate::cli::Cli;
 use crate::exit::{self, Refusal};
 
-/// Options that mount(8), systemd or the person reading fstab care about, or that are always so
-/// here.
+/// Options for mount(8), systemd or the reader of fstab, and options that always hold here.
 const IGNORED: &[&str] = &[
     "_netdev",
     "async",
@@ -96,7 +95,7 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
             switches.retain(|(other, _)| *other != flag);
             switches.push((flag, on));
         } else if is_ignored(option) {
-            // Meant for another program.
+            // For another program.
         } else if let Some(refusal) = option.to_str().and_then(refused).filter(|_| !sloppy) {
             return Err(refusal);
         } else if let Some(flag) = long_option(&mount, option)? {
@@ -118,7 +117,7 @@ pub(crate) fn words(arguments: &[OsString]) -> impl Iterator<Item = OsString> {
     arguments.iter().flat_map(|argument| split(argument).options)
 }
 
-/// Why an option is refused that others have.
+/// The refusal of an option that other file systems have.
 pub(crate) fn refused(option: &str) -> Option<Refusal> {
     let (name, instead) = REFUSED.iter().find(|(name, _)| *name == option)?;
     let message = format!("cannot mount with \"{name}\": ogive has no such option");
@@ -131,7 +130,7 @@ fn mount_command() -> clap::Command {
     top.find_subcommand("mount").cloned().unwrap_or_default()
 }
 
-/// Whether an option is meant for another program than ogive.
+/// Whether an option is for another program than ogive.
 pub(crate) fn is_ignored(option: &OsStr) -> bool {
     option.is_empty()
         || IGNORED.iter().any(|name| option == *name)
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_asked_for_and_refused_where_they_belong() {
+    fn a_missing_value_and_an_unexpected_value_are_refused() {
         assert!(flags("arc_max").unwrap_err().contains("needs a value"));
         assert!(flags("allow_other=1").unwrap_err().contains("takes no value"));
     }
@@ -283,7 +282,7 @@ mod tests {
         for (option, flag) in honoured {
             assert_eq!(flags(option).unwrap(), [flag]);
         }
-        // These say what is so anyhow.
+        // These always hold.
         for option in ["rw", "nodev", "nosuid", "exec", "atime", "diratime", "relatime", "async"] {
             assert!(flags(option).unwrap().is_empty(), "{option}");
         }

@@ -28,7 +28,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Binds an address of this host. With `pprof` profiles can be had there, too.
+    /// Binds an address of this host. With `pprof` it serves profiles, too.
     pub(super) fn bind(address: SocketAddr, mount_point: &Path, pprof: bool) -> Result<Self> {
         if !address.ip().is_loopback() {
             return Err(Refusal::new(
@@ -83,10 +83,10 @@ fn answer(
     let mut exposition = Exposition::new(format);
     match figures(kstats, mount) {
         Ok(Some(figures)) => families::tell(&mut exposition, &[figures]),
-        Ok(None) => return Response::error(503, "the mount has gone"),
+        Ok(None) => return Response::error(503, "the mount has ended"),
         Err(error) => return Response::error(500, &error.to_string()),
     }
-    // A clock that panicked has at worst counted a look twice.
+    // After a panic of another thread, the clock has at worst counted a look twice.
     let mut clock = clock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Err(error) = clock.tell(&mut exposition, mount) {
         return Response::error(500, &format!("cannot read /proc: {error}"));

@@ -3,8 +3,8 @@
 //! [`args`] has the options, [`bucket`] those for buckets, and [`stage`] those for writable
 //! buckets. [`fstab_options`] translates `-o`, and [`plan`] translates everything into options of
 //! the library. [`paths`] resolves the two directories, and [`serve`] serves the mount.
-//! [`metrics`], [`pprof`] and [`otlp`] export counters and profiles. [`background`] and [`signals`]
-//! are the life of the process. mount(8) calls [`mount_helper`], and [`remount`] changes flags
+//! [`metrics`], [`pprof`] and [`otlp`] export counters and profiles. [`background`] starts the
+//! process, and [`signals`] ends it. mount(8) calls [`mount_helper`], and [`remount`] changes flags
 //! later.
 
 pub(crate) mod args;
@@ -45,8 +45,8 @@ pub(crate) enum Extent {
     Fake,
 }
 
-/// Runs the subcommand. `arguments` are those after the word `mount`, as typed; they are needed to
-/// put what `-o` means in front of them, and to start the background process.
+/// Runs the subcommand. `arguments` are those after the word `mount`, as typed. The options of `-o`
+/// are put in front of them, and the background process starts with them.
 pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> Result<u8> {
     if remount::is_asked(&args.options) {
         logger::start(log::LevelFilter::Warn, false, args.log_format);
@@ -75,8 +75,8 @@ pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> R
     Ok(crate::exit::SUCCESS)
 }
 
-/// The memory that sizes on the command line are of: the same figures the cache takes its default
-/// from.
+/// The memory that shares on the command line refer to; the default of the cache uses the same
+/// figures.
 fn memory() -> Result<Memory> {
     let sources = ogive_pressure::Sources::probe();
     let read = sources.and_then(|sources| Ok((sources.read()?, sources.limit_bytes()?)));
@@ -84,8 +84,7 @@ fn memory() -> Result<Memory> {
     Ok(Memory { total_bytes: reading.total_bytes, limit_bytes })
 }
 
-/// Parses again with what `-o` means in front, so that options given on their own come later and
-/// hold.
+/// Parses again with the options of `-o` in front, so that separate options come later and win.
 fn expand(args: &MountArgs, arguments: &[OsString]) -> Result<MountArgs> {
     let flags = fstab_options::long_options(&args.options, args.sloppy)?;
     let line = std::iter::once(OsString::from("ogive mount"))
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn options_given_on_their_own_beat_those_in_o() {
+    fn separate_options_beat_those_in_o() {
         let args = expanded("--recordsize 8K -o recordsize=16K,ro,threads=2 /s /m").unwrap();
         assert_eq!(args.recordsize.0, 8 << 10);
         assert!(args.read_only);
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_in_o_is_explained_like_one_on_its_own() {
+    fn a_bad_value_in_o_has_the_message_of_a_separate_option() {
         let error = expanded("-o recordsize=3K /s /m").unwrap_err();
         assert!(error.contains("power of two"), "{error}");
     }

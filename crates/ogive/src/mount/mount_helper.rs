@@ -79,7 +79,7 @@ pub(crate) fn sections() -> Vec<Section> {
             "Files",
             &[
                 ("/sbin/mount.ogive", "A symbolic link to ogive."),
-                ("/sbin/mount.fuse.ogive", "The same, by which mount -o remount comes to it."),
+                ("/sbin/mount.fuse.ogive", "The same, for mount -o remount."),
                 ("/etc/fstab", "See fstab(5)."),
             ],
         ),
@@ -144,7 +144,7 @@ pub(crate) fn translate(arguments: &[OsString]) -> Result<Translated, Refusal> {
                             "cannot mount: mount.ogive cannot enter another mount namespace (-N)",
                         )
                         .hint("run mount through nsenter(1)")),
-                        // The type is what brought mount(8) here.
+                        // The type is known: it made mount(8) call this program.
                         _ => {}
                     }
                     break;

@@ -42,12 +42,14 @@ impl FromStr for Receiver {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut url = Url::parse(text).map_err(|error| format!("it is no URL: {error}"))?;
+        let mut url = Url::parse(text).map_err(|error| format!("it is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err("it begins with http:// or https://".to_owned());
+            return Err("it must begin with http:// or https://".to_owned());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(format!("everybody can read a command line: put it into {HEADERS}"));
+            return Err(format!(
+                "every user can read a command line: put the password into {HEADERS}"
+            ));
         }
         if matches!(url.path(), "" | "/") {
             url.set_path(PATH);
@@ -63,7 +65,7 @@ pub(super) struct Sender {
     mount: String,
     clock: Clock,
     begin_ns: u64,
-    /// It did not work the last time, and that was said.
+    /// The last request failed, and the log says so.
     is_failing: bool,
 }
 
@@ -75,7 +77,7 @@ impl Sender {
                 .hint("it is a list such as authorization=Bearer%20TOKEN,x-scope=team")
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        // One that leads elsewhere would be sent the header fields, too.
+        // No redirects: another receiver would get the header fields, too.
         let client = Client::builder()
             .default_headers(headers)
             .timeout(PATIENCE)
@@ -104,7 +106,7 @@ impl Sender {
         let mut figures_told = Exposition::new(Format::OpenMetrics);
         let all = figures(kstats, &self.mount).ok().flatten()?;
         families::tell(&mut figures_told, &[all]);
-        // Without /proc there are no threads to tell of, and all else is there.
+        // Without /proc only the figures of threads are missing.
         let _ = self.clock.tell(&mut figures_told, &self.mount);
         let uname = rustix::system::uname();
         let host = uname.nodename().to_string_lossy();
@@ -124,7 +126,7 @@ impl Sender {
         match answer.map(|answer| answer.status()) {
             Ok(status) if status.is_success() => Ok(()),
             Ok(status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => {
-                Err(format!("it answers {status}; {HEADERS} holds the header fields for it"))
+                Err(format!("it answers {status}; set its header fields in {HEADERS}"))
             }
             Ok(status) => Err(format!("it answers {status}")),
             // Without the URL, which may have a secret in its query.
@@ -132,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// Says when it stops to work, and when it works again.
+    /// Logs when sending fails, and when it works again.
     fn say(&mut self, sent: Result<(), String>) {
         let to = self.url.host_str().unwrap_or_default();
         match sent {
@@ -149,14 +151,14 @@ impl Sender {
     }
 }
 
-/// Header fields out of `name=value,name=value`, with values encoded as in URLs.
+/// Header fields from `name=value,name=value`, with values encoded as in URLs.
 fn headers(text: &str) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (name, value) =
             pair.split_once('=').ok_or("a part of it has no \"=\"; values are not shown here")?;
         let name = HeaderName::from_str(name.trim())
-            .map_err(|_| format!("\"{}\" is no name of a header field", name.escape_debug()))?;
+            .map_err(|_| format!("\"{}\" is not a name of a header field", name.escape_debug()))?;
         let bytes: Vec<u8> = percent_decode_str(value.trim()).collect();
         let mut value = HeaderValue::from_bytes(&bytes)
             .map_err(|_| format!("the value of {name} cannot be sent"))?;
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_without_a_path_means_the_usual_one_and_has_no_secret() {
+    fn a_url_without_a_path_gets_the_usual_one_and_has_no_secret() {
         let parsed = |text: &str| text.parse::<Receiver>().map(|own| own.0.to_string());
         assert_eq!(parsed("http://localhost:4318").unwrap(), "http://localhost:4318/v1/metrics");
         assert_eq!(parsed("https://a.example/otlp/").unwrap(), "https://a.example/otlp/");

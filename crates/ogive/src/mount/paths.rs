@@ -1,4 +1,4 @@
-//! The two directories of a mount: where they really are, and whether they may be used together.
+//! The two directories of a mount: their real paths, and whether they may be used together.
 //!
 //! The process of a dead mount point ended without unmounting. Every system call there fails with
 //! ENOTCONN, or ECONNABORTED if the connection was aborted. This module removes a dead mount point,
@@ -30,8 +30,7 @@ use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
 use crate::mountinfo::{self, MountEntry};
 
-/// Dead mounts stacked on one mount point that are taken away at most; more is not the work of
-/// crashes.
+/// Dead mounts on one mount point that are removed at most; crashes do not leave more.
 const DEAD_MOUNTS_MAX: usize = 16;
 
 /// How often, and after which pause, to ask a mount again that answers EIO, although no exiting
@@ -44,7 +43,7 @@ const DYING_SEEN: u32 = 500;
 /// Links followed when a path is resolved by hand; the kernel's own limit (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
-/// Resolves and checks SRC and MNT, in this order, and takes away a dead mount at MNT.
+/// Resolves and checks SRC and MNT, in this order, and removes a dead mount at MNT.
 pub(crate) fn settle(source: &Path, mount_point: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
     let source = settle_source(source)?;
     repair(mount_point)?;
@@ -56,7 +55,7 @@ pub(crate) fn settle(source: &Path, mount_point: &Path) -> Result<(PathBuf, Path
     Ok((source, mount_point))
 }
 
-/// Resolves and checks MNT alone, for a source that is no directory, and takes away a dead mount.
+/// Resolves and checks only MNT, for a source that is not a directory, and removes a dead mount.
 pub(crate) fn settle_alone(mount_point: &Path) -> Result<PathBuf, Refusal> {
     repair(mount_point)?;
     let mount_point = settle_mount_point(mount_point)?;
@@ -82,7 +81,7 @@ fn settle_source(source: &Path) -> Result<PathBuf, Refusal> {
         // An open for reading reports both "not a directory" and "permission denied".
         .and_then(|path| fs::read_dir(&path).map(|_| path))
         .map_err(|error| match is_dead(&error) {
-            true => refuse(&"it lies on a dead FUSE mount")
+            true => refuse(&"it is on a dead FUSE mount")
                 .hint("mount that again, or unmount it with \"umount --lazy\""),
             false => refuse(&reason(&error)),
         })
@@ -128,7 +127,7 @@ fn check_overlap(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
     .hint("choose a mount point outside the source"))
 }
 
-/// Refuses a mount that would be read from, through other mounts of ogive, by itself.
+/// Refuses a mount that would read from itself through other mounts of ogive.
 fn check_cycle(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
     let Ok(graph) = MountGraph::read() else { return Ok(()) };
     let Some(way) = graph.way_to(source, mount_point) else { return Ok(()) };
@@ -163,9 +162,8 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Asks the file system at this path for a sign of life. Looking at its attributes would not do:
-/// the kernel may still have those of a process that has gone; statistics of the file system it
-/// never keeps.
+/// Checks whether the file system at this path answers. It asks for statistics of the file system,
+/// because the kernel never caches those; it may have attributes of a process that has ended.
 fn probe(path: &Path) -> io::Result<()> {
     past_dying(|| Ok(rustix::fs::statfs(path).map(drop)?), is_any_dying)
 }
@@ -174,8 +172,7 @@ fn is_any_dying() -> bool {
     exiting_daemon::any_exiting(Path::new("/proc"))
 }
 
-/// Asks again while the answer is EIO, as it is where a process is going: until none is, and some
-/// times more.
+/// Asks again while the answer is EIO and a process is exiting, and a few times after that.
 fn past_dying<T>(
     mut ask: impl FnMut() -> io::Result<T>,
     mut is_any_dying: impl FnMut() -> bool,
@@ -197,12 +194,12 @@ fn past_dying<T>(
     ask()
 }
 
-/// Whether the error is what a mount without a process answers.
+/// Whether the error is that of a mount without a process.
 pub(crate) fn is_dead(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOTCONN | Errno::CONNABORTED))
 }
 
-/// Takes away dead FUSE mounts at this path. Anything else is left to the checks that follow.
+/// Removes dead FUSE mounts at this path. Later checks handle everything else.
 fn repair(mount_point: &Path) -> Result<(), Refusal> {
     for _ in 0..DEAD_MOUNTS_MAX {
         let error = match probe(mount_point) {
@@ -219,9 +216,9 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
         let mounts = mountinfo::read().map_err(|e| refuse(reason(&e)))?;
         let Some(dead) = mountinfo::topmost_at(&mounts, &path).filter(|mount| mount.is_fuse())
         else {
-            // The dead mount is a parent of the path, and not ours to take away.
+            // The dead mount is above the path, so this command does not remove it.
             return Err(
-                refuse(reason(&error)).hint("it lies on a dead FUSE mount; unmount that first")
+                refuse(reason(&error)).hint("it is on a dead FUSE mount; unmount that first")
             );
         };
         fuse::unmount(&path, Unmount::Detach).map_err(|e| {
@@ -239,9 +236,8 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
     ))
 }
 
-/// Asks the process of an ogive mount for a sign of life. A request that reaches the source, such
-/// as statistics of the file system, would wait for it. The control directory answers without the
-/// source.
+/// Checks whether the process of an ogive mount answers. Statistics of the file system would wait
+/// for the source; the control directory answers without it.
 pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Unresponsive> {
     let control = mount_point.join(".ogive/mount");
     unresponsive::ask(mount_point, move || {
@@ -249,8 +245,8 @@ pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Unrespon
     })
 }
 
-/// The absolute path without links. A mount of ogive on the way is not touched, for its source may
-/// not answer: what follows is taken as it is written.
+/// The absolute path without links. A mount of ogive on the way is not accessed, because its source
+/// may not answer; the rest of the path is taken as written.
 pub(crate) fn resolve(mounts: &[MountEntry], path: &Path) -> io::Result<PathBuf> {
     let reversed = |path: &Path| -> Vec<OsString> {
         path.components().rev().map(|step| step.as_os_str().to_owned()).collect()
@@ -272,7 +268,7 @@ pub(crate) fn resolve(mounts: &[MountEntry], path: &Path) -> io::Result<PathBuf>
                 links += 1;
                 left.extend(reversed(&target));
             }
-            // A path that is no link.
+            // The path is not a link.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => at = next,
             Err(error) => return Err(error),
         }
@@ -280,12 +276,12 @@ pub(crate) fn resolve(mounts: &[MountEntry], path: &Path) -> io::Result<PathBuf>
     Ok(at)
 }
 
-/// The absolute path of a dead mount point, for which `canonicalize` fails: its own last step
-/// cannot be looked at.
+/// The absolute path of a dead mount point. `canonicalize` fails there, because it accesses the last
+/// step.
 fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
     for _ in 0..LINKS_MAX {
-        // A link can be looked at, since it lies outside the mount.
+        // A link can be read, because it is outside the mount.
         let target = match fs::read_link(&path) {
             Ok(target) => target,
             Err(_) => break,
@@ -299,8 +295,8 @@ fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Refuses if the mount also appeared inside its source, or inside what that comes from, as it does
-/// where mount events propagate between bind mounts.
+/// Refuses if the mount also appeared inside its source, or inside the source of that. Propagation of
+/// mount events between bind mounts can cause this.
 pub(crate) fn check_propagation(source: &Path, device: (u32, u32)) -> Result<(), Refusal> {
     let graph = MountGraph::read().unwrap_or_default();
     let inside = |copy: &&Path| copy.starts_with(source) || graph.way_to(source, copy).is_some();
@@ -329,7 +325,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
     match letters.next() {
-        // "No such file" but "EOF while ..." and other words in capitals as they are.
+        // "No such file" gets a small letter; "EOF while ..." and other capitals stay.
         Some(first) if !letters.as_str().starts_with(char::is_uppercase) => {
             first.to_lowercase().chain(letters).collect()
         }
@@ -358,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn a_dying_mount_is_asked_until_it_is_dead_and_a_vanished_source_not_for_ever() {
+    fn an_exiting_mount_is_asked_until_it_is_dead_and_a_vanished_source_a_few_times() {
         let mut answers = vec![Errno::NOTCONN, Errno::IO, Errno::IO];
         let error =
             past_dying(|| Err::<(), _>(answers.pop().unwrap().into()), || false).unwrap_err();
         assert!(is_dead(&error) && answers.is_empty());
-        // While a process is seen to be dying it is asked as often as that takes.
+        // While a process is exiting, the mount is asked for as long as that takes.
         for dying in [0, 3 * DYING_ASKED] {
             let (mut asked, mut looks) = (0, 0);
             let error = past_dying(
@@ -401,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_to_type_names_the_path_and_nothing_else() {
+    fn a_command_in_a_hint_contains_the_path_as_one_word() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("x; rm -rf y");
         let other = tempfile::tempdir().unwrap();
@@ -430,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_of_ogive_is_found_without_being_touched() {
+    fn a_mount_of_ogive_is_found_without_an_access() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir_all(base.join("real/mnt/inside")).unwrap();
@@ -455,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_resolved_without_looking_at_its_last_step() {
+    fn a_path_is_resolved_without_access_to_its_last_step() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
         symlink("gone", base.join("link")).unwrap();

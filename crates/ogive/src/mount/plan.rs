@@ -19,25 +19,25 @@ use crate::value::{Auto, Count, MemorySize, Size};
 /// Memory that a cache can be in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
-    /// Of the machine.
+    /// The memory of the machine.
     pub(crate) total_bytes: u64,
-    /// That this process may use: what shares are of.
+    /// The memory that this process may use; shares refer to it.
     pub(crate) limit_bytes: u64,
 }
 
-/// A mount as it shall be done.
+/// A planned mount.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Options of the file system.
     pub(crate) options: MountOptions,
-    /// The bucket to mount, if the source is none of directories.
+    /// The bucket to mount, if the source is not a directory.
     pub(crate) bucket: Option<BucketSource>,
-    /// Where the key of the second level and the stage comes from, if there is to be one of them:
-    /// it is fetched by the process that serves.
+    /// The origin of the key for the second level and the stage, if the mount has one of them. The
+    /// serving process fetches the key.
     pub(crate) key: Option<KeyArgs>,
-    /// Whether this process serves the mount under the eyes of its caller.
+    /// Whether this process serves the mount in the foreground.
     pub(crate) foreground: bool,
-    /// Whether this is the background process, whose standard output is awaited.
+    /// Whether this is the background process; the command waits for its standard output.
     pub(crate) ready_on_stdout: bool,
     /// Where messages go once the mount answers.
     pub(crate) log_file: Option<PathBuf>,
@@ -47,9 +47,9 @@ pub(crate) struct Plan {
     pub(crate) metrics: Option<SocketAddr>,
     /// Where counters are sent.
     pub(crate) otlp: Option<Receiver>,
-    /// Whether profiles of the process are to be had there.
+    /// Whether that address serves profiles of the process.
     pub(crate) pprof: bool,
-    /// Which messages are wanted.
+    /// The least level of messages.
     pub(crate) verbosity: LevelFilter,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
             let Some(size) = size else { return Ok(None) };
             let Memory { total_bytes, limit_bytes } = memory()?;
             let bytes = size.bytes(limit_bytes);
-            // More than a control group allows is no mistake: its limit may be raised later.
+            // A size above the limit of a control group is allowed: the limit may be raised later.
             if bytes <= total_bytes {
                 return Ok(Some(bytes));
             }
@@ -76,7 +76,7 @@ impl Plan {
         }
         let (mut bucket, has_stage) = bucket(args)?;
         if let Some(stage) = bucket.as_mut().and_then(|bucket| bucket.stage.as_mut()) {
-            // Half of the memory is what a cache gets to which nothing is said.
+            // The default of the cache is half of the memory.
             stage.bound_uploads(match arc_max_bytes {
                 Some(bytes) => bytes,
                 None => memory()?.limit_bytes / 2,
@@ -85,7 +85,7 @@ impl Plan {
         let options = MountOptions {
             source: args.source.clone(),
             mount_point: args.mount_point.clone(),
-            // A bucket without a stage is only read.
+            // A bucket without a stage is read-only.
             read_only: args.read_only || (bucket.is_some() && !has_stage),
             allow_other: args.allow_other,
             trust_permissions: args.trust_permissions,
@@ -155,7 +155,7 @@ fn verbosity(times: u8) -> LevelFilter {
     }
 }
 
-/// The bucket that is to be mounted, if the source is one, and whether it is to be written to.
+/// The bucket to mount, if the source is one, and whether it is writable.
 fn bucket(args: &MountArgs) -> Result<(Option<BucketSource>, bool), Refusal> {
     let (ttl, timeout) = (args.metadata_ttl.0, origin_timeout(args));
     let Some(mut bucket) = BucketSource::new(&args.source, &args.bucket, ttl, timeout)? else {
@@ -168,10 +168,10 @@ fn bucket(args: &MountArgs) -> Result<(Option<BucketSource>, bool), Refusal> {
     Ok((Some(bucket), has_stage))
 }
 
-/// The most that is read ahead of one reader of a bucket: the way to it says how far pays.
+/// Most bytes read ahead of one reader of a bucket. Below that, bandwidth and latency decide.
 const BUCKET_PREFETCH_MAX_BYTES: u64 = 128 << 20;
 
-/// How far ahead of one reader to read at most.
+/// Most bytes read ahead of one reader.
 fn prefetch_max(args: &MountArgs, is_bucket: bool) -> u64 {
     let usual = match is_bucket {
         true => BUCKET_PREFETCH_MAX_BYTES,
@@ -180,12 +180,12 @@ fn prefetch_max(args: &MountArgs, is_bucket: bool) -> u64 {
     args.prefetch_max.map_or(usual, |size| size.0)
 }
 
-/// 0 asks for none, as to be written in a unit of systemd.
+/// 0 means no timeout, so that a unit of systemd can say so.
 fn origin_timeout(args: &MountArgs) -> Option<std::time::Duration> {
     args.origin_timeout.map(|span| span.0).filter(|span| !span.is_zero())
 }
 
-/// More threads than this serve no machine; the limit keeps a typing error from starting a million.
+/// No machine needs more threads; the limit keeps a typing error from starting a million.
 const THREADS_MAX: u64 = 1024;
 
 fn thread_count(flag: &str, count: Auto<Count>) -> Result<usize, Refusal> {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_typed_means_the_defaults_of_the_file_system() {
+    fn without_options_the_defaults_of_the_file_system_hold() {
         let plan = plan("").unwrap();
         let expected = MountOptions {
             source: "/src".into(),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_level_has_the_typed_options() {
+    fn a_second_level_gets_its_options() {
         let plan = plan(
             "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher gcm --compress zstd:3 --l2-dwpd 0.5 \
              --l2-write-max 40M --l2-padding 4K --l2-admit all --l2-engine pread --passphrase-fd 3",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_limits_that_make_no_sense_are_refused() {
+    fn contradictory_keys_and_limits_are_refused() {
         for line in [
             "--key-file /k --passphrase",
             "--passphrase-fd -1",
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_typed_arrives() {
+    fn every_option_arrives() {
         let plan = plan(
             "-r -f -vv --allow-other --dev --suid --no-exec --no-atime --no-diratime --one-file-system --direct-io --sole-writer \
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_written_to_with_a_stage_and_only_then() {
+    fn a_bucket_is_writable_only_with_a_stage() {
         let without = bucket_plan("").unwrap();
         assert!(without.options.read_only && without.key.is_none());
         let with = bucket_plan("--stage /s --close journal --key-file /k").unwrap();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_machine_has_is_refused_and_more_than_a_group_has_is_not() {
+    fn a_size_above_the_memory_is_refused_and_one_above_a_groups_limit_is_not() {
         let refusal = plan("--arc-max 999T").unwrap_err();
         assert!(refusal.contains("--arc-max 999T is more than the memory of this machine"));
         assert!(plan("--arc-min 999T").unwrap_err().contains("--arc-min 999T"));

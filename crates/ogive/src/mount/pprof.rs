@@ -15,9 +15,9 @@ use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
 use ogive_watch::http::{Request, Response};
 
-/// Where profiles are asked for.
+/// The path of profiles.
 pub(super) const PATH: &str = "/debug/pprof/profile";
-/// As Go's: what is taken where nothing is said.
+/// The default length, as Go's.
 const SECONDS_DEFAULT: u64 = 30;
 /// The longest profile.
 const SECONDS_MAX: u64 = 60;

@@ -32,12 +32,12 @@ const FLAGS: &[(&str, &str, MountFlags)] = &[
 const STANDING: &[&str] = &["allow_other", "default_permissions", "relatime", "norelatime"];
 const STANDING_PREFIXES: &[&str] = &["user_id=", "group_id=", "max_read=", "blksize="];
 
-/// Whether these `-o` arguments ask for it.
+/// Whether these `-o` arguments request a remount.
 pub(crate) fn is_asked(options: &[OsString]) -> bool {
     fstab_options::words(options).any(|option| option == "remount")
 }
 
-/// Does it.
+/// Remounts.
 pub(crate) fn run(args: &MountArgs) -> Result<()> {
     let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
     let path = paths::resolve(&mounts, &args.mount_point).map_err(|error| {
@@ -70,7 +70,8 @@ fn refuse(path: &Path, reason: &str, code: u8) -> Refusal {
     Refusal::new(code, format!("cannot remount {}: {reason}", path.display()))
 }
 
-/// The flags the mount has with what is asked for, in its order, and what cannot be changed.
+/// The present flags with the requested changes applied in order, and the options that a remount
+/// cannot change.
 fn flags(mount: &MountEntry, args: &MountArgs) -> Result<(MountFlags, Vec<String>), Refusal> {
     let mut flags = MountFlags::empty();
     for word in mount.options.split(',') {
@@ -100,7 +101,7 @@ fn flags(mount: &MountEntry, args: &MountArgs) -> Result<(MountFlags, Vec<String
     Ok((flags, others))
 }
 
-/// Sets or clears the flag that a word means; false if it means none.
+/// Sets or clears the flag of a word; false if it has none.
 fn set(flags: &mut MountFlags, word: &str) -> bool {
     let meant = FLAGS.iter().find(|(on, off, _)| word == *on || word == *off);
     if let Some((on, _, flag)) = meant {

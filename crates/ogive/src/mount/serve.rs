@@ -45,7 +45,7 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     fuse::check_available(plan.options.allow_other)?;
     check_root_only(&plan, fuse::is_root())?;
     if let Some(path) = &mut plan.log_file {
-        // It is opened again by its name, from wherever this process is then.
+        // The file is reopened by its name after this process has changed its directory.
         *path =
             std::path::absolute(&*path).context("cannot find the absolute path of the log file")?;
     }
@@ -92,8 +92,8 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     }
 }
 
-/// Fetches the key of the second level and of the stage, which is one: a passphrase is typed once.
-/// Returns that of the stage. A stage is always sealed, whatever the second level is.
+/// Fetches the key, which the second level and the stage share: a passphrase is typed once. Returns
+/// the key of the stage. A stage is always sealed, even if the second level is not.
 fn fetch_keys(
     has_stage: bool,
     options: &mut MountOptions,
@@ -117,7 +117,7 @@ struct Metrics {
     otlp: Option<Sender>,
 }
 
-/// Sees a mount through, from the moment in which the kernel has it.
+/// Runs a mount from the moment when the kernel has it to its end.
 fn attend<O: Origin>(
     mount: Mount<O>,
     plan: &Plan,

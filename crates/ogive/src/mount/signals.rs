@@ -31,7 +31,7 @@ use crate::fuse::{self, Unmount};
 use crate::mountinfo;
 use crate::unmount::users;
 
-/// The signals that end a mount, caught from the moment this is made.
+/// The signals that end a mount, caught from the creation of this value on.
 pub(crate) struct Ending {
     signals: Signals,
 }
@@ -63,7 +63,7 @@ impl Ending {
         Ok(Self { signals: Signals::new([SIGTERM, SIGINT, SIGHUP])? })
     }
 
-    /// Ends the mount on the signals, those that came already included.
+    /// Ends the mount on the signals, including those that have come already.
     pub(crate) fn watch(mut self, target: Target, hangup: Hangup) -> io::Result<()> {
         thread::Builder::new().name("ogive-signals".into()).spawn(move || {
             let mut asked = false;
@@ -93,7 +93,7 @@ impl Ending {
     }
 }
 
-/// Writes on to a log file of the name, which is a new one where the old one was renamed.
+/// Reopens the log file by its name: a new file, if the old one was renamed.
 fn reopen(log_file: Option<&Path>) {
     let Some(path) = log_file else { return };
     let opened = background::open_log_file(path).map_err(|refusal| refusal.to_string());
@@ -134,7 +134,7 @@ fn unmount(target: &Target) {
                      ends it at once"
                 );
             }
-            // The session below has its own way, and its own words if that fails too.
+            // The session unmounts in its own way, and reports its own errors.
             Err(_) => {}
         }
     }
@@ -152,7 +152,7 @@ fn end_at_once(target: &Target) -> ! {
     std::process::exit(i32::from(exit::BUSY));
 }
 
-/// Whether our mount is what an unmount of its path would take away.
+/// Whether an unmount of the path would remove our mount.
 fn is_on_top(target: &Target) -> bool {
     let mounts = mountinfo::read().unwrap_or_default();
     mountinfo::topmost_at(&mounts, &target.mount_point)

@@ -15,12 +15,12 @@ use crate::exit::{self, Refusal};
 use crate::mountinfo;
 use crate::unmount::daemon;
 
-/// An answer that takes longer is none, if the process is stopped.
+/// How long to wait for a stopped process.
 const STOPPED_AFTER: Duration = Duration::from_secs(1);
-/// And so much longer if it is not.
+/// How much longer to wait for a running one.
 const SILENT_AFTER: Duration = Duration::from_secs(9);
 
-/// A mount that gives no answer.
+/// A mount that does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unresponsive {
     /// Its process, where it can be found.
@@ -39,15 +39,15 @@ impl fmt::Display for Unresponsive {
 }
 
 impl Unresponsive {
-    /// The error for what cannot be done: `cannot show statistics of /mnt`.
+    /// The error of an action such as `cannot show statistics of /mnt`.
     pub(crate) fn refusal(&self, cannot: &str) -> Refusal {
         let refusal = Refusal::new(exit::MOUNT_POINT, format!("{cannot}: {self}"));
         match self.pid {
             Some(pid) if self.is_stopped => refusal.hint(format!(
-                "let it go on with \"kill -CONT {pid}\", or end the mount with \"kill -KILL {pid}\""
+                "continue it with \"kill -CONT {pid}\", or end the mount with \"kill -KILL {pid}\""
             )),
             Some(pid) => refusal.hint(format!(
-                "\"cat /proc/{pid}/task/*/stack\" as root says where it waits; \"kill -KILL {pid}\" \
+                "\"cat /proc/{pid}/task/*/stack\" as root shows where it waits; \"kill -KILL {pid}\" \
                  ends the mount"
             )),
             None => refusal.hint("\"ps -C ogive\" lists the processes of mounts"),
@@ -103,7 +103,7 @@ mod tests {
             |pid, is_stopped| Unresponsive { pid, is_stopped }.refusal("cannot x /m").to_string();
         assert_eq!(
             said(Some(7), true),
-            "cannot x /m: its process 7 is stopped; let it go on with \"kill -CONT 7\", or end the \
+            "cannot x /m: its process 7 is stopped; continue it with \"kill -CONT 7\", or end the \
              mount with \"kill -KILL 7\""
         );
         assert!(said(Some(7), false).contains("/proc/7/task/*/stack"));

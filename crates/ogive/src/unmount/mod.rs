@@ -71,7 +71,7 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
     let mount = find(&mounts, &args.mount_point)?;
     let path = &mount.mount_point;
     if args.lazy {
-        // Nothing is asked of a mount that may not answer.
+        // The mount itself is not accessed, because it may not answer.
         return fuse::unmount(path, Unmount::Detach)
             .map_err(|error| refuse(&mounts, path, &error).into());
     }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_inside_is_named_before_anybody_is_searched() {
+    fn a_mount_inside_is_named_without_a_search_for_programs() {
         let text = b"9 1 0:5 / /m rw - fuse.ogive s rw\n10 9 0:6 / /m/in rw - tmpfs t rw\n";
         let refusal = refuse(&mountinfo::parse(text), Path::new("/m"), &Errno::BUSY.into());
         assert!(refusal.to_string().contains("/m/in is mounted inside it"), "{refusal}");

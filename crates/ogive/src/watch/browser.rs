@@ -21,11 +21,11 @@ const PLACE: &[u8] = b"%s";
 /// The file that leads to the page is kept so long after the command has ended.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// Opens a link; a thread of its own sees to what is left of it.
+/// Opens a link; a separate thread waits for the command and removes the file.
 ///
 /// # Errors
 ///
-/// Why no browser could be started, in words.
+/// The reason why no browser could be started, as text.
 pub(super) fn open(browser: Option<&OsStr>, link: &str) -> Result<(), String> {
     let (mut child, file) = start(browser, link)?;
     let waiter = thread::Builder::new().name("watch_open".into()).spawn(move || {
@@ -56,7 +56,7 @@ fn start(browser: Option<&OsStr>, link: &str) -> Result<(Child, NamedTempFile), 
     Err(format!("no browser could be started ({})", reasons.join("; ")))
 }
 
-/// A page that leads to another. No character of a link of ours means anything in HTML.
+/// A page that leads to a link. No character of our links has a meaning in HTML.
 fn page(link: &str) -> io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new().prefix("ogive-watch-").suffix(".html").tempfile()?;
     writeln!(

@@ -20,7 +20,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<Week> {
     let opened = Week::open(&path).map_err(|unusable| refusal(&path, &unusable))?;
     if let Some((why, there)) = opened.set_aside {
         logger::print(&format!(
-            "the history in {} is damaged ({why}); it is now {}, and a new one begins",
+            "the history in {} is damaged ({why}); it was renamed to {}, and a new one begins",
             path.display(),
             there.display()
         ));

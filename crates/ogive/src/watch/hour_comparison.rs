@@ -118,7 +118,7 @@ fn roles(source: &str, subject: &Subject, earlier: &Earlier) -> Vec<(String, f64
         Subject::Host => "host.role.".to_owned(),
         Subject::Mount(..) => format!("{source}.stage."),
     };
-    // A role that comes later had nothing to do then.
+    // A role that appears only in the last minute was idle before.
     let named = earlier.now.values.iter().chain(&earlier.then.values);
     let mut roles: Vec<(String, f64, f64)> = Vec::new();
     for (series, _) in named {

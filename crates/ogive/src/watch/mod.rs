@@ -54,7 +54,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     let link = link(address, &token);
     tell(&link)?;
     if args.open {
-        // The server answers from now on: what is asked before it serves waits in the kernel.
+        // The port is bound, so requests that come before it serves wait in the kernel.
         if let Err(reason) = browser::open(std::env::var_os("BROWSER").as_deref(), &link) {
             logger::print(&format!("{reason}; open the link above in a browser"));
         }

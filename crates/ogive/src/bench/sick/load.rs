@@ -25,7 +25,7 @@ const PASSES_MAX: usize = 20;
 const ENOUGH_PERCENT: u64 = 70;
 /// Pauses in which the writer of the second level may begin.
 const PAUSES_MAX: usize = 20;
-/// Records in a stream that ends when prefetch has begun: three hits begin it.
+/// Records in a stream that ends once prefetch has begun, which takes three hits.
 const STREAM_READS: u64 = 4;
 /// Descriptors that this process needs for other things.
 const DESCRIPTORS_ASIDE: u64 = 200;
@@ -108,7 +108,7 @@ impl Worker {
         let paths = files(&self.mount_point)?;
         let mut opened = Vec::new();
         for path in &paths {
-            // Of a slow source the opening alone takes a minute.
+            // With a slow source, opening alone takes a minute.
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -123,7 +123,7 @@ impl Worker {
             let (file, bytes) = &opened[self.random(opened.len() as u64)];
             let blocks = bytes / read_bytes;
             let (first, reads) = match self.sickness {
-                // Whole files: what a second level is read for.
+                // Whole files, because these reach the second level.
                 Sickness::SlowL2 => (0, blocks),
                 Sickness::Prefetch => (self.random(blocks - STREAM_READS) as u64, STREAM_READS),
                 _ => (self.random(blocks) as u64, 1),
@@ -139,8 +139,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Holds all files without opening them for reading, as a watcher does, looks at them again and
-    /// again, and asks for inodes to be let go of.
+    /// Holds all files without opening them for reading, as a watcher does. Then it stats them again
+    /// and again, and asks the mount to prune inodes.
     fn pin(&mut self) -> Result<()> {
         raise_descriptor_limit();
         let room = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -163,7 +163,7 @@ impl Worker {
                 }
             }
             std::fs::write(self.mount_point.join(".ogive/prune"), "all")
-                .context("cannot ask for inodes to be let go of")?;
+                .context("cannot ask the mount to prune inodes")?;
         }
         drop(held);
         Ok(())
@@ -191,7 +191,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Reads everything until the second level has it, and lets memory forget.
+/// Reads everything until the second level has it, and empties the cache in memory.
 fn fill_second_level(mount_point: &Path, stop: &Stop) -> Result<()> {
     let paths = files(mount_point)?;
     let mut records = 0;
@@ -203,7 +203,7 @@ fn fill_second_level(mount_point: &Path, stop: &Stop) -> Result<()> {
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
             let before = statistic(mount_point, "l2_records")?;
             forget(mount_point)?;
-            // Nothing waits for the writer, and what it has no time for it drops.
+            // Nothing waits for the writer, and it drops records that it has no time for.
             for _ in 0..PAUSES_MAX {
                 std::thread::sleep(Duration::from_millis(30));
                 if statistic(mount_point, "l2_records")? > before || stop.load(Ordering::Relaxed) {

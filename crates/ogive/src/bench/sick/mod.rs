@@ -91,7 +91,7 @@ pub(super) fn run(args: &SickArgs) -> Result<()> {
         let path = work.keep();
         return Err(result.err().unwrap_or_else(|| {
             Refusal::new(exit::BUSY, format!("{} is still in use", path.display()))
-                .hint("unmount what is below it and remove it")
+                .hint("unmount the mounts below it, and remove it")
                 .into()
         }));
     }
@@ -177,8 +177,8 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "ogive: {text}");
 }
 
-/// Takes out of the tree what a process that was killed has left mounted below a directory; whether
-/// nothing is left.
+/// Unmounts the mounts that a killed process has left below a directory; returns whether none is
+/// left.
 fn unmount_below(directory: &Path) -> bool {
     let below = || {
         let mounts = crate::mountinfo::read()?;

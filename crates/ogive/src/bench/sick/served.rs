@@ -30,9 +30,9 @@ use crate::fuse::{self, Unmount};
 
 /// The limit for the end of a source process, and of the readers of a mount that is to end.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// So long may the mount that is ill take, which waits for what lies below it.
+/// The limit for the end of the sick mount, which waits for the slow mount below it.
 const PATIENCE_ABOVE: Duration = Duration::from_secs(25);
-/// How often it is looked whether it has ended.
+/// How often to check whether it has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Its report on standard output when the mount answers.
@@ -41,7 +41,7 @@ const READY: &str = "ready";
 /// The part that a process serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Part {
-    /// The mount that is ill.
+    /// The sick mount.
     Ill,
     /// The slow source below it.
     Below,
@@ -52,11 +52,11 @@ pub(super) enum Part {
 pub(super) enum Order {
     /// The source is slow from now on.
     Slow,
-    /// It does not any more.
+    /// The source is fast again.
     Fast,
     /// Unmount.
     End,
-    /// The starter has gone: unmount, and remove what it cannot remove any more.
+    /// The starter has ended: unmount, and remove its directory.
     Abandoned,
 }
 
@@ -70,7 +70,7 @@ impl Order {
         }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next order.
     fn next(from: &mut impl io::Read) -> Self {
         let mut byte = [0];
         match from.read_exact(&mut byte) {
@@ -101,7 +101,7 @@ impl Served {
             .arg(work)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C is for the one that was typed.
+            // Ctrl-C is for the process that the user started.
             .process_group(0)
             .spawn()
             .context("cannot start the process that serves the mount")?;
@@ -129,21 +129,21 @@ impl Served {
     /// Gives an order.
     pub(super) fn order(&mut self, order: Order) -> Result<()> {
         if let (Some(pipe), Some(byte)) = (&mut self.orders, order.byte()) {
-            pipe.write_all(&[byte]).context("the process that serves the mount has gone")?;
+            pipe.write_all(&[byte]).context("the process that serves the mount has ended")?;
         }
         Ok(())
     }
 
     /// Kills the process. Readers that wait for its mount get an error.
     pub(super) fn kill(&mut self) {
-        // One that has ended by itself cannot be killed, and need not be.
+        // It may have ended by itself.
         let _ = self.child.kill();
     }
 
     /// Unmounts and waits for the process, which may wait for programs that are inside the mount;
     /// one that takes too long is killed.
     pub(super) fn end(mut self) -> Result<()> {
-        // One that has gone needs no order; its status says what happened.
+        // A process that has ended needs no order; its status says what happened.
         let _ = self.order(Order::End);
         drop(self.orders.take());
         let late = Instant::now() + self.patience;
@@ -168,7 +168,7 @@ impl Served {
     }
 }
 
-/// Whether something comes true within [`PATIENCE`].
+/// Whether a condition comes true within [`PATIENCE`].
 pub(super) fn comes_true(mut is_true: impl FnMut() -> bool) -> bool {
     let late = Instant::now() + PATIENCE;
     loop {
@@ -217,7 +217,7 @@ fn serve_sickness(sickness: Sickness, work: &Path) -> Result<()> {
     let taken = take_away(mount, &mount_point);
     let ended = slow.map_or(Ok(()), SlowMount::end);
     if matches!(obeyed, Ok(Order::Abandoned)) {
-        say(&format!("its starter has gone; removing {}", work.display()));
+        say(&format!("its starter has ended; removing {}", work.display()));
         if unmount_below(work) {
             std::fs::remove_dir_all(work)
                 .with_context(|| format!("cannot remove {}", work.display()))?;
@@ -241,17 +241,17 @@ fn follow_order(mut act: impl FnMut(Order) -> Result<()>) -> Result<Order> {
 
 fn take_away(mount: Mount, mount_point: &Path) -> Result<()> {
     if mount.unmounter().unmount().is_err() {
-        // A program uses the mount: it ends when that program leaves, and is detached now.
+        // A program uses the mount, so it is detached now and ends when that program leaves.
         fuse::unmount(mount_point, Unmount::Detach)
             .with_context(|| format!("cannot unmount {}", mount_point.display()))?;
-        say("somebody still uses the mount; it was taken out of the tree");
+        say("a program still uses the mount; it was detached");
         return Ok(());
     }
     mount.wait()?;
     Ok(())
 }
 
-/// As many descriptors as are allowed; where it cannot be raised, fewer files are held.
+/// Raises the descriptor limit as far as allowed. If that fails, the load holds fewer files.
 pub(super) fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hears_no_order_is_killed_and_that_is_said() {
+    fn a_process_that_takes_no_order_is_killed_and_reported() {
         let served = deaf(Duration::from_millis(50));
         let pid = served.pid().expect("it has a pid");
         let said = served.end().expect_err("it did not end by itself").to_string();

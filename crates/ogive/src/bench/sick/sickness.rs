@@ -22,17 +22,17 @@ const MIB: u64 = 1 << 20;
 pub(super) enum Sickness {
     /// 4 KiB reads of records of 1 MiB
     LargeRecords,
-    /// Inodes that the kernel cannot let go of, and a table that is full of them
+    /// Inodes that the kernel cannot release, and a table that is full of them
     Pinned,
-    /// A cache that is smaller than what is read again and again
+    /// A cache that is smaller than the working set
     SmallArc,
     /// Streams that end as soon as prefetch has begun
     Prefetch,
-    /// A source that takes its time
+    /// A slow source
     SlowSource,
-    /// A second level that takes its time
+    /// A slow second level
     SlowL2,
-    /// A cache that has what is read
+    /// A cache that holds the working set
     Healthy,
 }
 
@@ -59,20 +59,20 @@ impl Sickness {
     pub(super) fn story(self) -> &'static str {
         match self {
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
-            Self::Pinned => {
-                "thousands of files are held where only a thousand inodes should be kept"
-            }
+            Self::Pinned => "thousands of files are held, but the limit is a thousand inodes",
             Self::SmallArc => "12 MiB are read at random through a cache of 8 MiB",
             Self::Prefetch => {
                 "512 KiB are read from random places of many files, then the stream ends"
             }
-            Self::SlowSource => "the source answers one millisecond in two hundred",
-            Self::SlowL2 => "the device of the second level answers one millisecond in two hundred",
+            Self::SlowSource => "the source runs for one millisecond in two hundred",
+            Self::SlowL2 => {
+                "the device of the second level runs for one millisecond in two hundred"
+            }
             Self::Healthy => "24 MiB are read through a cache of 64 MiB",
         }
     }
 
-    /// How many files of how many bytes the source has.
+    /// The number of files of the source, and their bytes.
     fn files(self) -> (u64, u64) {
         match self {
             Self::LargeRecords => (8, 32 * MIB),
@@ -80,14 +80,14 @@ impl Sickness {
             Self::SmallArc => (12, MIB),
             Self::Prefetch => (32, 16 * MIB),
             Self::SlowSource => (64, 4 * MIB),
-            // So many that ghosts, twice the memory at most, have hardly any of what is missed:
-            // that would be another sickness.
+            // So many that the ghosts, which cover at most twice the memory, hit few misses: many
+            // ghost hits would be another sickness.
             Self::SlowL2 => (16, 12 * MIB),
             Self::Healthy => (24, MIB),
         }
     }
 
-    /// Whether it needs something slow below it.
+    /// Whether it needs a slow mount below it.
     pub(super) fn slows(self) -> bool {
         matches!(self, Self::SlowSource | Self::SlowL2)
     }
@@ -118,7 +118,7 @@ impl Sickness {
         Ok(())
     }
 
-    /// Options of the mount. All bypass the page cache: each read has to be ogive's.
+    /// Options of the mount. All bypass the page cache, so that each read goes to ogive.
     pub(super) fn options(
         self,
         source: &Path,

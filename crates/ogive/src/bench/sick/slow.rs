@@ -1,6 +1,6 @@
 //! A slow file system: a second mount of ogive whose process is stopped most of the time.
 //!
-//! Requests wait while it is stopped, as they would wait for a network that hangs.
+//! Requests wait while it is stopped, as they would for a hanging network.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::SOURCE;
 use super::served::{Part, Served};
 use super::sickness::Sickness;
 
-/// Where it is mounted, and what a second level in it is stored in.
+/// Its mount point, and the file of a second level in it.
 pub(super) const MOUNT: &str = "slow";
 const DEVICE: &str = "device";
-/// How long it is stopped, again and again.
+/// How long it is stopped in each cycle.
 const STOPPED: Duration = Duration::from_millis(199);
-/// How long it runs in between.
+/// How long it runs in each cycle.
 const RUNNING: Duration = Duration::from_millis(1);
 
 /// The mount that can be slowed down.
@@ -81,7 +81,7 @@ impl SlowMount {
                         return;
                     }
                     std::thread::sleep(STOPPED);
-                    // It must not stay stopped, whatever else happens.
+                    // It must never stay stopped.
                     if kill_process(pid, Signal::CONT).is_err() {
                         return;
                     }
