@@ -8,21 +8,20 @@ ANSWERS is a folder with one <id>.json per case:
     {"findings": [{"id": "<class or rule id>", "confidence": 0.8}, ...], "verdict": "..."}
 
 Findings are ranked by confidence (highest first) when each of them has one,
-else in the given order.  No findings, or a verdict that says that the evidence
-is not enough, puts the class `unknown` first.
+else in the given order.  Without findings, or with a verdict that the evidence
+does not suffice, the class `unknown` is first.
 
 MAP.json translates rule ids to classes: {"rule": "class"}, {"rule": ["class", ...]}
 for a rule that cannot tell several classes apart (such an answer can be accepted,
 never exact), {"rule": null} for findings that name no cause (skipped), and
 {"verdict:<text>": "class"} for verdicts.
 
-An answer that names no cause may name a place ("62% goes into compress/gzip"). It
-is no right answer for it. With --rules, the folder of the rules, it is counted
-apart how many of these places are where the true cause is: those that its rule
-asks for as a subsystem or role.
+An answer without a cause may name a place ("62% goes into compress/gzip"). A place
+never counts as a right cause. With --rules, the folder of the rules, the places of
+the true cause are counted separately: the subsystems and roles that its rule uses.
 
---totals prints no case's name or answer, only how many of each family were
-right and how many missed in which way: for cases that are to stay unseen.
+--totals prints neither names nor answers of cases, only the number of right answers
+per family and of misses per kind: for cases that must stay unseen.
 Python 3 standard library only.
 """
 import argparse
@@ -71,7 +70,7 @@ NO_BLAME |= {"lock-contention-unspecified", "page-reclaim-lru-lock", "kernel-ini
 BLAMELESS_ROLES = {"innocent", "not-cpu", "unknown"}
 OPEN_VERDICTS = {"unknown", "inconclusive", "insufficient", "insufficient evidence", "not enough evidence", "undetermined"}
 COUNTERS = ("exact", "accepted", "top3", "family", "false_accusation")
-# Of what is named, that is, anything but "unknown" at first, how much is right.
+# Answers whose first class is not "unknown", and the right ones among them.
 NAMED = ("named", "named_right")
 
 
@@ -117,7 +116,7 @@ def judge(truth, ranked):
 
 
 def places(rules, causes):
-    """The subsystems and roles that speak for one of these causes, by the rules in a folder."""
+    """The subsystems and roles in the signs of one of these causes, from the rules in a folder."""
     names = set()
     for cause in causes:
         try:
@@ -132,25 +131,25 @@ def places(rules, causes):
 
 
 def is_there(place, names):
-    """Whether a place is one of the names, a part of one, or the whole that one is a part of."""
+    """Whether a place is one of the names, a part of one, or a parent of one."""
     within = lambda a, b: a == b or a.startswith(b + "/")
     return any(within(place, name) or within(name, place) for name in names)
 
 
 def kind_of_miss(truth, ranked, result):
-    """In which way an answer that was not accepted is wrong."""
+    """The kind of fault of an answer that was not accepted."""
     if result["false_accusation"]:
         return "accuses ZFS wrongly"
     if not ranked:
         return "gives no answer"
     if ranked[0] == {"unknown"}:
-        return "says that the evidence is not enough"
+        return "says that the evidence does not suffice"
     if truth["class"] == "unknown":
-        return "names a cause where nobody knows one"
+        return "names a cause although none is known"
     if result["family"]:
         return "right family, wrong class"
     if ranked[0] <= NO_BLAME:
-        return "acquits ZFS wrongly, or the innocent by a wrong reason"
+        return "wrongly excludes ZFS, or names the wrong innocent cause"
     return "wrong family"
 
 
@@ -165,7 +164,7 @@ def main(argv):
     ap.add_argument("--map", help="JSON file: rule id -> class")
     ap.add_argument("--rules", help="folder of the rules, to judge the places of answers without a cause")
     ap.add_argument("--use", default="diagnose", help="score cases of this use (diagnose, parse, record or all)")
-    ap.add_argument("--totals", action="store_true", help="no single case: totals by family and by kind of miss")
+    ap.add_argument("--totals", action="store_true", help="print only totals by family and by kind of miss")
     ap.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     args = ap.parse_args(argv)
 
@@ -217,13 +216,13 @@ def main(argv):
     print(f"cases: {n} (use={args.use}), without an answer file: {len(missing)}")
     for key, label in (("exact", "top-1 exact"), ("accepted", "top-1 accepted"), ("top3", "top-3 accepted"), ("family", "family match")):
         print(f"{label:<18} {total[key]:>4} {100 * total[key] / n if n else 0:>6.1f}%")
-    print(f"{'false accusations':<18} {total['false_accusation']:>4} of {blameless} cases in which ZFS is innocent, not on the CPU, or undecided")
+    print(f"{'false accusations':<18} {total['false_accusation']:>4} of {blameless} cases in which ZFS is innocent or not on the CPU, or the cause is unknown")
     named, named_right = total["named"], total["named_right"]
-    print(f"{'right of the named':<18} {named_right:>4} {100 * named_right / named if named else 0:>6.1f}% of {named} in which a cause is named")
+    print(f"{'right of the named':<18} {named_right:>4} {100 * named_right / named if named else 0:>6.1f}% of {named} answers that name a cause")
     if args.rules:
-        print(f"{'place right':<18} {total['placed_right']:>4} of {total['placed']} in which a cause is known and only a place is named")
+        print(f"{'place right':<18} {total['placed_right']:>4} of {total['placed']} answers that name only a place although a cause is known")
     if strange:
-        print("ids that are no class:", ", ".join(sorted(strange)))
+        print("ids without a class:", ", ".join(sorted(strange)))
     print(f"\n{'family':<18} {'n':>4} {'exact':>6} {'accept':>6} {'top3':>6} {'family':>6} {'false':>6}")
     for family in sorted(table):
         r = table[family]

@@ -5,7 +5,7 @@
     split.py add CASES.jsonl [DIRECTORY]                     put each case into its half, then verify
 
 A case belongs to `learn.jsonl` if the first byte of the SHA-256 of its id is even, else to
-`check.jsonl`: nobody chooses. Whoever writes rules looks at the learn half alone.
+`check.jsonl`, so no author chooses. Authors of rules read only the learn half.
 Python 3 standard library only.
 """
 import argparse
@@ -15,7 +15,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import render  # noqa: E402  (beside this file)
+import render  # noqa: E402  (in this folder)
 import score  # noqa: E402
 
 HALVES = ("learn", "check")
@@ -33,7 +33,7 @@ def half(case_id):
 
 
 def read(path, faults):
-    """The cases of a file; lines that are no JSON objects are faults."""
+    """The cases of a file; a line that is not a JSON object is a fault."""
     cases = []
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
@@ -44,12 +44,12 @@ def read(path, faults):
                 case["id"] + case["url"]
                 cases.append(case)
             except (ValueError, KeyError, TypeError) as e:
-                faults.append(f"{os.path.basename(path)}:{number}: no case: {e!r}")
+                faults.append(f"{os.path.basename(path)}:{number}: not a case: {e!r}")
     return cases
 
 
 def faults_of(case):
-    """What is wrong with one case."""
+    """The faults of one case."""
     missing = CASE - case.keys()
     if missing:
         return [f"lacks {', '.join(sorted(missing))}"]
@@ -63,22 +63,22 @@ def faults_of(case):
         out.append(f"the family of {truth['class']} is not {truth['family']}")
     for value, known in ((case["use"], USES), (truth["zfs_role"], ROLES), (truth["confidence"], CONFIDENCE)):
         if value not in known:
-            out.append(f"{value} is none of {', '.join(sorted(known))}")
+            out.append(f"{value} is not one of {', '.join(sorted(known))}")
     if case["use"] == "diagnose" and not {k for k, v in case["facts"].items() if v} - PROSE:
-        out.append("is to be diagnosed and has no facts that a tool printed")
+        out.append("is for diagnosis but has no facts that a tool printed")
     if not truth["source"]:
-        out.append("says not who established its truth")
+        out.append("has no source for its truth")
     try:
         files = render.render(case)
         if not all(isinstance(text, str) and text.strip() for text in files.values()):
             out.append("renders an empty file")
-    except Exception as e:  # whatever a wrong fact makes the renderer do
+    except Exception as e:  # a wrong fact may raise any exception
         out.append(f"does not render: {e!r}")
     return out
 
 
 def verify(directory, others=()):
-    """Everything that is wrong with the two halves."""
+    """All faults of the two halves."""
     faults, ids, urls = [], {}, {}
     for other in others:
         for case in read(other, faults):
@@ -93,9 +93,9 @@ def verify(directory, others=()):
             if half(case["id"]) != name:
                 faults.append(f"{here}: belongs to {half(case['id'])}.jsonl")
             if case["id"] in ids:
-                faults.append(f"{here}: this id is in {ids[case['id']]}, too")
+                faults.append(f"{here}: this id is also in {ids[case['id']]}")
             if case["url"] in urls:
-                faults.append(f"{here}: its url is in {urls[case['url']]}, too")
+                faults.append(f"{here}: its url is also in {urls[case['url']]}")
             ids[case["id"]] = urls[case["url"]] = name + ".jsonl"
             faults += [f"{here}: {f}" for f in faults_of(case)]
     return faults
@@ -119,7 +119,7 @@ def main(argv):
     sub = ap.add_subparsers(dest="verb", required=True)
     check = sub.add_parser("verify")
     check.add_argument("directory", nargs="?", default=here)
-    check.add_argument("--not-in", nargs="+", default=[], help="files of cases whose sources must not come again")
+    check.add_argument("--not-in", nargs="+", default=[], help="files of cases whose sources must not be repeated")
     new = sub.add_parser("add")
     new.add_argument("cases")
     new.add_argument("directory", nargs="?", default=here)
@@ -132,7 +132,7 @@ def main(argv):
     for name in HALVES:
         path = os.path.join(args.directory, name + ".jsonl")
         counts.append(f"{name} {sum(1 for line in open(path, encoding='utf-8') if line.strip()) if os.path.exists(path) else 0}")
-    print(", ".join(counts) + (f"; {len(faults)} faults" if faults else "; all is well"))
+    print(", ".join(counts) + (f"; {len(faults)} faults" if faults else "; no faults"))
     return 1 if faults else 0
 
 

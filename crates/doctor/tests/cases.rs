@@ -63,8 +63,8 @@ fn faults_of_cases_are_found() {
     assert!(sound, "{faults}");
     let faulty = [
         (format!("{b}{e}"), String::new(), "e: belongs to check.jsonl"),
-        (b.clone(), case("e", "u:b", "workload-legit"), "its url is in learn.jsonl, too"),
-        (b.clone() + &case("b", "u:2", "workload-legit"), e.clone(), "this id is in learn.jsonl"),
+        (b.clone(), case("e", "u:b", "workload-legit"), "its url is also in learn.jsonl"),
+        (b.clone() + &case("b", "u:2", "workload-legit"), e.clone(), "this id is also in learn.jsonl"),
         (b.clone(), case("e", "u:e", "no-such-thing"), "no such class: no-such-thing"),
         (b.clone(), case("e", "u:e", "dedup-ddt"), "the family of dedup-ddt is not innocent"),
         (
@@ -73,7 +73,7 @@ fn faults_of_cases_are_found() {
             "has no facts that a tool printed",
         ),
         (b.clone(), e.replace("[\"One fact.\"]", "7"), "does not render"),
-        (b.clone(), e.replace("\"nobody\"", "\"\""), "says not who established its truth"),
+        (b.clone(), e.replace("\"nobody\"", "\"\""), "has no source for its truth"),
         (b, format!("{e}{{"), "check.jsonl:2: no case"),
     ];
     for (learn, check, complaint) in faulty {
