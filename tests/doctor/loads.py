@@ -1,11 +1,11 @@
-"""The loads: how each is made, and what is true of it whatever the machine.
+"""The loads: the script of each, and the expected answer on any machine.
 
-A load is a shell script that runs in an empty directory until it is killed. `says` is searched in
-the first line of the answer, `never` must not be found there. `user` is searched in the name of the
-first of the users if the load is the larger part of what is busy. `cpus` and `memory` are limits of
-its control group. `ask` is the argument of the doctor, by default the host; with `output` it is the
-tool whose output the doctor is given. `needs` names programs. A `steady` load takes little of the
-machine and has the same answer every time.
+A load is a shell script that runs in an empty directory until it is killed. The first line of the
+answer must match `says` and must not match `never`. The name of the first user must match `user` if
+the load is most of the busy CPU. `cpus` and `memory` are limits of its control group. `ask` is the
+argument of the doctor, by default the host; with `output` it is a tool whose output the doctor
+reads. `needs` names programs. A `steady` load uses little of the machine and always has the same
+answer.
 """
 
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ for n in $(seq 2000); do echo $n >t/$n; done
 while :; do tar cf - t | cat >/dev/null; done
 """
 
-# A source and a view of it, and a second of each.
+# A source and a view of it, then a second pair.
 VIEW = "mkdir source between view; head -c 64M /dev/urandom >source/data\n"
 TWO_VIEWS = (
     VIEW
@@ -126,7 +126,7 @@ wait
 
 
 def renamed(name):
-    """A program that calls itself like a thread of the kernel."""
+    """A program with the name of a kernel thread."""
     return f"""python3 -c 'open("/proc/self/comm", "w").write("{name}")\nwhile True: pass'"""
 
 

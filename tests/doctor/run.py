@@ -1,4 +1,4 @@
-"""Runs loads, asks the doctor, and compares its answer with what the control group measured."""
+"""Runs loads, asks the doctor, and compares its answer with the figures of the control group."""
 import argparse
 import json
 import os
@@ -17,14 +17,14 @@ OGIVE = os.environ["OGIVE"]
 TICKS = os.sysconf("SC_CLK_TCK")
 CPUS = os.cpu_count()
 CODES = (0, 7, 8, 9)
-# A look and the measurement around it do not begin and end at the same moment.
+# A capture and the measurement around it do not begin and end at the same moment.
 CLOSE_CPUS, CLOSE_PART = 0.15, 0.3
-# Nobody has to be named who uses less.
+# A program that uses less need not be named.
 WORTH_A_NAME = 0.3
 
 
 class Group:
-    """A control group, of version 2 or of version 1's controllers."""
+    """A control group of version 2, or of the controllers of version 1."""
 
     def __init__(self, name):
         root = "/sys/fs/cgroup"
@@ -100,7 +100,7 @@ class Group:
 
 
 def machine():
-    """(busy, waiting for disks) of all CPUs, seconds since the start."""
+    """(busy, waiting for disks) of all CPUs, in seconds since boot."""
     with open("/proc/stat") as f:
         parts = [int(word) / TICKS for word in f.readline().split()[1:9]]
     user, nice, system, _idle, iowait, irq, softirq, steal = parts
@@ -108,13 +108,13 @@ def machine():
 
 
 def asked_s():
-    """CPU of what was asked so far: children that were waited for."""
+    """CPU of the doctor so far: children that were waited for."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 def outputs(load, work, seconds):
-    """The file that a tool makes, for the loads that give a tool's output."""
+    """The file with a tool's output, for loads with `output`."""
     if load.ask.startswith("perf"):
         graph = "--call-graph=dwarf" if load.ask == "perf-dwarf" else "-g"
         command = ["perf", "record", "-a", graph, "-F", "99", "-o", "perf.data"]
@@ -128,7 +128,7 @@ def outputs(load, work, seconds):
 
 
 def ask(load, way, work, seconds):
-    """The answer as a process that has ended."""
+    """The finished process with the answer."""
     doctor = [OGIVE, "doctor", "--json"]
     look = ["--for", f"{seconds}s"]
     if load.output:
@@ -149,43 +149,43 @@ def ask(load, way, work, seconds):
 
 
 def faults(load, answer, code, truth):
-    """What is wrong with an answer: a list of sentences."""
+    """The faults of an answer, as sentences."""
     found = []
     if code not in CODES:
         return [f"exit code {code}"]
     cpus, own, elapsed = truth["busy"], truth["own"], truth["elapsed"]
     line = answer["sentence"]
     if load.never and re.search(load.never, line):
-        found.append(f"the first line has /{load.never}/")
+        found.append(f"the first line matches /{load.never}/")
     given = answer["answers"]
     if given["zfs"]["among"] == "yes" and given["zfs"]["name"] == "ZFS":
-        found.append("ZFS is said to use the CPU, and it is not loaded")
+        found.append("the answer says that ZFS uses the CPU, but it is not loaded")
     of_others = cpus - own
     dominant = own >= max(WORTH_A_NAME, 1.5 * of_others)
     limited = load.cpus is not None or load.memory is not None or load.ask and not load.output
-    # A load that waits is there for what it waits for, unless others are busy meanwhile.
+    # A waiting load decides the answer unless others are busy.
     waits = own < WORTH_A_NAME and of_others < WORTH_A_NAME
     if load.says and (dominant or limited or waits) and not re.search(load.says, line):
-        found.append(f"the first line lacks /{load.says}/")
+        found.append(f"the first line does not match /{load.says}/")
     users = given["users"]["list"]
     if load.user and dominant:
-        first = users[0]["name"] if users else "nobody"
+        first = users[0]["name"] if users else "missing"
         if not re.search(load.user, first):
             found.append(f"the first user is {first}, not {load.user}")
         elif not load.output and users[0].get("cpus") is not None:
             names = [u for u in users if re.search(load.user, u["name"])]
-            said = sum(u["cpus"] or 0 for u in names)
-            if abs(said - own) > max(CLOSE_CPUS, CLOSE_PART * own):
-                found.append(f"{load.user} is given {said:.2f} CPUs, and used {own:.2f}")
+            shown = sum(u["cpus"] or 0 for u in names)
+            if abs(shown - own) > max(CLOSE_CPUS, CLOSE_PART * own):
+                found.append(f"{load.user} has {shown:.2f} CPUs in the answer but used {own:.2f}")
     if not load.output and elapsed > 1 and not load.ask:
-        said = given["cpu"].get("busy_cpus")
+        busy = given["cpu"].get("busy_cpus")
         close = max(CLOSE_CPUS, CLOSE_PART * cpus)
-        # The doctor leaves out its own work, which is a part of it where it is built for tests.
-        if said is None or not cpus - truth["asking"] - close <= said <= cpus + close:
-            found.append(f"{said} CPUs are said to be busy, and {cpus:.2f} were")
+        # The doctor subtracts its own work, which is considerable in a debug build.
+        if busy is None or not cpus - truth["asking"] - close <= busy <= cpus + close:
+            found.append(f"{busy} CPUs are busy in the answer, {cpus:.2f} by /proc/stat")
         total = sum(u["cpus"] or 0 for u in users)
-        if said is not None and total > said * 1.1 + 0.1:
-            found.append(f"users add up to {total:.2f} CPUs of {said:.2f}")
+        if busy is not None and total > busy * 1.1 + 0.1:
+            found.append(f"users add up to {total:.2f} CPUs of {busy:.2f}")
         hidden = sum(u["cpus"] or 0 for u in users if u["kind"] == "not shown")
         if hidden > max(0.3, 0.2 * cpus):
             found.append(f"{hidden:.2f} CPUs are not shown")
@@ -193,7 +193,7 @@ def faults(load, answer, code, truth):
 
 
 def run(load, ways, seconds, keep):
-    """Runs one load and asks about it in each way; the number of wrong answers."""
+    """Runs one load and asks about it in each way; returns the numbers of answers and wrong ones."""
     missing = [program for program in load.needs if shutil.which(program) is None]
     if missing:
         print(f"{load.name}: skipped, no {', '.join(missing)} here")
@@ -233,11 +233,11 @@ def run(load, ways, seconds, keep):
                 bad = faults(load, answer, done.returncode, truth)
                 line = answer["sentence"]
             except ValueError:
-                said = done.stderr.decode(errors="replace")
-                line = said.strip().replace("\n", " ")
-                good = done.returncode not in CODES and load.says and re.search(load.says, said)
+                errors = done.stderr.decode(errors="replace")
+                line = errors.strip().replace("\n", " ")
+                good = done.returncode not in CODES and load.says and re.search(load.says, errors)
                 bad = [] if good else [f"no answer, exit code {done.returncode}"]
-                answer = {"stderr": said}
+                answer = {"stderr": errors}
             asked += 1
             wrong += bool(bad)
             figures = f"{way}; busy {truth['busy']:.2f}, own {truth['own']:.2f}"

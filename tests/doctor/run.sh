@@ -2,17 +2,17 @@
 # The doctor on this host while loads of known truth run: `sudo tests/doctor/run.sh [LOAD...]`.
 #
 #   --list      the loads
-#   --steady    only those that need next to nothing of the machine (the check runs these)
-#   --way WAY   live, user, capture or all (default: live): asked as root, as an ordinary user, or
-#               by a capture that is diagnosed afterwards
-#   --for N     seconds of each look (default: 5)
-#   --keep DIR  keeps each answer there
+#   --steady    only loads that use very little of the machine (the check runs these)
+#   --way WAY   live, user, capture or all (default: live): ask as root, as an ordinary user, or
+#               through a capture that is diagnosed afterwards
+#   --for N     seconds of each capture (default: 5)
+#   --keep DIR  keep each answer in DIR
 #
 # OGIVE     the program (default: target/release/ogive of this tree)
 #
 # Each load runs in a control group of its own. The CPU that the group and the machine used during
-# the look is the truth, so a busy machine makes no answer wrong. A load is ended after its looks.
-# Exit code 77: cannot run here, and says why.
+# the capture is the truth, so other load does not make an answer wrong. A load ends after its
+# captures. Exit code 77: the tests cannot run here; the output has the reason.
 set -euo pipefail
 if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -1,8 +1,9 @@
-"""Runs in the guest: makes each situation, asks the doctor, and carries out what it advises.
+"""Runs in the guest: makes each situation, asks the doctor, and applies its remedies.
 
-An answer is wrong if its kind or its cause is not the situation's, if the capture answers otherwise
-than the live look, if a command of the remedy fails, if what shows that it worked held before or
-does not hold afterwards, or if the way back fails or does not lead back.
+An answer is wrong if its kind or its cause is not the situation's, or if the capture gives another
+answer than the live host. It is wrong if a command of the remedy fails, or if its check of success
+holds before the remedy or does not hold after it. It is also wrong if the undo command fails or
+does not restore the value.
 """
 import argparse
 import json
@@ -19,9 +20,9 @@ from situations import SITUATIONS
 POOL = "tank"
 OUT = "/host/out"
 PARAMETERS = "/sys/module/zfs/parameters"
-# A look is sure of a cause from here on.
+# A cause with at least this confidence counts.
 LIKELY = 0.6
-# Work that a remedy ends keeps less than this part of its share of the CPU.
+# After a successful remedy, the work uses less than this part of its earlier share of the CPU.
 WORKED = 0.6
 ENVIRONMENT = {**os.environ, "P": POOL, "OGIVE": "/usr/local/bin/ogive"}
 
@@ -36,13 +37,13 @@ def sh(script, check=True, seconds=300):
 
 
 def begin():
-    """The pool, and what the situations share."""
+    """Makes the pool and the objects that all situations use."""
     sh("umask 077; echo 12345678901234567890123456789012 | head -c 32 > /tmp/key")
     sh("head -c 67108864 /dev/urandom > /tmp/noise; useradd -m u")
     sh("printf ',2G\\n,2G\\n,2G\\n,\\n' | sfdisk -q -X gpt /dev/vdc; udevadm settle")
     sh(f"zpool create -f -o ashift=12 -O compression=off -O atime=off -O mountpoint=/{POOL} {POOL}"
        " /dev/vdb")
-    # Data sets that nobody uses, with properties that cost much where they are used.
+    # Unused datasets with properties that would be expensive in use.
     sh("zfs create -o mountpoint=none $P/unused; zfs create -o compression=zstd-19"
        " -o recordsize=1M -o checksum=sha256 $P/unused/dear")
     with open("/tmp/text", "wb") as f:
@@ -85,7 +86,7 @@ class Load:
 
 
 def ask(one, name, seconds=10):
-    """The answer of a live look, as JSON and in words."""
+    """The exit code and the answer about the live host, as JSON."""
     command = ["ogive", "doctor", "--for", f"{seconds}s", "--json", *one.ask.split()]
     if one.user:
         command = ["setpriv", "--reuid=u", "--regid=u", "--clear-groups", *command]
@@ -98,7 +99,7 @@ def ask(one, name, seconds=10):
 
 
 def first(answer):
-    """The cause that comes first, and its finding."""
+    """The first cause and its finding."""
     found = [one for one in answer.get("findings", []) if not one.get("hint")]
     if found and found[0]["confidence"] >= LIKELY:
         return found[0]["id"], found[0]
@@ -116,14 +117,14 @@ def faults(one, code, answer):
     if not re.fullmatch(f"({one.causes})", cause):
         bad.append(f"the first cause is {cause or 'none'}, not {one.causes or 'none'}")
     if one.never and re.search(one.never, line):
-        bad.append(f"the first line has /{one.never}/")
+        bad.append(f"the first line matches /{one.never}/")
     if one.says and one.says not in whole:
-        bad.append(f"nothing names {one.says}")
+        bad.append(f"the answer does not contain {one.says}")
     return bad
 
 
 def by_capture(one, live):
-    """A capture of the same situation has the same kind and the same cause."""
+    """The faults of the answer to a capture, which must have the same kind and cause."""
     path = f"{OUT}/{one.name}.tar.zst"
     taken = sh(f"ogive capture --for 10s -o {path}", seconds=600)
     if taken.returncode:
@@ -131,9 +132,9 @@ def by_capture(one, live):
     done = sh(f"ogive doctor --json {path}", check=False)
     answer = json.loads(done.stdout or "{}")
     bad = [f"the capture: {fault}" for fault in faults(one, done.returncode, answer)]
-    said, lives = answer.get("verdict"), live["verdict"]
-    if said != lives and not re.fullmatch(one.kinds, said or ""):
-        bad.append(f"the capture says {said}, the look {lives}")
+    kind, live_kind = answer.get("verdict"), live["verdict"]
+    if kind != live_kind and not re.fullmatch(one.kinds, kind or ""):
+        bad.append(f"the kind is {kind} for the capture, {live_kind} for the live host")
     return bad
 
 
@@ -148,12 +149,12 @@ def value(path):
 
 
 def advice(one, finding, load):
-    """Carries out what is to be done now, looks again, and takes it back."""
+    """Applies the immediate remedy, asks again, and undoes it."""
     bad, changes = [], finding["remedy"].get("changes", [])
     if not changes:
         return bad, load
     if finding["remedy"].get("worked"):
-        bad.append("what shows that the remedy worked holds before it")
+        bad.append("the check of success holds before the remedy")
     before = {}
     for change in changes:
         path = parameter_of(change["run"])
@@ -176,7 +177,7 @@ def advice(one, finding, load):
     share, was = (left or {}).get("share_percent") or 0.0, finding["share_percent"] or 0.0
     worked = left["remedy"].get("worked") if left else None
     print(f"         then: {after.get('sentence')} ({share:.0f}% of {was:.0f}%, worked {worked})")
-    # A priority takes nothing from a program where nobody else wants the CPU.
+    # A lower priority takes no CPU from a program without competitors.
     ends_work = not all(change["run"].startswith("renice") for change in changes)
     lessens = left is None or was and share <= WORKED * was
     if ends_work and not (worked or worked is None and lessens):
@@ -184,13 +185,13 @@ def advice(one, finding, load):
     for change in reversed(changes):
         path = parameter_of(change["run"])
         if change["undo"] is None:
-            bad.append(f"`{change['run']}` has no way back")
+            bad.append(f"`{change['run']}` has no undo command")
             continue
         done = sh(change["undo"], check=False)
         if done.returncode:
             bad.append(f"`{change['undo']}` ended with {done.returncode}: {done.stderr.strip()}")
         elif path and value(path) != before[path] and before[path] != "0":
-            bad.append(f"`{change['undo']}` left {value(path)}, and it was {before[path]}")
+            bad.append(f"`{change['undo']}` left {value(path)} instead of {before[path]}")
     return bad, load
 
 

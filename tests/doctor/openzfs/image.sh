@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the virtual machine's root: `image.sh DIR` leaves DIR/root.img, DIR/vmlinuz and DIR/initrd.
 #
-# It is a Debian with its stock kernel and OpenZFS built for it by dkms. It takes ten minutes on two
-# cores, most of them the module. SUITE is trixie (OpenZFS 2.3) or bookworm (2.1); MIRROR is a
+# It is a Debian with its stock kernel, for which dkms builds OpenZFS. It takes ten minutes on two
+# cores, mostly for the module. SUITE is trixie (OpenZFS 2.3) or bookworm (2.1); MIRROR is a
 # mirror of Debian.
 #
 # shellcheck disable=SC2016 # the hooks expand $1

@@ -5,12 +5,12 @@
 #
 # OGIVE   the program (default: target/release/ogive of this tree)
 # IMAGE   a folder with root.img, vmlinuz and initrd (default: target/openzfs of this tree, where
-#         they are built if they are missing: ten minutes, and mmdebstrap as root)
+#         they are built if missing, in ten minutes, by mmdebstrap as root)
 # KEEP    a folder for each answer and each capture
 #
-# In each situation the doctor is asked live and by a capture, each remedy that it prints is carried
-# out, the load is looked at again, and the remedy is taken back. It needs qemu-system-x86_64 and
-# no KVM. All situations take an hour on two cores. Exit code 77: cannot run here, and says why.
+# Each situation asks the doctor live and through a capture, applies each remedy that it prints,
+# asks again, and undoes the remedy. It needs qemu-system-x86_64, but no KVM. All situations take an
+# hour on two cores. Exit code 77: the tests cannot run here; the output has the reason.
 set -euo pipefail
 if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi
 if [ -n "${IMAGE:-}" ]; then IMAGE="$(realpath -m "$IMAGE")"; fi
@@ -37,7 +37,7 @@ cp "$OGIVE" "$work/host/ogive"
 printf 'cp /host/ogive /usr/local/bin/ogive\ncd /host\nexec python3 -B guest.py %s\n' "${*@Q}" \
     >"$work/host/job"
 touch "$work/host/log"
-# Each run starts with the root as it was built.
+# Each run starts with the unchanged root image.
 qemu-img create -q -f qcow2 -F raw -b "$(realpath "$image/root.img")" "$work/root.qcow2"
 truncate -s 24G "$work/pool.img"
 truncate -s 8G "$work/more.img"

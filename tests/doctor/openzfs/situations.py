@@ -1,12 +1,12 @@
-"""Situations on OpenZFS, and what is true of each.
+"""Situations on OpenZFS, and the right answer to each.
 
-`make` runs once, `load` runs until it is killed, `warm` seconds before it is looked at. `kinds` are
-the kinds of verdict that are right, `causes` the first findings that are ("" is none). `says` is
-searched in the whole answer, `never` must not be found in its first line. `cold` is the ARC's limit
-in MiB. `again` runs after a remedy that holds for new data. `user` is asked as an ordinary user.
-`ask` is what the doctor is asked about. `undo` takes the situation back where destroying its data
-sets does not. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp`
-and `cat` clone blocks instead of writing them, so files are written anew by `dd`.
+`make` runs once. `load` starts `warm` seconds before the doctor is asked, and runs until it is
+killed. `kinds` are the right kinds of verdict, `causes` the right first findings ("" is none). The
+answer must contain `says`, and its first line must not match `never`. `cold` is the ARC's limit in
+MiB. `again` runs after a remedy that only affects new data. With `user`, an ordinary user asks.
+`ask` are further arguments of the doctor. `undo` is for changes that outlive the situation's
+datasets. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp` and
+`cat` clone blocks, so `dd` copies files.
 """
 
 from dataclasses import dataclass
