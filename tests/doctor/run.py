@@ -193,7 +193,7 @@ def faults(load, answer, code, truth):
 
 
 def run(load, ways, seconds, keep):
-    """Runs one load and asks about it in each way; returns the numbers of answers and wrong ones."""
+    """Runs one load and asks about it in each way: the numbers of answers and of wrong ones."""
     missing = [program for program in load.needs if shutil.which(program) is None]
     if missing:
         print(f"{load.name}: skipped, no {', '.join(missing)} here")

@@ -64,7 +64,11 @@ fn faults_of_cases_are_found() {
     let faulty = [
         (format!("{b}{e}"), String::new(), "e: belongs to check.jsonl"),
         (b.clone(), case("e", "u:b", "workload-legit"), "its url is also in learn.jsonl"),
-        (b.clone() + &case("b", "u:2", "workload-legit"), e.clone(), "this id is also in learn.jsonl"),
+        (
+            b.clone() + &case("b", "u:2", "workload-legit"),
+            e.clone(),
+            "this id is also in learn.jsonl",
+        ),
         (b.clone(), case("e", "u:e", "no-such-thing"), "no such class: no-such-thing"),
         (b.clone(), case("e", "u:e", "dedup-ddt"), "the family of dedup-ddt is not innocent"),
         (
@@ -74,7 +78,7 @@ fn faults_of_cases_are_found() {
         ),
         (b.clone(), e.replace("[\"One fact.\"]", "7"), "does not render"),
         (b.clone(), e.replace("\"nobody\"", "\"\""), "has no source for its truth"),
-        (b, format!("{e}{{"), "check.jsonl:2: no case"),
+        (b, format!("{e}{{"), "check.jsonl:2: not a case"),
     ];
     for (learn, check, complaint) in faulty {
         let (sound, faults) = verdict_on(&learn, &check).unwrap();
