@@ -1,4 +1,4 @@
-//! Callers in programs without frame pointers, sampled here: this test is one.
+//! Samples callers in a program without frame pointers: this test itself.
 
 #![allow(clippy::unwrap_used, reason = "a failure to start a thread fails the test")]
 
@@ -10,7 +10,7 @@ use ogive_profile::live::{self, CallGraph, LiveError, Request, Target};
 
 static DONE: AtomicBool = AtomicBool::new(false);
 
-/// Calls itself, then works until it is over.
+/// Calls itself to a depth, then works until `DONE` is set.
 #[inline(never)]
 fn descend_with_room(depth: u64) -> u64 {
     let room = black_box([depth; 5]);
@@ -44,7 +44,7 @@ fn programs_without_frame_pointers_have_callers() {
         Err(LiveError::Denied { .. }) => return,
         Err(error) => panic!("{error}"),
     };
-    // This user may not lock enough for copies of stacks.
+    // This user may not lock enough memory for copies of stacks.
     if profile.meta.notes.iter().any(|note| note.contains("copies of stacks")) {
         return;
     }

@@ -1,7 +1,7 @@
-//! Real recordings of OpenZFS, with what is known of them: sums, shares and names must come out.
+//! Real recordings of OpenZFS with known results: sums, shares and names must match.
 //!
-//! They are too large to be bundled; they are looked for where OGIVE_CAPTURES says, or beside the
-//! tree, and without them these tests say so and stop.
+//! They are too large to be bundled. OGIVE_CAPTURES names their directory; the default is next to
+//! the tree. Without them these tests report that they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a capture that is there must be readable")]
 
@@ -66,7 +66,7 @@ fn both_readers_find_the_samples_and_the_busy_ones() {
             let all = truth["perf_samples"]["all"].as_u64().unwrap();
             let busy = truth["perf_samples"]["busy"].as_u64().unwrap();
             assert_eq!(profile.view().count(), all, "{name}");
-            // The truth was counted from the text, which shows one idle thread less by name.
+            // The truth is from the text, which shows one idle thread less by name.
             assert!(profile.busy().count().abs_diff(busy) <= 2, "{name}");
             assert_eq!(profile.meta.event.split(':').next(), Some("cpu-clock"), "{name}");
             assert_eq!(profile.meta.lost_samples, 0, "{name}");
@@ -113,21 +113,21 @@ fn zfs_functions_have_their_shares_by_the_saved_kallsyms() {
             };
             for row in truth["top_self_percent_of_busy"].as_array().unwrap() {
                 let (symbol, module) = (row[0].as_str().unwrap(), row[1].as_str().unwrap());
-                // The saved copy has ZFS's modules only; the text has all names there are.
+                // The saved copy has ZFS's modules only; the text has all names.
                 let saved = ["[zfs]", "[spl]", "[icp]", "[zavl]", "[zunicode]", "[zzstd]"];
                 if (!script && !saved.contains(&module)) || symbol == "[unknown]" {
                     continue;
                 }
-                let (found, wanted) = (percent_of(symbol), row[2].as_f64().unwrap());
+                let (found, expected) = (percent_of(symbol), row[2].as_f64().unwrap());
                 let name = capture.display();
-                assert!((found - wanted).abs() < 0.5, "{name}: {symbol}: {found} {wanted}");
+                assert!((found - expected).abs() < 0.5, "{name}: {symbol}: {found} {expected}");
             }
         }
     }
 }
 
 #[test]
-fn stripped_modules_are_named_as_missing_and_not_by_wrong_names() {
+fn stripped_modules_are_reported_missing_instead_of_misnamed() {
     for capture in captures() {
         if !capture.to_string_lossy().contains("stripped") {
             continue;
@@ -142,7 +142,7 @@ fn stripped_modules_are_named_as_missing_and_not_by_wrong_names() {
 }
 
 #[test]
-fn a_recording_cut_anywhere_gives_what_it_has() {
+fn a_recording_truncated_anywhere_gives_its_beginning() {
     let Some(capture) = captures().into_iter().next() else { return };
     let whole = unpacked(&capture.join("perf.data.xz")).unwrap();
     let mut last = 0;

@@ -1,5 +1,5 @@
-//! Recordings by perf 6.1 with several events, counts in the samples, several streams or stacks as
-//! copies (`tests/data/*.xz`). Samples and weights by program were counted with `perf script -F
+//! Recordings by perf 6.1 with several events, counts in the samples, several streams or copied
+//! stacks (`tests/data/*.xz`). The expected samples and weights are from `perf script -F
 //! comm,event,period`.
 
 #![allow(clippy::unwrap_used, reason = "the recordings are part of the tree")]
@@ -41,7 +41,7 @@ fn deepest(profile: &Profile) -> usize {
 }
 
 #[test]
-fn samples_of_a_group_stand_for_what_its_events_counted() {
+fn samples_of_a_group_weigh_the_counts_of_its_events() {
     let profile = read(GROUP);
     assert_eq!(by_name(&profile), [("sh", (11, 5_516_376))].into());
     assert_eq!(profile.meta.event, "cpu-clock");
@@ -53,8 +53,8 @@ fn samples_of_a_group_stand_for_what_its_events_counted() {
     );
 }
 
-/// Each thread has a count of its own here, which perf 6.1 takes for one: its weights are of no
-/// use, its numbers of samples are.
+/// Each thread has a count of its own here, which perf 6.1 takes for a shared one. So perf's
+/// weights are useless, and its numbers of samples are correct.
 #[test]
 fn an_event_with_counts_keeps_its_chains_and_each_thread_its_count() {
     let profile = read(COUNTED);
@@ -62,7 +62,7 @@ fn an_event_with_counts_keeps_its_chains_and_each_thread_its_count() {
     let counts: BTreeMap<&str, u64> = found.iter().map(|(name, of)| (*name, of.0)).collect();
     assert_eq!(counts, [("head", 6), ("sh", 11), ("sha256sum", 20)].into());
     for (name, (count, weight)) in found {
-        // 1,999 samples a second, taken a little late.
+        // 1,999 samples per second, taken a little late.
         let each = weight / count;
         assert!((495_000..560_000).contains(&each), "{name}: {each}");
     }
@@ -71,11 +71,11 @@ fn an_event_with_counts_keeps_its_chains_and_each_thread_its_count() {
 }
 
 #[test]
-fn the_first_event_that_samples_is_shown() {
+fn the_first_event_with_samples_is_shown() {
     let profile = read(FIRST_EMPTY);
-    let wanted =
+    let expected =
         [("head", (4, 2_001_000)), ("sh", (12, 6_003_000)), ("sha256sum", (20, 10_005_000))];
-    assert_eq!(by_name(&profile), wanted.into());
+    assert_eq!(by_name(&profile), expected.into());
     assert_eq!(profile.meta.event, "cpu-clock");
     assert!(profile.meta.notes.is_empty(), "{:?}", profile.meta.notes);
 }
@@ -83,9 +83,9 @@ fn the_first_event_that_samples_is_shown() {
 #[test]
 fn both_modes_of_an_event_are_one_and_other_events_are_left_out_by_name() {
     let profile = read(MODES);
-    let wanted =
+    let expected =
         [("head", (3, 1_500_750)), ("sh", (12, 6_003_000)), ("sha256sum", (26, 13_006_500))];
-    assert_eq!(by_name(&profile), wanted.into());
+    assert_eq!(by_name(&profile), expected.into());
     assert_eq!(
         profile.meta.notes,
         [
@@ -98,18 +98,18 @@ fn both_modes_of_an_event_are_one_and_other_events_are_left_out_by_name() {
 }
 
 #[test]
-fn events_with_fields_of_their_own_are_told_apart() {
+fn events_with_different_fields_are_distinguished() {
     let profile = read(TYPES);
-    let wanted =
+    let expected =
         [("head", (4, 2_001_000)), ("sh", (11, 5_502_750)), ("sha256sum", (22, 11_005_500))];
-    assert_eq!(by_name(&profile), wanted.into());
+    assert_eq!(by_name(&profile), expected.into());
     let left_out = profile.meta.notes.iter().filter(|note| note.starts_with("left out: "));
     assert_eq!(left_out.count(), 2, "{:?}", profile.meta.notes);
     assert!(profile.meta.notes.iter().any(|note| note.contains("26 samples")));
 }
 
 #[test]
-fn the_kernel_is_known_where_mappings_have_build_ids() {
+fn the_kernel_is_recognised_if_mappings_have_build_ids() {
     let kallsyms = "ffffffff81000000 T _text\nffffffff81d7f480 t read_zero\n\
                     ffffffff81d7f600 t write_null\n";
     let symbols =
@@ -122,10 +122,11 @@ fn the_kernel_is_known_where_mappings_have_build_ids() {
 }
 
 #[test]
-fn stacks_that_were_copied_are_named_with_their_share() {
+fn copied_stacks_are_noted_with_their_share() {
     let profile = read(COPIES);
-    let wanted = [("head", (1, 2_004_008)), ("sh", (3, 6_012_024)), ("sha256sum", (5, 10_020_040))];
-    assert_eq!(by_name(&profile), wanted.into());
+    let expected =
+        [("head", (1, 2_004_008)), ("sh", (3, 6_012_024)), ("sha256sum", (5, 10_020_040))];
+    assert_eq!(by_name(&profile), expected.into());
     let note = profile.meta.notes.iter().find(|note| note.contains("--call-graph dwarf")).unwrap();
     assert!(note.starts_with("8 samples (88.9% of all)"), "{note}");
 }
@@ -140,7 +141,7 @@ fn a_directory_of_several_streams_is_one_recording() {
     }
     assert!(read::is_recording_directory(place.path()));
     let profile = read::open(place.path(), &Options::default(), &mut |_| {}).unwrap();
-    let wanted = [
+    let expected = [
         (":19168", (1, 5_025_125)),
         (":19951", (24, 120_603_000)),
         (":20191", (29, 145_728_625)),
@@ -149,7 +150,7 @@ fn a_directory_of_several_streams_is_one_recording() {
         ("cc1", (25, 125_628_125)),
         ("swapper", (1, 5_025_125)),
     ];
-    assert_eq!(by_name(&profile), wanted.into());
+    assert_eq!(by_name(&profile), expected.into());
     assert!(profile.meta.notes.is_empty(), "{:?}", profile.meta.notes);
 
     std::fs::remove_file(place.path().join("data")).unwrap();

@@ -1,8 +1,9 @@
-//! Inputs of other profilers' tests, with what those tests or perf itself make of them.
+//! Reads inputs of other profilers' tests and compares the samples with the results of those tests
+//! or of perf itself.
 //!
-//! They are not bundled: `bench/profile/others.py` collects them into a directory, each with a file
-//! of what is wanted beside it, and OGIVE_OTHERS says where that is. Without it this test says so
-//! and stops.
+//! The inputs are not bundled. `bench/profile/others.py` collects them into a directory, with a
+//! file of expected results next to each, and OGIVE_OTHERS names the directory. Without it the test
+//! reports that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "an input that is there must be readable")]
 
@@ -15,11 +16,11 @@ use std::path::{Path, PathBuf};
 use ogive_profile::Profile;
 use ogive_profile::read::{self, Options};
 
-/// Samples of each program, if they are said, and their weight.
-type Wanted = BTreeMap<String, (Option<u64>, u64)>;
+/// The number of samples, if it is given, and the weight of each program.
+type Expected = BTreeMap<String, (Option<u64>, u64)>;
 
-/// What is wanted of an input: by program, and whether samples without a stack count.
-fn wanted(path: &Path) -> (Wanted, bool) {
+/// The expected samples by program, and whether samples without a stack count.
+fn expected(path: &Path) -> (Expected, bool) {
     let text = std::fs::read_to_string(path).unwrap();
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     let rows = rows.map(|line| {
@@ -45,7 +46,8 @@ fn found(profile: &Profile, all: bool) -> BTreeMap<String, (u64, u64)> {
     found
 }
 
-/// A program's name as stackcollapse-perf.pl has it, which takes a number in it for the thread's.
+/// A program's name as stackcollapse-perf.pl prints it, which takes a number in the name for the
+/// thread's.
 fn folded(name: &str) -> String {
     let words = name.split(' ').enumerate();
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
@@ -53,33 +55,33 @@ fn folded(name: &str) -> String {
     words.map(|(_, word)| word).collect::<Vec<_>>().join("_")
 }
 
-/// What is not as wanted; nothing if all is.
+/// The differences from the expected result; `None` without any.
 fn difference(path: &Path) -> Option<String> {
-    let (wanted, all) = wanted(
+    let (expected, all) = expected(
         &path.with_file_name(format!("{}.want", path.file_name().unwrap().to_string_lossy())),
     );
     let profile = match read::open(path, &Options::default(), &mut |_| {}) {
         Ok(profile) => profile,
-        Err(_) if wanted.is_empty() => return None,
+        Err(_) if expected.is_empty() => return None,
         Err(error) => return Some(error.to_string()),
     };
     let found = found(&profile, all);
-    let same = |name: &String| match (wanted.get(name), found.get(name)) {
+    let same = |name: &String| match (expected.get(name), found.get(name)) {
         (Some((count, weight)), Some(found)) => {
             *weight == found.1 && count.is_none_or(|count| count == found.0)
         }
         _ => false,
     };
-    let names = wanted.keys().chain(found.keys());
+    let names = expected.keys().chain(found.keys());
     let different: Vec<String> = names
         .filter(|name| !same(name))
-        .map(|name| format!("{name}: {:?}, wanted {:?}", found.get(name), wanted.get(name)))
+        .map(|name| format!("{name}: {:?}, expected {:?}", found.get(name), expected.get(name)))
         .collect();
     (!different.is_empty()).then(|| different[..different.len().min(4)].join("; "))
 }
 
 #[test]
-fn inputs_of_other_profilers_come_out_as_there() {
+fn inputs_of_other_profilers_give_the_expected_samples() {
     let Some(place) = std::env::var_os("OGIVE_OTHERS") else {
         return skipped::skipped("OGIVE_OTHERS does not say where the inputs of others are");
     };
@@ -94,7 +96,7 @@ fn inputs_of_other_profilers_come_out_as_there() {
     let right = inputs.len() - different.len();
     assert!(
         different.is_empty(),
-        "{right} of {} are as wanted:\n{}",
+        "{right} of {} are as expected:\n{}",
         inputs.len(),
         different.join("\n")
     );

@@ -1,5 +1,5 @@
 //! Small recordings by perf itself (`tests/data`): a file, a stream from a pipe and a compressed
-//! file of `sha256sum` at 2,000 Hz, and what any damage to them does.
+//! file of `sha256sum` at 2,000 Hz. Any damage to them must be survived.
 
 #![allow(clippy::unwrap_used, reason = "the recordings are part of the tree")]
 
@@ -58,8 +58,8 @@ fn a_stream_of_a_file_is_read_too() {
     assert_eq!(profile.view().weight(), 33_000_000);
 }
 
-/// The file with the mapping of its program as `perf record --buildid-mmap` has it: with a build-id
-/// of this length in the place of device and inode.
+/// The file with the program's mapping as `perf record --buildid-mmap` writes it: with a build-id
+/// of this length instead of device and inode.
 fn with_build_id(len: u8) -> Vec<u8> {
     const MMAP2: [u8; 6] = [10, 0, 0, 0, 2, 0];
     let path = FILE.windows(18).position(|at| at == b"/usr/bin/sha256sum").unwrap();
@@ -85,14 +85,14 @@ fn mappings_with_build_ids_are_read_and_too_long_ones_counted_as_damage() {
     for len in [21, 255] {
         let profile = read(&with_build_id(len));
         assert_eq!(profile.view().count(), 66);
-        assert!(in_program(&profile) < 0.1, "nobody knows what is mapped there");
+        assert!(in_program(&profile) < 0.1, "the mapped file is unknown");
         let damaged = |note: &String| note.contains("1 records are damaged");
         assert!(profile.meta.notes.iter().any(damaged), "{:?}", profile.meta.notes);
     }
 }
 
 #[test]
-fn nothing_and_nonsense_are_refused_in_words() {
+fn empty_and_unknown_input_is_refused_with_a_reason() {
     for (bytes, word) in [
         (&b""[..], "empty"),
         (b"PERFILE2", "no samples"),
@@ -108,7 +108,7 @@ fn nothing_and_nonsense_are_refused_in_words() {
     assert!(error.contains("/nonexistent/perf.data"), "{error}");
 }
 
-/// Whatever was read, its sums hold and every number in it points to something.
+/// Checks that sums hold and that every number refers to something.
 fn check(profile: &Profile) {
     let mut weight = 0u64;
     for sample in profile.samples() {
@@ -121,7 +121,7 @@ fn check(profile: &Profile) {
     assert_eq!(weight, profile.view().weight());
 }
 
-/// Changes bytes at some places, and cuts.
+/// Changes bytes at some places and truncates.
 fn damaged(whole: &[u8], changes: &[(usize, u8)], cut: usize) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for (at, byte) in changes {

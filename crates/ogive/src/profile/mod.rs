@@ -154,7 +154,7 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
     progress.end();
     let profile = profile.map_err(|error| {
         let code =
-            if matches!(error, LiveError::Senseless(_)) { exit::USAGE } else { exit::FAILURE };
+            if matches!(error, LiveError::InvalidRequest(_)) { exit::USAGE } else { exit::FAILURE };
         Refusal::new(code, error.to_string())
     })?;
     if profile.samples().is_empty() {

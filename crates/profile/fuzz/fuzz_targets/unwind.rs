@@ -1,4 +1,4 @@
-//! Any bytes as a program with tables of unwinding, with a stack and registers.
+//! Any bytes as a program with unwind tables, with a stack and registers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

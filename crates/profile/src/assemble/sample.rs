@@ -301,7 +301,7 @@ mod tests {
     fn the_chain_is_found_after_counts_in_every_form() {
         let (times, id, group, lost) = (3, 1 << 2, 1 << 3, 1 << 4);
         let chain = [2, 0x10, 0x20];
-        for (read_format, counts, wanted) in [
+        for (read_format, counts, expected) in [
             (0, &[70][..], None),
             (id, &[70, 7], Some(vec![(70, 7)])),
             (id | lost, &[70, 7, 0], Some(vec![(70, 7)])),
@@ -318,7 +318,7 @@ mod tests {
             with_sample((READ | CALLCHAIN, read_format, 0), &numbers, |fields| {
                 let fields = fields.unwrap();
                 let found = fields.counts.map(|counts| counts.iter().collect::<Vec<_>>());
-                assert_eq!(found, wanted, "{read_format}");
+                assert_eq!(found, expected, "{read_format}");
                 assert_eq!(fields.chain().collect::<Vec<_>>(), [0x10, 0x20], "{read_format}");
             });
             with_sample((READ | CALLCHAIN, read_format, 0), &numbers[..1], |fields| {

@@ -1,8 +1,8 @@
-//! Waits for the kernel's locks on this machine, while they happen: its tracepoints of contention,
-//! through perf_event_open(2), on every CPU.
+//! Measures waits for the kernel's locks on this machine as they happen. It uses the kernel's
+//! contention tracepoints on every CPU through perf_event_open(2).
 //!
-//! A thread that waits pays for two records; a lock that nobody waits for costs nothing. Nothing is
-//! mounted or set. Memory: two rings a CPU, and a row for each caller.
+//! A wait costs two records, and a lock without waiters costs nothing. Nothing is mounted or
+//! configured. Memory: two rings per CPU, and a row for each caller.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,22 +18,22 @@ use crate::locks::LockTable;
 use crate::locks::contention::{Contention, Layout};
 use crate::symbols::Kallsyms;
 
-/// Of each ring. A record with a stack has some 300 bytes.
+/// Bytes of each ring. A record with a stack has some 300 bytes.
 const RING_BYTES: usize = 1 << 20;
-/// Between two drainings.
+/// The time between two drains.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Kinds of records, of `include/uapi/linux/perf_event.h`.
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 
-/// Told how long looking has been going on.
+/// Called with the time since the observation began.
 pub type Tick<'t> = &'t mut dyn FnMut(Duration);
 
-/// Watches all waits until the time is over or `stop` is set.
+/// Observes all waits until the time is over or `stop` is set.
 ///
 /// # Errors
 ///
-/// The kernel has no such tracepoints, they are not to be seen here, or this user may not use them.
+/// The kernel has no such tracepoints, they are not visible here, or this user may not use them.
 pub fn watch(
     duration: Duration,
     stop: &AtomicBool,
@@ -55,7 +55,7 @@ pub fn watch(
                     let what = "waits for locks";
                     return Err(LiveError::Denied { what, source, advice: rights::advice() });
                 }
-                // A CPU that went offline.
+                // The CPU is offline.
                 Err(source) if event::is_gone(&source) && !samplers.is_empty() => {}
                 Err(source) => {
                     return Err(LiveError::Failed { what: "opening a tracepoint", source });
@@ -96,7 +96,7 @@ pub fn watch(
     Ok(table)
 }
 
-/// Where tracepoints are described: tracefs, where it is mounted.
+/// The directory that describes tracepoints: in tracefs, if it is mounted.
 fn folder() -> Result<PathBuf, LiveError> {
     for place in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(Path::new) {
         match std::fs::metadata(place.join("events")) {
@@ -106,7 +106,7 @@ fn folder() -> Result<PathBuf, LiveError> {
         }
     }
     Err(LiveError::Missing {
-        what: "the kernel's tracepoints are not to be seen here",
+        what: "the kernel's tracepoints are not visible here",
         advice: "as root: mount -t tracefs nodev /sys/kernel/tracing (a kernel without \
                  CONFIG_TRACEPOINTS has none)",
     })
@@ -130,8 +130,8 @@ fn layout(folder: &Path, name: &str) -> Result<Layout, LiveError> {
         }
     };
     Layout::parse(&text).ok_or(LiveError::Missing {
-        what: "this kernel describes its tracepoints of contention in a way that is not understood",
-        advice: "\"perf lock contention -ab\" may do; \"ogive threads --locks\" reads what it prints",
+        what: "this kernel describes its tracepoints of contention in an unknown format",
+        advice: "\"perf lock contention -ab\" may work; \"ogive threads --locks\" reads its output",
     })
 }
 
@@ -145,14 +145,14 @@ fn open(cpu: usize, layout: Layout, stacks: bool) -> std::io::Result<Sampler> {
         .sample_period(1)
         .sample(fields | SampleFlag::CALLCHAIN | SampleFlag::RAW)
         .exclude_callchain_user(true)
-        // The end of a wait needs no stack, and the format stays one.
+        // The end of a wait needs no stack; the field stays, so both records have one format.
         .exclude_callchain_kernel(!stacks)
         .clockid(Clock::MONOTONIC)
         .wakeup_watermark(RING_BYTES / 2);
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// Unlike a sleep, a wait for nothing ends with a signal.
+/// Unlike a sleep, a poll without descriptors ends with a signal.
 fn wait(time: Duration) -> Result<(), LiveError> {
     let timeout = Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(1),
@@ -164,7 +164,7 @@ fn wait(time: Duration) -> Result<(), LiveError> {
     }
 }
 
-/// Takes what is in the rings. All that happened before this began is in them.
+/// Drains the rings. They contain every record from before the call.
 fn drain(samplers: &mut [Sampler], contention: &mut Contention) {
     let now = clock_gettime(ClockId::Monotonic);
     let until_ns = (now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64;

@@ -1,5 +1,5 @@
 //! Takes records out of the rings on a thread of its own. Reading files for names and unwind tables
-//! may take long or hang, and so loses no sample.
+//! may take long or hang, and must not lose samples.
 //!
 //! Batches go through a queue of bounded length. When the queue is full, the rings fill up, and the
 //! kernel counts the lost records. No lock is held.
@@ -14,15 +14,15 @@ use crate::read::perf_data::Record;
 
 /// Batches that wait at most.
 const BATCHES_MAX: usize = 8;
-/// Bytes of a batch, but for its last record.
+/// Bytes of a batch, without its last record.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Records of some rings, one behind the other.
+/// Records of some rings, one after another.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     heads: Vec<Head>,
     bytes: Vec<u8>,
-    /// Whether all rings were looked at since the last batch of which this is so.
+    /// Whether all rings were drained since the last batch with this flag.
     pub(super) is_round: bool,
 }
 
@@ -34,7 +34,7 @@ struct Head {
 }
 
 impl Batch {
-    /// Gives each record.
+    /// Passes each record to `take`.
     pub(super) fn each(&self, mut take: impl FnMut(Record<'_>)) {
         let mut rest = &self.bytes[..];
         for Head { kind, misc, len } in &self.heads {
@@ -50,8 +50,8 @@ pub(super) fn queue() -> (SyncSender<Batch>, Receiver<Batch>) {
     sync_channel(BATCHES_MAX)
 }
 
-/// Drains rings every `pause` until `done` is set, or nobody takes what is drained. Ends with
-/// stopping the events and draining what is left.
+/// Drains the rings every `pause` until `done` is set or the receiver is gone. At the end it stops
+/// the events and drains the rest.
 pub(super) fn run(
     mut samplers: Vec<Sampler>,
     pause: Duration,

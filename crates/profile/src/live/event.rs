@@ -1,4 +1,5 @@
-//! Opens the events: which counter, for which threads, and what the kernel's refusal means.
+//! Opens the events: it chooses the counter, the threads and the rings, and explains a refusal of
+//! the kernel.
 
 use std::io;
 use std::path::Path;
@@ -12,69 +13,69 @@ use super::{CallGraph, EVENTS_MAX, LiveError, NATIVE, Request, Target, rights};
 use crate::read::perf_data::Attribute;
 use crate::unwind::Arch;
 
-/// A sample with the deepest stack, 127 frames, is so long.
+/// Bytes of a sample with the deepest stack, 127 frames.
 const SAMPLE_BYTES: u64 = 1200;
-/// Bytes of a user's stack that are copied, from its top. Compilers have 30 KiB, most programs 5.
+/// Bytes that are copied from the top of a user's stack. Compilers have 30 KiB, most programs 5.
 const COPIES_BYTES: [u32; 3] = [32 << 10, 16 << 10, 8 << 10];
-/// Bytes that are copied in a second at most, on all CPUs together, but for the shortest copies.
+/// Bytes that all CPUs together copy in a second at most, unless copies are the shortest.
 const COPIED_BYTES_MAX: u64 = 32 << 20;
-/// Seconds in which a ring fills, which sets its size within bounds.
+/// Seconds that fill a ring. They set its size within bounds.
 const RING_SECONDS: u64 = 4;
 const RING_BYTES_MIN: u64 = 128 << 10;
 const RING_BYTES_MAX: u64 = 8 << 20;
-/// What every user may lock for each CPU, unless `kernel.perf_event_mlock_kb` says otherwise.
+/// Memory that every user may lock for each CPU, unless `kernel.perf_event_mlock_kb` differs.
 const RING_BYTES_ALLOWED: u64 = 512 << 10;
-/// Samples with copies that a ring must hold.
+/// Samples with copies that a ring must have room for.
 const RING_SAMPLES_MIN: u64 = 4;
-/// All rings together, but for those of the smallest size.
+/// Bytes of all rings at most, unless they have the smallest size.
 const RINGS_BYTES_MAX: u64 = 128 << 20;
 
-/// What is counted.
+/// The counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Cycles,
     CpuClock,
 }
 
-/// Events that are open.
+/// Open events.
 pub(super) struct Opened {
     pub(super) samplers: Vec<Sampler>,
-    /// As the kernel has them, for the decoder of records.
+    /// The attribute for the record decoder.
     pub(super) attribute: Attribute,
     pub(super) cpus: usize,
-    /// How long the rings can be left alone.
+    /// The time after which the rings must be drained.
     pub(super) pause: Duration,
     pub(super) notes: Vec<String>,
 }
 
-/// Whose events, on which CPUs.
+/// The threads, the CPUs and the rings of the events.
 struct Plan {
-    /// `None` for everybody.
+    /// `None` for all threads.
     tids: Option<Vec<i32>>,
     cpus: Vec<usize>,
     exclude_kernel: bool,
-    /// Whether user stacks are copied; of which processor.
+    /// The processor if user stacks are copied, otherwise `None`.
     copies: Option<Arch>,
     hertz: u32,
-    /// Smaller than is good, where this user may not lock more.
+    /// Smaller than desirable if this user may not lock more.
     ring_bytes_max: u64,
 }
 
-/// Whether a process is there.
+/// Whether a process exists.
 pub(super) fn exists(pid: i32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Opens what a request asks for. Where the whole machine may not be sampled, processes are sampled
-/// thread by thread, and without the kernel's part where that is not allowed either; both are
-/// noted.
+/// Opens the events of a request. If the user may not sample the whole machine, processes are
+/// sampled thread by thread, and without the kernel's part if that is not permitted either. Both
+/// are noted.
 pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
     if let Target::Processes(pids) = &request.target {
         if let Some(pid) = pids.iter().copied().find(|pid| !exists(*pid)) {
             return Err(LiveError::NoProcess { pid });
         }
         if pids.is_empty() {
-            return Err(LiveError::Senseless("no process is given".to_owned()));
+            return Err(LiveError::InvalidRequest("no process is given".to_owned()));
         }
     }
     let mut plan = Plan {
@@ -108,7 +109,7 @@ pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
     }
     for exclude_kernel in [false, true] {
         plan.exclude_kernel = exclude_kernel;
-        // All rings together must fit into what one user may lock.
+        // The sum of all rings must not exceed the memory that one user may lock.
         for ring_bytes_max in [RING_BYTES_MAX, 128 << 10, 64 << 10, 16 << 10, 4 << 10] {
             plan.ring_bytes_max = ring_bytes_max;
             if let Ok(mut opened) = plan.open_without_need_of_copies() {
@@ -138,7 +139,8 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
 }
 
 impl Plan {
-    /// With copies of stacks, else without: their rings are larger than some users may lock.
+    /// With copies of stacks, or else without, because rings with copies exceed what some users may
+    /// lock.
     fn open_without_need_of_copies(&mut self) -> io::Result<Opened> {
         if self.copies.is_none() {
             return self.open();
@@ -164,12 +166,12 @@ impl Plan {
         Ok(opened)
     }
 
-    /// Of a sample at most.
+    /// Bytes of a sample at most.
     fn sample_bytes(&self) -> u64 {
         SAMPLE_BYTES + u64::from(self.copy_bytes())
     }
 
-    /// Of a user's stack.
+    /// Bytes that are copied of a user's stack.
     fn copy_bytes(&self) -> u32 {
         let [.., shortest] = COPIES_BYTES;
         let samples = u64::from(self.hertz) * self.cpus.len() as u64;
@@ -179,21 +181,21 @@ impl Plan {
     }
 
     fn ring_bytes(&self) -> usize {
-        let wanted = u64::from(self.hertz) * self.sample_bytes() * RING_SECONDS;
+        let desired = u64::from(self.hertz) * self.sample_bytes() * RING_SECONDS;
         let rings = self.cpus.len() * self.tids.as_ref().map_or(1, Vec::len);
         let share = RINGS_BYTES_MAX / (rings.max(1) as u64);
-        // The kernel's rings are a power of two of pages; what is rounded up is within the bound.
+        // A ring has a power of two of pages. Rounding up stays within the bound.
         let most = self.ring_bytes_max.min(share.max(RING_BYTES_MIN));
         let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
         let least = RING_BYTES_MIN.min(most);
-        usize::try_from(wanted.clamp(least, most)).unwrap_or(usize::MAX)
+        usize::try_from(desired.clamp(least, most)).unwrap_or(usize::MAX)
     }
 
     fn open(&self) -> io::Result<Opened> {
         match self.open_kind(Kind::Cycles) {
             Ok(samplers) => Ok(self.opened(samplers, Kind::Cycles)),
             Err(error) if is_denied(&error) => Err(error),
-            // No counter in this processor, or in this virtual machine.
+            // This processor or virtual machine has no counter.
             Err(_) => {
                 let samplers = self.open_kind(Kind::CpuClock)?;
                 let mut opened = self.opened(samplers, Kind::CpuClock);
@@ -224,17 +226,17 @@ impl Plan {
         for cpu in &self.cpus {
             let everybody = [None];
             let some: Vec<Option<i32>>;
-            let whose = match &self.tids {
+            let tids = match &self.tids {
                 None => &everybody[..],
                 Some(tids) => {
                     some = tids.iter().copied().map(Some).collect();
                     &some
                 }
             };
-            for tid in whose {
+            for tid in tids {
                 match self.open_one(kind, *cpu, *tid) {
                     Ok(sampler) => samplers.push(sampler),
-                    // A thread that has ended, a CPU that went offline.
+                    // The thread has ended or the CPU is offline.
                     Err(error) if is_gone(&error) && !samplers.is_empty() => {}
                     Err(error) => return Err(error),
                 }
@@ -285,7 +287,7 @@ impl Plan {
             | self.copies.map_or(SampleFlag::empty(), |_| copies)
     }
 
-    /// The same description as the kernel has, for the decoder of records: a `perf_event_attr` of
+    /// The attribute as the kernel has it, for the record decoder: a `perf_event_attr` of
     /// `include/uapi/linux/perf_event.h`.
     fn attribute(&self, kind: Kind) -> Attribute {
         const FREQUENCY: u64 = 1 << 10;
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_says_what_was_asked_for() {
+    fn the_attribute_matches_the_request() {
         for copies in [None, Some(Arch::X86_64)] {
             let plan = Plan {
                 tids: None,
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_have_a_bound_however_many_there_are() {
+    fn any_number_of_rings_is_bounded() {
         let mut plan = Plan {
             tids: None,
             cpus: vec![0, 1],

@@ -1,10 +1,10 @@
-//! Sampling of this machine: the stacks of all CPUs so many times a second, by perf_event_open(2).
+//! Samples this machine: the stacks of all CPUs at a fixed rate, by perf_event_open(2).
 //!
-//! There is one event and one ring for each CPU. The event is cycles where the processor counts
-//! them, else the CPU clock. A thread sleeps for as long as a ring takes to fill by a quarter, half
-//! a second at most, and drains the rings. The caller's thread gives the records, in the order of
-//! time, to the same `Assembler` that reads files. Nothing on the machine is changed. Memory: the
-//! rings, a queue of records, and what a profile needs.
+//! Each CPU has one event and one ring. The event is cycles if the processor counts them, else the
+//! CPU clock. A thread drains the rings. It sleeps for the time in which a quarter of a ring fills,
+//! at most half a second. The caller's thread passes the records in the order of time to the
+//! `Assembler` that also reads files. Nothing on the machine is changed. Memory: the rings, a queue
+//! of records, and the profile.
 
 pub mod contention;
 mod drain;
@@ -22,20 +22,20 @@ use regex::Regex;
 
 use crate::assemble::Assembler;
 use crate::model::{Format, Meta, Profile};
-use crate::read::perf_data::Rounds;
+use crate::read::perf_data::TimeOrder;
 use crate::symbols::{SymbolOptions, Symbols};
 use drain::Batch;
 
 pub use rights::{Rights, rights};
 
-/// Rates at which sampling makes sense.
+/// The highest useful rate.
 pub const HERTZ_MAX: u32 = 10_000;
-/// Events opened at most: threads times CPUs where the whole machine may not be sampled.
+/// Events opened at most: threads times CPUs if the whole machine may not be sampled.
 const EVENTS_MAX: usize = 1024;
-/// How long a wish to stop may wait.
+/// The time until a request to stop is seen, at most.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// Whose stacks.
+/// The processes or threads to sample.
 #[derive(Debug, Clone, Default)]
 pub enum Target {
     /// The whole machine.
@@ -43,33 +43,34 @@ pub enum Target {
     System,
     /// Processes.
     Processes(Vec<i32>),
-    /// Threads by name, kernel threads above all.
+    /// Threads by name, mostly kernel threads.
     Threads(Regex),
 }
 
-/// How the callers of a function in user space are found.
+/// The method that finds callers in user space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallGraph {
-    /// By a copy of the stack and the tables of unwinding in programs; frame pointers where there
+    /// By a copy of the stack and the unwind tables of programs, or by frame pointers where there
     /// is no table. All programs have callers.
     #[default]
     Dwarf,
-    /// By frame pointers alone, in the kernel: for less CPU, of programs that have them.
+    /// By frame pointers alone, in the kernel: this costs less CPU and needs programs that have
+    /// them.
     FramePointers,
 }
 
-/// What to sample.
+/// A request to sample.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Whose stacks.
+    /// The processes or threads to sample.
     pub target: Target,
-    /// How often a second on each CPU. Odd rates do not beat with timers: 99.
+    /// Samples per second on each CPU. An odd rate such as 99 does not beat with timers.
     pub hertz: u32,
-    /// For how long.
+    /// The length of sampling.
     pub duration: Duration,
-    /// How callers in user space are found.
+    /// The method that finds callers in user space.
     pub call_graph: CallGraph,
-    /// A process that is left out of the whole machine: who looks does not look at itself.
+    /// A process that is left out of the whole machine, such as the sampler itself.
     pub leave_out: Option<i32>,
 }
 
@@ -85,29 +86,29 @@ impl Default for Request {
     }
 }
 
-/// Why sampling was not possible, and what to do.
+/// The reason why sampling failed, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
     /// The kernel does not allow it.
     #[error("the kernel does not let this user sample {what}: {source}; {advice}")]
     Denied {
-        /// What was asked for.
+        /// The request that was refused.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
-        /// The smallest thing that would allow it.
+        /// The smallest permission that would allow it.
         advice: String,
     },
-    /// The kernel lacks what is needed, or hides it.
+    /// The kernel lacks or hides a feature.
     #[error("{what}; {advice}")]
     Missing {
-        /// What is lacking.
+        /// The missing feature.
         what: &'static str,
-        /// What would help.
+        /// The remedy.
         advice: &'static str,
     },
-    /// The process is not there.
+    /// The process does not exist.
     #[error("there is no process {pid}")]
     NoProcess {
         /// The process.
@@ -116,28 +117,28 @@ pub enum LiveError {
     /// Something else failed.
     #[error("cannot sample: {what}: {source}")]
     Failed {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The request makes no sense.
+    /// The request is invalid.
     #[error("cannot sample: {0}")]
-    Senseless(String),
+    InvalidRequest(String),
 }
 
-/// Called with how long sampling has been going on, and how many samples there are.
+/// Called with the time since sampling began and the number of samples.
 pub type Tick<'t> = &'t mut dyn FnMut(Duration, u64);
 
-/// Samples until the time is over or `stop` is set. Blocks; a signal that sets `stop` also ends the
-/// wait.
+/// Samples until the time is over or `stop` is set. It blocks; a signal that sets `stop` also ends
+/// the wait.
 ///
 /// # Errors
 ///
 /// See [`LiveError`].
 pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Profile, LiveError> {
     if request.hertz == 0 || request.hertz > HERTZ_MAX {
-        return Err(LiveError::Senseless(format!(
+        return Err(LiveError::InvalidRequest(format!(
             "{} samples a second; between 1 and {HERTZ_MAX} make sense",
             request.hertz
         )));
@@ -188,7 +189,7 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
         Target::Processes(pids) => pids.clone(),
         Target::System | Target::Threads(_) => Vec::new(),
     };
-    let mut live = Live { assembler, rounds: Rounds::default(), watched };
+    let mut live = Live { assembler, rounds: TimeOrder::default(), watched };
     let event::Opened { samplers, pause, .. } = opened;
     let done = AtomicBool::new(false);
     let duration = std::thread::scope(|scope| {
@@ -214,8 +215,8 @@ const NATIVE: Endianness =
 
 struct Live {
     assembler: Assembler,
-    rounds: Rounds,
-    /// Sampling ends when the last of these processes does.
+    rounds: TimeOrder,
+    /// Sampling ends when the last of these processes ends.
     watched: Vec<i32>,
 }
 
@@ -240,7 +241,7 @@ impl Live {
             }
             tick(started.elapsed(), self.assembler.profile_mut().meta.samples);
             if !self.watched.is_empty() && !self.watched.iter().any(|pid| event::exists(*pid)) {
-                self.assembler.profile_mut().meta.note("what was sampled has ended");
+                self.assembler.profile_mut().meta.note("the sampled processes have ended");
                 return;
             }
         }

@@ -1,4 +1,5 @@
-//! Tries what this user may sample, and names the smallest permission that would allow more.
+//! Tests which sampling is permitted to this user, and names the smallest permission that would
+//! allow more.
 
 use perf_event::Builder;
 use perf_event::events::Software;
@@ -6,24 +7,24 @@ use serde::Serialize;
 
 use crate::symbols::Kallsyms;
 
-/// What is allowed here and now.
+/// The kinds of sampling that are permitted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rights {
-    /// Stacks of the whole machine, kernel and user.
+    /// Sampling stacks of the whole machine, kernel and user.
     pub system: bool,
-    /// The user's part of own processes.
+    /// Sampling user stacks of the user's own processes.
     pub own_processes: bool,
-    /// Whether kernel addresses can be named.
+    /// Whether kernel addresses are visible.
     pub kernel_names: bool,
     /// `kernel.perf_event_paranoid`, if it can be read.
     pub paranoid: Option<i32>,
     /// `kernel.kptr_restrict`, if it can be read.
     pub kptr_restrict: Option<i32>,
-    /// What to do for more; empty when all is allowed.
+    /// How to get more permissions; empty if all are granted.
     pub advice: String,
 }
 
-/// Finds out what is allowed.
+/// Tests which sampling is permitted.
 pub fn rights() -> Rights {
     let mut system = Builder::new(Software::CPU_CLOCK);
     system.any_pid().one_cpu(0).include_kernel().include_hv();
@@ -54,7 +55,7 @@ fn kernel_names() -> bool {
     read.is_ok() && !head.is_empty() && !Kallsyms::parse(&head).is_hidden()
 }
 
-/// The smallest grant first.
+/// Advice that names the smallest grant first.
 pub(super) fn advice() -> String {
     let program = std::env::current_exe()
         .map_or_else(|_| "PROGRAM".to_owned(), |path| path.display().to_string());
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_found_by_trying_and_come_with_advice() {
+    fn rights_are_tested_and_come_with_advice() {
         let rights = rights();
         assert_eq!(rights.advice.is_empty(), rights.system && rights.kernel_names);
         assert!(advice().contains("cap_perfmon"));

@@ -1,5 +1,5 @@
 //! The state before sampling: threads with their names, executable maps, modules. It is read from
-//! /proc after the events are on, so nothing falls between.
+//! /proc after the events are enabled, so nothing is missed in between.
 
 use std::io::Read as _;
 
@@ -10,7 +10,7 @@ use crate::symbols::Mapped;
 /// Bytes of one /proc/PID/maps at most.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
-/// Tells an assembler what is there.
+/// Adds the current state to an assembler.
 pub(super) fn take(assembler: &mut Assembler, target: &Target) {
     modules(assembler);
     let mut maps = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn take(assembler: &mut Assembler, target: &Target) {
     }
 }
 
-/// Where modules lie: `zfs 5976064 6 - Live 0xffffffffc0bd4000`.
+/// Adds the addresses of modules: `zfs 5976064 6 - Live 0xffffffffc0bd4000`.
 fn modules(assembler: &mut Assembler) {
     let text = std::fs::read_to_string("/proc/modules").unwrap_or_default();
     for line in text.lines() {
@@ -58,7 +58,7 @@ fn modules(assembler: &mut Assembler) {
     }
 }
 
-/// What an executable line of /proc/PID/maps says, and the offset in the file.
+/// The mapping in an executable line of /proc/PID/maps, and its offset in the file.
 fn mapping(pid: i32, line: &str) -> Option<(Mapped<'_>, u64)> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -75,7 +75,7 @@ fn mapping(pid: i32, line: &str) -> Option<(Mapped<'_>, u64)> {
     Some((Mapped { pid, path, inode, start, len: end.checked_sub(start)? }, offset))
 }
 
-/// The numbers among the names in a directory of /proc: processes, or threads of one.
+/// The numeric names in a directory of /proc: processes, or threads of one.
 pub(super) fn numbers(directory: &str) -> Vec<i32> {
     std::fs::read_dir(directory)
         .into_iter()

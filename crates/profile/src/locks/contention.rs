@@ -2,12 +2,12 @@
 //! `lock:contention_end`.
 //!
 //! A wait begins and ends in the same thread, for the same lock, perhaps on another CPU. A mutex
-//! may begin twice: it spins first, then sleeps; that is one wait, which slept. Inside one wait
-//! there may be others. Records of several CPUs are put in the order of time before they are
-//! matched: [`Contention::settle`] takes those up to a moment after which no older ones can come.
+//! may begin twice: it spins first, then sleeps; this is one wait, which slept. A wait may contain
+//! others. The records of several CPUs are sorted by time before they are matched.
+//! [`Contention::settle`] takes the records up to a moment after which no older ones can arrive.
 //!
-//! A row is a kind of lock, a caller, and the lock by its name where it has one: OpenZFS's many
-//! locks of one kind are one row. Its caller is the innermost function that is no part of locking.
+//! A row is a kind of lock, a caller, and the lock by its name if it has one. OpenZFS's many locks
+//! of one kind share a row. The caller is the innermost function outside locking.
 
 use std::collections::BTreeSet;
 
@@ -18,30 +18,30 @@ use super::{LockRow, LockTable, Source};
 use crate::model::Map;
 use crate::symbols::Kallsyms;
 
-/// Waits that are open at most: threads of a machine, times the locks each can wait for at once.
+/// Open waits at most: the threads of a machine, times the locks that each can wait for at once.
 const OPEN_MAX: usize = 1 << 18;
 /// Rows at most.
 const ROWS_MAX: usize = 100_000;
-/// Addresses that are counted for one row.
+/// Addresses counted for one row at most.
 const ADDRESSES_MAX: usize = 1000;
-/// Frames that are looked at for a caller.
+/// Frames examined for a caller at most.
 const FRAMES_MAX: u64 = 127;
-/// Addresses from here up are marks in a stack, not functions.
+/// Addresses from here up are context marks instead of functions.
 const MARKS: u64 = u64::MAX - 4095;
 
-/// What the kernel says of a tracepoint in its file `format`.
+/// The layout of a tracepoint, from its file `format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The number by which it is opened.
+    /// The number that opens it.
     pub id: u16,
-    /// Where the address of the lock is.
+    /// The offset of the lock's address.
     lock_at: usize,
-    /// Where the flags are, if it has any.
+    /// The offset of the flags, if it has any.
     flags_at: Option<usize>,
 }
 
 impl Layout {
-    /// Reads the file; `None` if it is of no such tracepoint.
+    /// Parses the file; `None` if it belongs to another tracepoint.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
         let place = |name: &str| {
@@ -58,26 +58,26 @@ impl Layout {
     }
 }
 
-/// What kind of lock it is, in the words of lockstat.
+/// The kind of a wait, in the terms of lockstat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A mutex whose holder slept or waited too long: the thread slept.
+    /// A mutex whose holder slept or held it too long, so the thread slept.
     MutexBlock,
-    /// A mutex that came free while the thread spun.
+    /// A mutex that became free while the thread spun.
     MutexSpin,
-    /// A lock that is only ever spun for.
+    /// A lock for which threads only spin.
     Spin,
-    /// A lock of readers and writers, waited for by a writer.
+    /// A writer's wait for a reader-writer lock.
     Writer,
-    /// The same, by a reader.
+    /// A reader's wait for a reader-writer lock.
     Reader,
-    /// A semaphore, or what the kernel does not say.
+    /// A semaphore, or a lock of unknown kind.
     Other,
 }
 
 impl Kind {
-    /// The kind by the flags of `contention_begin`: 1 spins, 2 reads, 4 writes, 8 real time, 16 per
+    /// The kind by the flags of `contention_begin`: 1 spin, 2 read, 4 write, 8 real time, 16 per
     /// CPU, 32 mutex.
     fn of(flags: u32) -> Self {
         match flags {
@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// The head of its table.
+    /// The heading of its table.
     pub fn title(self) -> &'static str {
         match self {
             Self::MutexBlock => "Adaptive mutex block",
@@ -103,13 +103,13 @@ impl Kind {
     }
 }
 
-/// A record, as far as it matters.
+/// The fields of a record that matter.
 struct Event {
     time_ns: u64,
-    /// The thread; that of an idle CPU is the CPU's.
+    /// The thread; an idle CPU counts as a thread of its own.
     thread: (u32, u32),
     lock: u64,
-    /// Flags and caller where it begins.
+    /// Flags and caller, if it is the begin of a wait.
     begins: Option<(u32, Option<u64>)>,
 }
 
@@ -119,7 +119,7 @@ struct Open {
     caller: Option<u64>,
 }
 
-/// What a row is of: the kind, the caller and its module, and OpenZFS's name of the lock.
+/// The key of a row: the kind, the caller and its module, and OpenZFS's name of the lock.
 type Key = (Kind, String, String, Option<&'static str>);
 
 #[derive(Default)]
@@ -130,12 +130,12 @@ struct Count {
     locks: BTreeSet<u64>,
 }
 
-/// Waits while they are counted.
+/// Counts waits.
 pub struct Contention {
     begin: Layout,
     end: Layout,
     symbols: Kallsyms,
-    /// By return address: the start of the function, if it is a caller and no part of locking.
+    /// By return address: the start of the function, if it is a caller outside locking.
     callers: Map<u64, bool>,
     waiting: Vec<Event>,
     open: Map<((u32, u32), u64), Open>,
@@ -146,7 +146,7 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Nothing counted yet. `symbols` name functions of the kernel.
+    /// An empty count. `symbols` name functions of the kernel.
     pub fn new(begin: Layout, end: Layout, symbols: Kallsyms) -> Self {
         Self {
             begin,
@@ -162,7 +162,7 @@ impl Contention {
         }
     }
 
-    /// A record that was sampled with thread, time, CPU, stack and raw bytes, in this order.
+    /// Adds a record that was sampled with thread, time, CPU, stack and raw bytes, in this order.
     pub fn add(&mut self, body: &[u8]) {
         match self.parse(body) {
             Some(event) => self.waiting.push(event),
@@ -170,7 +170,7 @@ impl Contention {
         }
     }
 
-    /// Records that the kernel lost because a ring was full.
+    /// Counts records that the kernel lost because a ring was full.
     pub fn note_lost(&mut self, records: u64) {
         self.lost += records;
     }
@@ -203,7 +203,7 @@ impl Contention {
         Some(Event { time_ns, thread, lock, begins: Some((flags, caller)) })
     }
 
-    /// The innermost frame of the kernel that is no part of locking.
+    /// The innermost kernel frame outside locking.
     fn caller(&mut self, stack: &[u8], frames: u64) -> Option<u64> {
         let mut bytes = Bytes(stack);
         for _ in 0..frames {
@@ -222,7 +222,7 @@ impl Contention {
         None
     }
 
-    /// Matches all that happened up to a moment. No record that is older may come later.
+    /// Matches all records up to a moment. No older record may arrive later.
     pub fn settle(&mut self, until_ns: u64) {
         self.waiting.sort_by_key(|event| event.time_ns);
         let settled = self.waiting.partition_point(|event| event.time_ns <= until_ns);
@@ -242,7 +242,7 @@ impl Contention {
             return;
         };
         if let Some(open) = self.open.get_mut(&key) {
-            // It spun, and now it sleeps: still the same wait.
+            // It spun, and now it sleeps: this is the same wait.
             open.flags = flags;
             return;
         }
@@ -270,8 +270,8 @@ impl Contention {
         }
     }
 
-    /// The table, most time waited first. `kallsyms` is the text of /proc/kallsyms, for locks that
-    /// are variables of the kernel's own.
+    /// The table, longest total wait first. `kallsyms` is the text of /proc/kallsyms, for locks
+    /// that are variables of the kernel.
     pub fn end(mut self, seconds: f64, kallsyms: &[u8]) -> LockTable {
         self.settle(u64::MAX);
         let variables = lock_functions::Variables::parse(kallsyms);
@@ -304,8 +304,8 @@ impl Contention {
                 self.lost,
                 "records were lost because a ring was full: there were more waits than these",
             ),
-            (self.open.len() as u64, "waits had not ended when looking ended, and are not counted"),
-            (self.ends_without_begin, "waits had begun before looking began, and are not counted"),
+            (self.open.len() as u64, "waits had not ended at the end, and are not counted"),
+            (self.ends_without_begin, "waits had begun before the start, and are not counted"),
             (self.not_read, "records were not understood"),
         ] {
             if number > 0 {
@@ -316,7 +316,7 @@ impl Contention {
     }
 }
 
-/// Numbers from the front of bytes.
+/// Reads numbers from the front of bytes.
 struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
@@ -406,7 +406,7 @@ ffffffffc0002000 t arc_evict_state\t[zfs]
         [u64::MAX - 127, 0xffff_ffff_8100_1010, 0xffff_ffff_8100_2010, 0xffff_ffff_c000_1020];
 
     #[test]
-    fn the_layout_is_what_the_kernel_says_and_not_what_one_kernel_had() {
+    fn the_layout_comes_from_the_kernels_format_file() {
         assert_eq!(begin(), Layout { id: 408, lock_at: 8, flags_at: Some(16) });
         let moved = BEGIN.replace("offset:8;", "offset:24;").replace("offset:16;", "offset:32;");
         assert_eq!(Layout::parse(&moved).unwrap().lock_at, 24);
@@ -415,12 +415,12 @@ ffffffffc0002000 t arc_evict_state\t[zfs]
     }
 
     #[test]
-    fn a_wait_is_from_begin_to_end_whatever_comes_between_and_on_whichever_ring() {
+    fn a_wait_ends_after_nested_waits_and_on_any_ring() {
         let mut contention = contention();
-        // The end comes from another CPU's ring, which is drained first.
+        // The end arrives on another CPU's ring, which is drained first.
         contention.add(&record(407, 7, 5_000, &[], 0xaa, 0));
         contention.add(&record(408, 7, 1_000, &IN_DBUF_FIND, 0xaa, MUTEX | SPIN));
-        // It sleeps in the end; within the wait it waits for a spin lock.
+        // It sleeps at last; within the wait it waits for a spin lock.
         contention.add(&record(408, 7, 2_000, &IN_DBUF_FIND, 0xaa, MUTEX));
         contention.add(&record(408, 7, 2_100, &[0xffff_ffff_8100_4001], 0xbb, SPIN));
         contention.add(&record(407, 7, 2_300, &[], 0xbb, 0));
@@ -442,7 +442,7 @@ ffffffffc0002000 t arc_evict_state\t[zfs]
     }
 
     #[test]
-    fn locks_that_are_variables_have_their_names_and_others_are_counted() {
+    fn locks_in_variables_are_named_and_others_are_counted() {
         let mut contention = contention();
         let stack = [0xffff_ffff_8100_3004, 0xffff_ffff_8100_4008];
         for (time, lock) in [(10, 0xffff_ffff_8200_0000), (30, 0xffff_ffff_8200_0010)] {
@@ -459,7 +459,7 @@ ffffffffc0002000 t arc_evict_state\t[zfs]
     }
 
     #[test]
-    fn idle_cpus_are_not_one_thread_and_what_is_cut_off_is_said() {
+    fn idle_cpus_are_separate_threads_and_truncated_records_are_noted() {
         let mut contention = contention();
         contention.add(&record(407, 3, 5, &[], 0xcc, 0));
         contention.add(&record(408, 4, 6, &[], 0xdd, SPIN));

@@ -1,5 +1,5 @@
-//! `lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
-//! columns, rows.
+//! Reads `lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a heading, a
+//! line of columns, and rows.
 //!
 //! Widths overflow, and FreeBSD's names contain blanks. Figures are therefore read from the left,
 //! and the caller from the right. Stacks (`-s`) follow a row. Histograms (`-h`) follow it too, and
@@ -7,7 +7,7 @@
 
 use super::{LockRow, LockTable, Source, number};
 
-/// Reads the table, if it is one.
+/// Reads the table; `None` if the text is another one.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut table = LockTable::new(Source::Lockstat);
     let (mut kind, mut columns) = (String::new(), Vec::new());
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
             columns.retain(|word| word != "Hottest");
             continue;
         }
-        // The heads of plockstat: `Mutex block`, `R/W reader block`.
+        // Headings of plockstat: `Mutex block`, `R/W reader block`.
         if matches!(words.len(), 2..=4)
             && line.bytes().all(|b| b.is_ascii_alphabetic() || b" /".contains(&b))
         {
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
         }
         match row(&words, &columns, &kind, table.seconds) {
             Some(row) => table.add(LockRow { line: at, ..row }),
-            // Histograms are no rows.
+            // Histograms are not rows.
             None if line.contains('|') || line.contains("Distribution") => {}
             None => table.leave(at),
         }

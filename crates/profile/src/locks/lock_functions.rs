@@ -1,7 +1,7 @@
-//! Functions that are part of locking, the OpenZFS lock that a caller waits for, and kernel
-//! variables that are locks.
+//! Tables of functions that implement locking and of OpenZFS's locks by the waiting function, and
+//! the kernel variables that are locks.
 
-/// Beginnings of functions that take locks for others, and of what a tracepoint adds to a stack.
+/// Prefixes of functions that implement locking, and of those that a tracepoint adds to a stack.
 const LOCKING: [&str; 31] = [
     "__traceiter_",
     "trace_",
@@ -36,14 +36,14 @@ const LOCKING: [&str; 31] = [
     "schedule",
 ];
 
-/// Whether a function is part of locking rather than a caller of it.
+/// Whether a function is part of locking instead of a caller of it.
 pub(super) fn is_locking(function: &str) -> bool {
     matches!(function, "down" | "up" | "__schedule" | "preempt_schedule")
         || LOCKING.iter().any(|head| function.starts_with(head))
 }
 
-/// OpenZFS's locks by the beginning of the function that waits: the longest that fits counts. From
-/// the sources of the releases since 0.6.5, by what each function takes first and holds longest.
+/// OpenZFS's locks by the prefix of the waiting function; the longest match counts. From the
+/// sources of all releases since 0.6.5: the lock that each function takes first or holds longest.
 const ZFS: &[(&str, &str)] = &[
     ("abd_", "an ABD's lock"),
     ("arc_access", "b_l1hdr.b_freeze_lock or a sublist's lock (ARC)"),
@@ -103,7 +103,7 @@ const ZFS: &[(&str, &str)] = &[
     ("zvol_", "zv_state_lock or zv_suspend_lock (a volume)"),
 ];
 
-/// OpenZFS's lock that a function of its modules waits for.
+/// The OpenZFS lock that a function of its modules waits for.
 pub(super) fn zfs_lock(caller: &str, module: &str) -> Option<&'static str> {
     if !matches!(module, "zfs" | "spl") {
         return None;
@@ -112,7 +112,7 @@ pub(super) fn zfs_lock(caller: &str, module: &str) -> Option<&'static str> {
     fitting.max_by_key(|(head, _)| head.len()).map(|(_, lock)| *lock)
 }
 
-/// A variable reaches no further than this past its address.
+/// The largest distance from a variable's address to a lock in it.
 const VARIABLE_BYTES_MAX: u64 = 4096;
 /// Variables at most.
 const VARIABLES_MAX: usize = 1_000_000;
@@ -121,7 +121,7 @@ const VARIABLES_MAX: usize = 1_000_000;
 pub(super) struct Variables(Vec<(u64, String)>);
 
 impl Variables {
-    /// Those in the text of /proc/kallsyms; a kernel without CONFIG_KALLSYMS_ALL shows none.
+    /// Parses the text of /proc/kallsyms. A kernel without CONFIG_KALLSYMS_ALL shows no variables.
     pub(super) fn parse(kallsyms: &[u8]) -> Self {
         let mut all = Vec::new();
         for line in kallsyms.split(|byte| *byte == b'\n') {
@@ -141,7 +141,7 @@ impl Variables {
         Self(all)
     }
 
-    /// The variable that an address is in, with the distance from its start.
+    /// The variable that contains an address, with the distance from its start.
     pub(super) fn find(&self, address: u64) -> Option<String> {
         let after = self.0.partition_point(|(start, _)| *start <= address);
         let (start, name) = self.0.get(after.checked_sub(1)?)?;
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_beginning_names_the_lock_and_only_in_openzfs() {
+    fn the_longest_prefix_names_the_lock_and_only_in_openzfs() {
         assert!(zfs_lock("dbuf_find", "zfs").unwrap().starts_with("hash_mutexes"));
         assert!(zfs_lock("dbuf_read", "zfs").unwrap().starts_with("db_mtx"));
         assert!(zfs_lock("taskq_thread", "spl").unwrap().starts_with("tq_lock"));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn takers_of_locks_are_no_callers() {
+    fn locking_functions_are_not_callers() {
         for taker in ["__mutex_lock.constprop.0", "_raw_spin_lock_irqsave", "down_read", "schedule"]
         {
             assert!(is_locking(taker), "{taker}");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_a_variable_is_named_by_it_and_one_far_off_is_not() {
+    fn only_an_address_in_a_variable_is_named_by_it() {
         let variables = Variables::parse(b"ffff8000 D one\nffff9000 t code\nffffa000 b two\n");
         assert_eq!(variables.find(0xffff_8000).as_deref(), Some("one"));
         assert_eq!(variables.find(0xffff_a010).as_deref(), Some("two+0x10"));

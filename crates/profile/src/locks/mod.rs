@@ -16,12 +16,12 @@ use serde::Serialize;
 
 /// Rows read at most.
 const ROWS_MAX: usize = 100_000;
-/// Lines remembered that were not understood.
+/// Numbers of unrecognised lines remembered at most.
 const UNREAD_MAX: usize = 10_000;
-/// Functions of the stack of one row.
+/// Functions in the stack of one row at most.
 const STACK_MAX: usize = 64;
 
-/// Who counted.
+/// The tool that counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -37,30 +37,30 @@ pub enum Source {
     Tracepoints,
 }
 
-/// One lock, or one caller of one, and how it was waited for.
+/// One lock, or one caller of a lock, with its waits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LockRow {
-    /// The lock: a name or an address; empty when only the caller is known.
+    /// The lock: a name or an address; empty if only the caller is known.
     pub lock: String,
-    /// Who waited: a function; empty when not known.
+    /// The function that waited; empty if it is unknown.
     pub caller: String,
-    /// The module of the caller, `zfs`; empty for the kernel proper and where it is not known.
+    /// The module of the caller, `zfs`; empty for the kernel itself and if it is unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub module: String,
     /// The kind: `spinlock`, `mutex`, `rwsem:W`, `Adaptive mutex spin`.
     pub kind: String,
-    /// How often it was waited for.
+    /// The number of waits.
     pub waits: u64,
-    /// All time waited, in nanoseconds, where the source allows to tell.
+    /// The total time waited, in nanoseconds, if the source allows to compute it.
     pub total_wait_ns: Option<u64>,
     /// The longest wait, in nanoseconds.
     pub max_wait_ns: Option<u64>,
     /// The mean wait, in nanoseconds.
     pub mean_wait_ns: Option<f64>,
-    /// The functions that led there, as they were printed, innermost first, where they were.
+    /// The printed functions of the stack, innermost first.
     #[serde(skip)]
     pub stack: Vec<String>,
-    /// The line of the text that it was read from, from 1; 0 where it was not.
+    /// The line of the text that the row is from, counted from 1; 0 without a text.
     #[serde(skip)]
     pub line: usize,
 }
@@ -68,20 +68,20 @@ pub struct LockRow {
 /// The table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LockTable {
-    /// Who counted.
+    /// The tool that counted.
     pub source: Source,
-    /// For how long, in seconds, where the source says.
+    /// The length of counting, in seconds, if the source has it.
     pub seconds: Option<f64>,
     /// The rows, in the order of the source.
     pub rows: Vec<LockRow>,
-    /// What was not understood.
+    /// Notes about parts that were not recognised.
     pub notes: Vec<String>,
-    /// Lines in the table that were not understood, from 1.
+    /// The numbers of unrecognised lines in the table, from 1.
     #[serde(skip)]
     pub unread: Vec<usize>,
 }
 
-/// A text that is no such table.
+/// The text has no such table.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "no lock table is recognised; known are lockstat of illumos and FreeBSD, \"perf lock \
@@ -89,7 +89,7 @@ pub struct LockTable {
 )]
 pub struct LockError;
 
-/// Reads a table, known by its content.
+/// Reads a table, recognised by its content.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn read(text: &str) -> Result<LockTable, LockError> {
 }
 
 impl LockRow {
-    /// Adds a function that led there.
+    /// Adds a function to the stack.
     fn follow(&mut self, function: &str) {
         if self.stack.len() < STACK_MAX {
             self.stack.push(function.to_owned());
@@ -128,7 +128,7 @@ impl LockTable {
         self.rows.push(row);
     }
 
-    /// Remembers a line that was not understood.
+    /// Remembers an unrecognised line.
     fn leave(&mut self, line: usize) {
         if self.unread.len() < UNREAD_MAX {
             self.unread.push(line);
@@ -143,7 +143,7 @@ impl LockTable {
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// The rows, most time waited first; those without times after them, by how often.
+    /// The rows, longest total wait first. Rows without times follow, most waits first.
     pub fn ranked(&self) -> Vec<&LockRow> {
         let mut rows: Vec<&LockRow> = self.rows.iter().collect();
         rows.sort_by(|a, b| {
@@ -154,7 +154,7 @@ impl LockTable {
         rows
     }
 
-    /// What part of all time waited is a row's, 0 to 1.
+    /// The part of all time waited that a row has, 0 to 1.
     pub fn share(&self, row: &LockRow) -> f64 {
         let total = |row: &LockRow| row.total_wait_ns.unwrap_or(0) as f64;
         let all: f64 = self.rows.iter().map(total).sum();
@@ -162,7 +162,7 @@ impl LockTable {
     }
 }
 
-/// A number as people's systems print it: `1,234`, `12,5` where a comma is the decimal point.
+/// A number in any locale: `1,234`, or `12,5` where a comma is the decimal point.
 fn number(text: &str) -> Option<f64> {
     let plain = match (text.matches(',').count(), text.rsplit_once(',')) {
         (0, _) => text.to_owned(),
@@ -295,7 +295,7 @@ Count indv cuml rcnt     nsec Hottest Lock           Hottest Caller
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn other_texts_are_refused() {
         assert!(read("").is_err() && read("contended\nlock\n").is_err());
         assert_eq!(number("1,234"), Some(1234.0));
         assert_eq!(number("12,5"), Some(12.5));

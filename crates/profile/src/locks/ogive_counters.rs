@@ -1,12 +1,12 @@
-//! ogive's own counters, as a named kstat: `lock_NAME_waits`, `lock_NAME_wait_ns`,
-//! `lock_NAME_wait_max_ns`; `lock_waits` and `lock_wait_ns` are those of the engine as a whole.
-//! Also as `NAME: VALUE` and with a prefix of modules, as sysctl prints them.
+//! Reads ogive's own counters from a named kstat: `lock_NAME_waits`, `lock_NAME_wait_ns`,
+//! `lock_NAME_wait_max_ns`. `lock_waits` and `lock_wait_ns` are sums over the engine. The form
+//! `NAME: VALUE` with a prefix of modules, as sysctl prints it, is read too.
 
 use std::collections::BTreeMap;
 
 use super::{LockRow, LockTable, Source, number};
 
-/// Reads the counters, if there are any.
+/// Reads the counters; `None` if the text has none.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut rows: BTreeMap<String, LockRow> = BTreeMap::new();
     for line in text.lines().take(1_000_000) {

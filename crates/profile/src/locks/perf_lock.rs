@@ -1,9 +1,9 @@
-//! `perf lock contention`: by caller, by lock (`-l`), by thread (`-t`), and as values separated by
-//! a character (`-x`). Times have units: ns, us, ms, s, m.
+//! Reads `perf lock contention`: by caller, by lock (`-l`), by thread (`-t`), and as values with a
+//! separator (`-x`). Times have units: ns, us, ms, s, m.
 
 use super::{LockRow, LockTable, Source, number};
 
-/// What the last columns are.
+/// The content of the last columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Names {
     TypeCaller,
@@ -11,20 +11,20 @@ enum Names {
     Thread,
 }
 
-/// Reads the table, if it is one.
+/// Reads the table; `None` if the text is another one.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut table = LockTable::new(Source::PerfLock);
     let (mut names, mut separator) = (None, None);
     for (number, line) in (1..).zip(text.lines()) {
         if line.contains("contended") && line.contains("total wait") {
             names = Some(names_of(line));
-            // "# output: contended, total wait": the character is the one after the word.
+            // "# output: contended, total wait": the separator follows the first word.
             separator =
                 line.strip_prefix("# output: contended").and_then(|rest| rest.chars().next());
             continue;
         }
         let Some(names) = names else { continue };
-        // Stacks of -v are indented addresses; a summary follows after a line.
+        // The stacks of -v are indented addresses, and a summary follows after an empty line.
         if line.trim().is_empty() || line.starts_with(['#', '=']) {
             continue;
         }

@@ -1,9 +1,9 @@
-//! `/proc/lock_stat` of a kernel with `CONFIG_LOCK_STAT`: a row for each class of locks, and below
-//! it a row for each caller, in microseconds.
+//! Reads `/proc/lock_stat` of a kernel with `CONFIG_LOCK_STAT`: a row for each class of locks, and
+//! below it a row for each caller, in microseconds.
 
 use super::{LockRow, LockTable, Source, number};
 
-/// Reads the table, if it is one.
+/// Reads the table; `None` if the text is another one.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut table = LockTable::new(Source::LockStat);
     let mut begun = false;
@@ -23,8 +23,8 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
     table.end()
 }
 
-/// `&mls->mls_lock-W: 12345 23456 0.10 950.20 789012.30 33.60 ...`: bounces, contentions, least,
-/// most and all time.
+/// `&mls->mls_lock-W: 12345 23456 0.10 950.20 789012.30 33.60 ...`: bounces, contentions, then
+/// minimum, maximum and total time.
 fn class(text: &str) -> Option<LockRow> {
     let (lock, figures) = text.rsplit_once(':')?;
     let mut figures = figures.split_ascii_whitespace().map(number);

@@ -1,12 +1,12 @@
-//! Compressed sources: gzip, xz and Zstandard, known by their first bytes and not by their names.
-//! The memory of decoders and the size of their output are bounded.
+//! Decompresses sources: gzip, xz and Zstandard, recognised by their first bytes. The memory of
+//! decoders and the size of their output are bounded.
 
 use std::io::{self, BufRead, Read};
 
-/// Memory an xz or Zstandard decoder may take for its window.
+/// Memory for the window of an xz or Zstandard decoder at most.
 const WINDOW_BYTES_MAX: u64 = 256 << 20;
 
-/// How a source is compressed.
+/// The compression of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -16,7 +16,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// By the first bytes.
+    /// The compression by the first bytes.
     pub(crate) fn of(prefix: &[u8]) -> Self {
         if prefix.starts_with(&[0x1f, 0x8b]) {
             Self::Gzip
@@ -29,7 +29,7 @@ impl Compression {
         }
     }
 
-    /// A reader of what was compressed.
+    /// A reader of the decompressed bytes.
     pub(crate) fn reader<'r>(self, source: impl BufRead + 'r) -> io::Result<Box<dyn Read + 'r>> {
         Ok(match self {
             Self::None => Box::new(source),
@@ -48,11 +48,11 @@ impl Compression {
     }
 }
 
-/// All of a compressed file in memory, at most `bytes_max` of it.
+/// Decompresses a whole file into at most `bytes_max` of memory.
 ///
 /// # Errors
 ///
-/// What the decoder says, or that there is more.
+/// The error of the decoder, or more than `bytes_max`.
 pub(crate) fn decompress(source: &[u8], bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let reader = Compression::of(source).reader(source)?;
@@ -72,7 +72,7 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
-    fn each_compression_is_known_and_undone() {
+    fn each_compression_is_recognised_and_decoded() {
         let text = b"a;b;c 42\n".repeat(1000);
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(&text).unwrap();

@@ -1,8 +1,8 @@
-//! Why a profile could not be read. Each message names the source and the next step.
+//! Errors of reading a profile. Each message names the source and the next step.
 
 use std::io;
 
-/// A source that gave no profile at all. What is merely damaged gives a profile with notes.
+/// No profile could be read. A damaged source is not an error: it gives a profile with notes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -11,18 +11,16 @@ pub enum ReadError {
     Io {
         /// The source.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The source is empty.
-    #[error(
-        "{name} is empty; if a recording is still running, wait until it has ended, or record again"
-    )]
+    #[error("{name} is empty; wait until the recording has ended, or record again")]
     Empty {
         /// The source.
         name: String,
     },
-    /// The source is none of the formats known.
+    /// The source has none of the known formats.
     #[error(
         "{name} is not recognised as a profile; known are perf.data, the text of \"perf script\", \
          folded stacks (a;b;c 42) and pprof, each also compressed (.gz, .xz, .zst)"
@@ -31,12 +29,12 @@ pub enum ReadError {
         /// The source.
         name: String,
     },
-    /// The source is of a format known, but has nothing usable.
+    /// The source has a known format, but no usable content.
     #[error("{name} holds no samples that can be used: {reason}")]
     Unusable {
         /// The source.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,10 +1,9 @@
-//! Folded stacks, one a line: `thread;root;...;leaf 42`, as stackcollapse writes and flamegraph
-//! reads them (<https://github.com/brendangregg/FlameGraph>).
+//! Reads folded stacks, one per line: `thread;root;...;leaf 42`, as stackcollapse writes and
+//! flamegraph reads them (<https://github.com/brendangregg/FlameGraph>).
 //!
-//! The first component is the thread (`z_rd_int`, or `z_rd_int-316/317`), unless it is written as a
-//! function (``zfs`arc_evict``, `start_thread`). Marks at the end of a function say where it ran:
-//! `_[k]` kernel, `_[i]` inlined, `_[j]` generated. A number that was multiplied or divided may
-//! have a fraction.
+//! The first component is the thread (`z_rd_int`, or `z_rd_int-316/317`), unless it has the form of
+//! a function (``zfs`arc_evict``, `start_thread`). Marks at the end of a function give its mode:
+//! `_[k]` kernel, `_[i]` inlined, `_[j]` generated. A scaled number may have a fraction.
 
 use std::io::BufRead;
 
@@ -15,7 +14,7 @@ use crate::model::{CPU_UNKNOWN, Format, Meta, Mode, Profile, Sample, StackId, We
 const DEPTH_MAX: usize = 8192;
 /// Lines between two reports of progress.
 const PROGRESS_LINES: u64 = 100_000;
-/// With these stacks begin that no thread's name is in front of.
+/// Roots of stacks that have no thread in front.
 const ROOTS: [&str; 10] = [
     "[unknown]",
     "_start",
@@ -32,11 +31,11 @@ const ROOTS: [&str; 10] = [
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'l> {
-    /// The thread, where there is one.
+    /// The thread, if the line has one.
     pub thread: Option<LineThread<'l>>,
     /// The functions, outermost first.
     pub frames: Vec<LineFrame<'l>>,
-    /// How much time or how many samples; may have a fraction.
+    /// The time or the number of samples; may have a fraction.
     pub weight: f64,
 }
 
@@ -54,15 +53,15 @@ pub struct LineThread<'l> {
 /// A function of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineFrame<'l> {
-    /// Its name; empty where only the module is known.
+    /// Its name; empty if only the module is known.
     pub symbol: &'l str,
     /// Its module; empty if unknown.
     pub module: &'l str,
-    /// Where it runs, as far as the line says.
+    /// The mode, if the line has it.
     pub mode: Mode,
 }
 
-/// Reads one line; `None` for one that is no stack with a count.
+/// Reads one line; `None` if it is not a stack with a count.
 pub fn line(text: &str) -> Option<Line<'_>> {
     let (stack, weight) = split(text)?;
     let mut components = stack.split(';').peekable();
@@ -77,7 +76,7 @@ pub fn line(text: &str) -> Option<Line<'_>> {
         let (name, pid, tid) = thread(first);
         LineThread { name, pid, tid }
     });
-    // Between the stacks of program and kernel.
+    // Skips the mark between user and kernel stack.
     let components = components.filter(|component| !matches!(*component, "-" | "--"));
     let frames = components.take(DEPTH_MAX).map(frame);
     let frames = frames.map(|(symbol, module, mode)| LineFrame { symbol, module, mode });
@@ -85,7 +84,7 @@ pub fn line(text: &str) -> Option<Line<'_>> {
 }
 
 /// Whether this is the beginning of such a text: most of its whole lines are stacks, and one of the
-/// first has a caller.
+/// first stacks has a caller.
 pub(super) fn is_folded(text: &str) -> bool {
     let lines: Vec<&str> =
         text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).collect();
@@ -123,7 +122,7 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
     }
     progress(bytes);
     if ignored > 0 {
-        profile.meta.note(format!("{ignored} lines are no stacks with a count"));
+        profile.meta.note(format!("{ignored} lines are not stacks with a count"));
     }
     if rounded > 0 {
         profile.meta.note(format!("{rounded} counts had fractions and were rounded"));
@@ -135,7 +134,8 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
     profile
 }
 
-/// Stack and weight of a line. A line of two numbers is a difference: the second is the newer one.
+/// Stack and weight of a line. A line with two numbers is a difference: the second number is the
+/// newer one.
 fn split(line: &str) -> Option<(&str, f64)> {
     let (stack, number) = line.trim().rsplit_once([' ', '\t'])?;
     let weight: f64 = number.parse().ok()?;
@@ -187,7 +187,7 @@ fn thread(text: &str) -> (&str, i32, i32) {
             _ => (text, -1, -1),
         },
         None => match number(numbers) {
-            // A single digit is more likely a part of the name: ksoftirqd-1.
+            // A single digit is more likely part of the name: ksoftirqd-1.
             Some(pid) if pid >= 10 => (name, pid, pid),
             _ => (text, -1, -1),
         },
@@ -217,7 +217,7 @@ fn frame(text: &str) -> (&str, &str, Mode) {
     (symbol, module, Mode::Unknown)
 }
 
-/// `[libc.so.6]` is a function of that module without a name.
+/// `[libc.so.6]` is a nameless function of that module.
 fn unnamed(text: &str) -> (&str, &str) {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     if inner.is_some_and(|inner| !inner.is_empty() && !inner.contains(['[', ']'])) {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_numbers_are_told_from_names() {
+    fn thread_numbers_are_distinguished_from_names() {
         assert_eq!(thread("z_rd_int-316/317"), ("z_rd_int", 316, 317));
         assert_eq!(thread("bash-1234"), ("bash", 1234, 1234));
         assert_eq!(thread("ksoftirqd-1"), ("ksoftirqd-1", -1, -1));

@@ -1,5 +1,5 @@
-//! Lines of text from outside: bounded in length, any bytes, any line end. What is no UTF-8 is
-//! replaced, not refused.
+//! Reads lines of outside text: bounded in length, any bytes, any line end. Invalid UTF-8 is
+//! replaced.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -11,11 +11,11 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Lines<R> {
     source: R,
     line: Vec<u8>,
-    /// Lines so far; the number of the current one, from 1.
+    /// The number of the current line, from 1.
     pub(crate) number: u64,
-    /// Lines that were cut.
+    /// The number of cut lines.
     pub(crate) cut: u64,
-    /// What ended reading early, if something did.
+    /// The error that ended reading early.
     pub(crate) error: Option<io::Error>,
 }
 
@@ -49,7 +49,7 @@ impl<R: BufRead> Lines<R> {
             let available = match self.source.fill_buf() {
                 Ok(available) => available,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // A truncated compressed file: the line so far is still a line.
+                // A compressed file is truncated: the line up to there still counts.
                 Err(error) if any => {
                     self.error = Some(error);
                     return Ok(true);

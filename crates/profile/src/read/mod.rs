@@ -1,10 +1,9 @@
-//! Readers: from what people have to a [`Profile`]. Formats are known by content, compressed or
-//! not.
+//! Readers: from recordings of many tools to a [`Profile`]. Formats are recognised by content, also
+//! when compressed.
 //!
-//! Everything that is read is outside input. No length or count of it is trusted, and nothing of it
-//! makes these readers panic. Memory is bounded, however long the input is. What is damaged is left
-//! out with a note in [`Meta::notes`](crate::Meta::notes). An error means that nothing could be
-//! used.
+//! All input is untrusted: no length or count is believed, and no input makes a reader panic.
+//! Memory is bounded, however long the input is. Damaged parts are left out with a note in
+//! [`Meta::notes`](crate::Meta::notes). An error means that nothing could be used.
 
 mod compressed;
 mod error;
@@ -28,21 +27,21 @@ use crate::symbols::{SymbolOptions, Symbols};
 use compressed::Compression;
 use perf_data::Directory;
 
-/// Part of the beginning that shows the format.
+/// Bytes at the beginning that decide the format.
 const PREFIX_BYTES: usize = 64 << 10;
 
-/// How to read.
+/// Options of reading.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where names of addresses may come from. By default nothing of this machine is used.
+    /// The allowed sources of symbols. By default nothing of this machine is used.
     pub symbols: SymbolOptions,
 }
 
-/// Called from time to time with how many more bytes were read.
+/// Called from time to time with the number of bytes read since the last call.
 pub type Progress<'p> = &'p mut dyn FnMut(u64);
 
-/// What a source is, by its first bytes (4 KiB are enough); `None` for nothing that is known here.
-/// What is compressed must be decompressed first.
+/// The format of a source, by its first bytes (4 KiB suffice); `None` if it is unknown. Compressed
+/// sources must be decompressed first.
 pub fn recognise(prefix: &[u8]) -> Option<Format> {
     if perf_data::is_perf_data(prefix) {
         let pipe = perf_data::is_pipe(prefix);
@@ -82,7 +81,7 @@ pub fn open(path: &Path, options: &Options, progress: Progress<'_>) -> Result<Pr
     }
 }
 
-/// Whether a directory is a recording, as `perf record --threads` and `--kcore` write it.
+/// Whether a directory is a recording, as written by `perf record --threads` and `--kcore`.
 pub fn is_recording_directory(path: &Path) -> bool {
     Directory::is_at(path)
 }
@@ -96,7 +95,7 @@ fn directory(
     if !Directory::is_at(path) {
         return Err(ReadError::unusable(
             name,
-            "it is a directory without a recording of perf in it; give a file",
+            "a directory without a recording of perf; give a file",
         ));
     }
     let opened = Directory::open(path).map_err(|error| ReadError::io(name, error))?;
@@ -116,8 +115,8 @@ pub fn bytes(name: &str, bytes: &[u8], options: &Options) -> Result<Profile, Rea
     seekable(name, Cursor::new(bytes), options, &mut |_| {})
 }
 
-/// Reads a stream that cannot be repositioned. A perf.data file in it is first copied into an
-/// unnamed temporary file, because its description stands at its end.
+/// Reads a stream that cannot seek. A perf.data file in it is first copied into an unnamed
+/// temporary file, because its description is at its end.
 ///
 /// # Errors
 ///
@@ -161,7 +160,7 @@ fn seekable(
     stream(name, source, options, progress)
 }
 
-/// A stream that is not compressed, of which `prefix` was read.
+/// Reads an uncompressed stream, of which `prefix` is already read.
 fn plain(
     name: &str,
     prefix: Vec<u8>,
@@ -199,7 +198,7 @@ fn usable(name: &str, profile: Profile) -> Result<Profile, ReadError> {
     if profile.samples().is_empty() {
         let reason = match profile.meta.notes.first() {
             Some(note) => note.clone(),
-            None => "it was recorded without any sample".to_owned(),
+            None => "the recording has no sample".to_owned(),
         };
         return Err(ReadError::unusable(name, reason));
     }
@@ -214,7 +213,7 @@ fn spool(source: &mut impl Read) -> io::Result<File> {
             Ok(0) => break,
             Ok(len) => file.write_all(&buffer[..len])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A compressed file that is cut off: what came out of it is used.
+            // A compressed file is truncated; its content up to there is used.
             Err(_) => break,
         }
     }
@@ -222,7 +221,7 @@ fn spool(source: &mut impl Read) -> io::Result<File> {
     Ok(file)
 }
 
-/// The first bytes of a stream, taken out of it: as many as there are, up to [`PREFIX_BYTES`].
+/// Takes the first bytes out of a stream, up to [`PREFIX_BYTES`].
 fn fill(source: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut prefix = vec![0; PREFIX_BYTES];
     let len = read_up_to(source, &mut prefix)?;
@@ -230,7 +229,7 @@ fn fill(source: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(prefix)
 }
 
-/// Fills a buffer as far as the source goes. An error after the first byte ends it like an end.
+/// Fills a buffer as far as the source goes. An error after the first byte counts as the end.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < buffer.len() {

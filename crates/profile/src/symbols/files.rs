@@ -56,12 +56,12 @@ impl Files {
         let mut reason = Reason::FileMissing;
         for path in places {
             let Some(inode) = inode(&path) else { continue };
-            let Some(wanted) = build_id.filter(|id| !id.is_empty()) else {
+            let Some(expected) = build_id.filter(|id| !id.is_empty()) else {
                 let is_certain = mapped.inode != 0 && inode == mapped.inode;
                 return Ok(FoundFile { path, is_certain });
             };
             match blazesym::helper::read_elf_build_id(&path) {
-                Ok(Some(found)) if same_build(&found, wanted) => {
+                Ok(Some(found)) if same_build(&found, expected) => {
                     return Ok(FoundFile { path, is_certain: true });
                 }
                 Ok(Some(_)) => reason = Reason::BuildDiffers,

@@ -219,7 +219,7 @@ impl Symbols {
     fn find_module(&self, name: &str, path: &str) -> Result<ModuleFile, Reason> {
         let recorded = self.build_ids.get(name).or_else(|| self.build_ids.get(path));
         let loaded = if self.options.live { loaded_build_id(name) } else { None };
-        let wanted = loaded.as_ref().or(recorded);
+        let expected = loaded.as_ref().or(recorded);
         let mut places = Vec::new();
         if self.options.local || !self.options.roots.is_empty() {
             places = candidates(name, &self.release, &self.options.roots);
@@ -236,8 +236,8 @@ impl Symbols {
         };
         for place in places {
             let Ok(file) = ModuleFile::read(&place) else { continue };
-            match (wanted, &file.build_id) {
-                (Some(wanted), Some(found)) if !same_build(wanted, found) => {
+            match (expected, &file.build_id) {
+                (Some(expected), Some(found)) if !same_build(expected, found) => {
                     reason = Reason::BuildDiffers;
                 }
                 // Without a recorded build-id only the file of the running kernel's own module is

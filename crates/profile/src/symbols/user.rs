@@ -56,7 +56,7 @@ pub(super) struct UserSymbols {
     symbolizer: Symbolizer,
     files: Files,
     /// Files by path and inode. A file in a container may have the same path as another file.
-    known: HashMap<(String, u64), File>,
+    cache: HashMap<(String, u64), File>,
     /// Names in files, with their demangled forms.
     demangled: Map<String, Box<str>>,
     perf_maps: HashMap<i32, Option<PerfMap>>,
@@ -64,7 +64,7 @@ pub(super) struct UserSymbols {
 
 impl std::fmt::Debug for UserSymbols {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UserSymbols").field("files", &self.known.len()).finish_non_exhaustive()
+        f.debug_struct("UserSymbols").field("files", &self.cache.len()).finish_non_exhaustive()
     }
 }
 
@@ -79,7 +79,7 @@ impl UserSymbols {
         Self {
             symbolizer,
             files,
-            known: HashMap::new(),
+            cache: HashMap::new(),
             demangled: Map::default(),
             perf_maps: HashMap::new(),
         }
@@ -117,17 +117,17 @@ impl UserSymbols {
         build_id: Option<&[u8]>,
     ) -> Result<&str, Reason> {
         let key = Key(mapped.path, mapped.inode);
-        if !self.known.contains_key(&key) {
-            if self.known.len() >= FILES_MAX {
+        if !self.cache.contains_key(&key) {
+            if self.cache.len() >= FILES_MAX {
                 return Err(Reason::FileMissing);
             }
             let file = match self.files.find(mapped, build_id) {
                 Ok(found) => File::Good(found.path, DEBUG_TRIES),
                 Err(reason) => File::Bad(reason),
             };
-            self.known.insert(key.owned(), file);
+            self.cache.insert(key.owned(), file);
         }
-        let (file, tries) = match &self.known[&key] {
+        let (file, tries) = match &self.cache[&key] {
             File::Good(file, tries) => (file.clone(), *tries),
             File::Bad(reason) => return Err(*reason),
         };
@@ -138,14 +138,14 @@ impl UserSymbols {
             Ok(None) => {}
             Err(()) => {
                 // The file is damaged or not ELF, so later tries would fail too.
-                self.known.insert(key.owned(), File::Bad(Reason::FileMissing));
+                self.cache.insert(key.owned(), File::Bad(Reason::FileMissing));
                 return Err(Reason::FileMissing);
             }
         }
         if let Ok(Some(name)) = symbol(&self.symbolizer, &file, offset, true) {
             return Ok(demangled(&mut self.demangled, &name));
         }
-        self.known.insert(key.owned(), File::Good(file, tries - 1));
+        self.cache.insert(key.owned(), File::Good(file, tries - 1));
         Err(Reason::Stripped)
     }
 

@@ -1,10 +1,10 @@
-//! CPU by thread, by role and by CPU, as the kernel counts it in /proc. It needs no sampling and no
-//! rights.
+//! CPU time by thread, by role and by CPU, as the kernel counts it in /proc. This needs neither
+//! sampling nor permissions.
 //!
 //! A thread's time is `schedstat`'s nanoseconds, split into user and system by the ticks of its
-//! `stat`. Threads are read again every [`INTERVAL`]. A thread that starts and ends between two
-//! readings is not seen. Its CPU is in the counters of the CPUs, so the difference shows how much
-//! was missed, and `processes` of /proc/stat shows how many were started.
+//! `stat`. All threads are read every [`INTERVAL`]. A thread that starts and ends between two
+//! readings is missed. Its time is in the counters of the CPUs, so the difference is the missed
+//! time, and `processes` of /proc/stat is the number of started threads.
 
 mod proc;
 
@@ -18,114 +18,114 @@ use serde::Serialize;
 use crate::roles::Roles;
 pub use proc::{CpuTimes, Reader, Snapshot, ThreadTimes, Whole};
 
-/// Between two looks at all threads.
+/// The time between two readings of all threads.
 pub const INTERVAL: Duration = Duration::from_millis(500);
-/// Threads looked at at most; on machines with more, some are missed.
+/// Threads read at most; on a machine with more, some are missed.
 const THREADS_MAX: usize = 200_000;
 
-/// What threads and CPUs did in a while.
+/// CPU use of threads and CPUs over a period.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Version of these fields.
+    /// The version of these fields.
     pub schema: u32,
-    /// How long was watched, in seconds.
+    /// The length of the period, in seconds.
     pub seconds: f64,
     /// Each CPU, by number.
     pub cpus: Vec<CpuUse>,
-    /// All CPUs together; percentages are of all of them.
+    /// The sum over all CPUs; percentages are of all of them.
     pub total: CpuUse,
     /// By role, most CPU first.
     pub roles: Vec<RoleUse>,
     /// By name of thread, most CPU first.
     pub threads: Vec<ThreadUse>,
-    /// Threads and processes that were started meanwhile.
+    /// Threads and processes that were started in the period.
     pub started: u64,
-    /// Threads that were seen by themselves and ended meanwhile.
+    /// Threads that were read once and ended in the period.
     pub ended_seen: u64,
-    /// Seconds of CPU that the CPUs counted and no thread seen accounts for: threads that came and
-    /// went between two looks, and interrupts.
+    /// CPU seconds that the CPUs counted and no thread accounts for: threads that started and ended
+    /// between two readings, and interrupts.
     pub missed_cpu_seconds: f64,
-    /// How much of a CPU watching itself used, in percent.
+    /// The CPU use of the observation itself, in percent.
     pub own_cpu_percent: f64,
-    /// What could not be read.
+    /// Sources that could not be read.
     pub notes: Vec<String>,
 }
 
-/// What a CPU did, in percent of its time.
+/// The use of a CPU, in percent of its time.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CpuUse {
-    /// Its number; `None` for all together.
+    /// Its number; `None` for the sum over all.
     pub cpu: Option<u32>,
-    /// Programs, nice ones included.
+    /// Programs, including nice ones.
     pub usr: f64,
     /// The kernel.
     pub sys: f64,
-    /// Interrupts, hard and soft.
+    /// Hard and soft interrupts.
     pub irq: f64,
-    /// Idle while something waits for I/O. It is idle time, not work.
+    /// Idle while a task waits for I/O. It is idle time, not work.
     pub iowait: f64,
-    /// Taken by the hypervisor for others.
+    /// Taken by the hypervisor for other guests.
     pub steal: f64,
     /// Idle.
     pub idle: f64,
 }
 
-/// What a role's threads did.
+/// CPU use of the threads of a role.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RoleUse {
-    /// The role, or the name of a program's threads.
+    /// The role, or the thread name of a program.
     pub role: String,
-    /// What it does, where that is known.
+    /// A description, if it is known.
     pub what: Option<String>,
     /// Threads that used any CPU.
     pub threads: u64,
-    /// Seconds of CPU in user mode.
+    /// CPU seconds in user mode.
     pub usr_seconds: f64,
-    /// Seconds of CPU in the kernel.
+    /// CPU seconds in the kernel.
     pub sys_seconds: f64,
     /// Percent of one CPU.
     pub cpu_percent: f64,
-    /// Seconds spent ready to run, waiting for a CPU.
+    /// Seconds in which the threads were runnable and waited for a CPU.
     pub wait_seconds: f64,
 }
 
-/// What threads of one name did.
+/// CPU use of the threads of one name.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ThreadUse {
     /// The name.
     pub name: String,
-    /// Its role, where that is known.
+    /// Its role, if it is known.
     pub role: Option<String>,
-    /// The rest as in [`RoleUse`].
+    /// Times as in [`RoleUse`].
     #[serde(flatten)]
     pub time: TimeUse,
 }
 
-/// Time of some threads.
+/// Times of some threads.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TimeUse {
     /// Threads that used any CPU.
     pub threads: u64,
-    /// Seconds of CPU in user mode.
+    /// CPU seconds in user mode.
     pub usr_seconds: f64,
-    /// Seconds of CPU in the kernel.
+    /// CPU seconds in the kernel.
     pub sys_seconds: f64,
     /// Percent of one CPU.
     pub cpu_percent: f64,
-    /// Seconds spent ready to run, waiting for a CPU.
+    /// Seconds in which the threads were runnable and waited for a CPU.
     pub wait_seconds: f64,
 }
 
 #[derive(Debug, Clone)]
-struct Seen {
+struct Observed {
     first: ThreadTimes,
     last: ThreadTimes,
-    /// Was not there at the beginning: all its time is of this while.
+    /// Whether the thread started in the period, so that all its time counts.
     is_new: bool,
     at: u64,
 }
 
-/// Watches for a while. `stop` ends it early.
+/// Observes for a while. `stop` ends it early.
 ///
 /// # Errors
 ///
@@ -139,40 +139,43 @@ pub fn watch(
     let before = Snapshot::read()?;
     let own_before = proc::own_seconds();
     let started = Instant::now();
-    let mut seen: HashMap<(i32, u64), Seen> = HashMap::new();
+    let mut observed: HashMap<(i32, u64), Observed> = HashMap::new();
     let mut reader = proc::Reader::default();
-    let mut look = |number: u64, seen: &mut HashMap<(i32, u64), Seen>| {
+    let mut read = |number: u64, observed: &mut HashMap<(i32, u64), Observed>| {
         reader.threads(THREADS_MAX, &mut |times| {
             let key = (times.tid, times.start_ticks);
-            match seen.get_mut(&key) {
-                Some(known) => (known.last, known.at) = (times, number),
+            match observed.get_mut(&key) {
+                Some(thread) => (thread.last, thread.at) = (times, number),
                 None => {
                     let first = times.clone();
-                    seen.insert(key, Seen { first, last: times, is_new: number > 0, at: number });
+                    observed.insert(
+                        key,
+                        Observed { first, last: times, is_new: number > 0, at: number },
+                    );
                 }
             }
         })
     };
-    let mut cut = look(0, &mut seen);
-    let mut looks = 0;
+    let mut cut = read(0, &mut observed);
+    let mut readings = 0;
     loop {
         let left = duration.saturating_sub(started.elapsed());
         if left.is_zero() || stop.load(Ordering::Relaxed) {
             break;
         }
         proc::pause(left.min(INTERVAL));
-        looks += 1;
-        cut |= look(looks, &mut seen);
+        readings += 1;
+        cut |= read(readings, &mut observed);
         tick(started.elapsed());
     }
     let after = Snapshot::read()?;
     let seconds = started.elapsed().as_secs_f64();
-    let mut report = account(&before, &after, &seen, looks, roles, seconds);
+    let mut report = account(&before, &after, &observed, readings, roles, seconds);
     report.own_cpu_percent = (proc::own_seconds() - own_before) / seconds.max(1e-3) * 100.0;
     if cut {
-        report.notes.push(format!("there are over {THREADS_MAX} threads; some were not looked at"));
+        report.notes.push(format!("there are over {THREADS_MAX} threads; some were not read"));
     }
-    if !seen.is_empty() && !seen.values().any(|seen| seen.last.precise) {
+    if !observed.is_empty() && !observed.values().any(|observed| observed.last.precise) {
         report.notes.push(
             "/proc/PID/schedstat is missing on this kernel: times are in ticks, and waiting for a \
              CPU is not known"
@@ -185,19 +188,19 @@ pub fn watch(
 fn account(
     before: &Snapshot,
     after: &Snapshot,
-    seen: &HashMap<(i32, u64), Seen>,
-    looks: u64,
+    observed: &HashMap<(i32, u64), Observed>,
+    readings: u64,
     roles: &Roles,
     seconds: f64,
 ) -> Report {
     let mut by_name: BTreeMap<&str, TimeUse> = BTreeMap::new();
     let mut thread_seconds = 0.0;
-    for known in seen.values() {
+    for thread in observed.values() {
         let zero = ThreadTimes::default();
-        let from = if known.is_new { &zero } else { &known.first };
-        let used = known.last.since(from);
+        let from = if thread.is_new { &zero } else { &thread.first };
+        let used = thread.last.since(from);
         thread_seconds += used.cpu_seconds();
-        let time = by_name.entry(known.last.name.as_str()).or_default();
+        let time = by_name.entry(thread.last.name.as_str()).or_default();
         time.threads += u64::from(used.cpu_seconds() > 0.0);
         time.usr_seconds += used.usr_seconds;
         time.sys_seconds += used.sys_seconds;
@@ -210,15 +213,15 @@ fn account(
             continue;
         }
         time.cpu_percent = (time.usr_seconds + time.sys_seconds) / seconds.max(1e-9) * 100.0;
-        let known = roles.of(name);
+        let entry = roles.of(name);
         let role = by_role.entry(roles.group(name)).or_default();
-        role.what = known.map(|known| known.what.clone());
+        role.what = entry.map(|entry| entry.what.clone());
         role.threads += time.threads;
         role.usr_seconds += time.usr_seconds;
         role.sys_seconds += time.sys_seconds;
         role.cpu_percent += time.cpu_percent;
         role.wait_seconds += time.wait_seconds;
-        let role = known.map(|known| known.role.clone());
+        let role = entry.map(|entry| entry.role.clone());
         threads.push(ThreadUse { name: name.to_owned(), role, time });
     }
     let mut roles: Vec<RoleUse> =
@@ -242,7 +245,7 @@ fn account(
         roles,
         threads,
         started: after.started.saturating_sub(before.started),
-        ended_seen: seen.values().filter(|seen| seen.at < looks).count() as u64,
+        ended_seen: observed.values().filter(|observed| observed.at < readings).count() as u64,
         missed_cpu_seconds: (busy - thread_seconds).max(0.0),
         own_cpu_percent: 0.0,
         notes: Vec::new(),
@@ -260,15 +263,20 @@ mod tests {
         of.usr + of.sys + of.irq + of.iowait + of.steal + of.idle
     }
 
-    /// A thread of which two looks told this: nanoseconds of CPU, all of them the kernel's, and of
+    /// A thread with these two readings of nanoseconds: CPU time, all of it in the kernel, and
     /// waiting for a CPU.
-    fn seen(tid: i32, name: &str, looks: [(u64, u64); 2], at: u64) -> ((i32, u64), Seen) {
+    fn observed(
+        tid: i32,
+        name: &str,
+        readings: [(u64, u64); 2],
+        at: u64,
+    ) -> ((i32, u64), Observed) {
         let look = |(cpu_ns, wait_ns): (u64, u64)| {
             let stat = format!("{tid} ({name}) S 2 0 0 0 -1 0 0 0 0 0 0 70 0 0 0 -20 1 0 4242 0");
             ThreadTimes::parse(&stat, &format!("{cpu_ns} {wait_ns} 7")).unwrap()
         };
-        let [first, last] = looks.map(look);
-        ((tid, 4242), Seen { first, last, is_new: false, at })
+        let [first, last] = readings.map(look);
+        ((tid, 4242), Observed { first, last, is_new: false, at })
     }
 
     #[test]
@@ -281,20 +289,20 @@ mod tests {
         );
         const S: u64 = 1_000_000_000;
         let threads = [
-            seen(317, "z_rd_int_7", [(3 * S, S), (3 * S + S / 2, S + S / 4)], 2),
-            seen(318, "z_rd_int_0", [(S, 0), (S, 0)], 2),
-            // It had ended when the last look was taken.
-            seen(400, "some program", [(0, 0), (S / 10, 0)], 1),
+            observed(317, "z_rd_int_7", [(3 * S, S), (3 * S + S / 2, S + S / 4)], 2),
+            observed(318, "z_rd_int_0", [(S, 0), (S, 0)], 2),
+            // It had ended before the last reading.
+            observed(400, "some program", [(0, 0), (S / 10, 0)], 1),
         ];
-        let seen = threads.into_iter().collect();
-        let report = account(&before, &after, &seen, 2, &Roles::bundled(), 2.0);
+        let observed = threads.into_iter().collect();
+        let report = account(&before, &after, &observed, 2, &Roles::bundled(), 2.0);
         let role = report.roles.first().unwrap();
         assert_eq!((role.role.as_str(), role.what.as_deref()), ("read completion", Some(WHAT)));
         assert_eq!((role.threads, role.cpu_percent), (1, 25.0), "the other has used nothing");
         let used = (role.usr_seconds, role.sys_seconds, role.wait_seconds);
         assert_eq!(used, (0.0, 0.5, 0.25));
         let names: Vec<_> = report.threads.iter().map(|thread| thread.name.as_str()).collect();
-        assert_eq!(names, ["z_rd_int_7", "some program"], "the busiest first");
+        assert_eq!(names, ["z_rd_int_7", "some program"], "the busiest is first");
         assert_eq!((report.started, report.ended_seen), (2, 1));
         // 10 + 80 + 5 + 5 ticks, of which threads account for 60.
         assert!((report.missed_cpu_seconds - 0.4).abs() < 1e-9, "{}", report.missed_cpu_seconds);
@@ -310,8 +318,8 @@ mod tests {
         (time.tv_sec * 1000 + time.tv_nsec / 1_000_000) as u64
     }
 
-    /// It is watched until it has had a processor, however long the machine makes it wait for one:
-    /// the kernel counts what a thread has used when its clock ticks.
+    /// Observes until the thread has had a CPU, however long the machine makes it wait. The kernel
+    /// counts a thread's use when its clock ticks.
     #[test]
     fn a_busy_thread_is_found_under_its_name() {
         let (stop, used_ms) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -327,7 +335,7 @@ mod tests {
                 .unwrap();
             let (mut at_first, mut is_enough) = (None, false);
             let end = AtomicBool::new(false);
-            // What it has used by the last tick but one is in the look before the last tick.
+            // The reading before the last tick includes all use up to the last tick but one.
             let mut tick = |_| {
                 end.store(is_enough, Ordering::Relaxed);
                 let used_ms = used_ms.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! /proc/stat, and stat and schedstat of each thread, into reused buffers.
+//! Reads /proc/stat, and stat and schedstat of each thread, into reused buffers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -17,12 +17,12 @@ pub struct CpuTimes {
     ticks: [u64; 8],
 }
 
-/// The CPUs at one moment.
+/// The CPU times at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// All together.
+    /// The sum over all CPUs.
     pub total: CpuTimes,
-    /// Each by number.
+    /// Each CPU by number.
     pub cpus: BTreeMap<u32, CpuTimes>,
     /// Threads and processes started since boot.
     pub started: u64,
@@ -33,12 +33,12 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn read() -> io::Result<Self> {
         Ok(Self::parse(&std::fs::read_to_string("/proc/stat")?))
     }
 
-    /// Reads the text of /proc/stat; lines that make no sense are left out.
+    /// Parses the text of /proc/stat; invalid lines are left out.
     pub fn parse(text: &str) -> Self {
         let mut snapshot = Self::default();
         for line in text.lines() {
@@ -63,7 +63,8 @@ impl Snapshot {
 }
 
 impl CpuTimes {
-    /// What was added since; a counter that went back (idle and iowait may) added nothing.
+    /// The increase since an earlier snapshot. Idle and iowait may go back, which counts as no
+    /// increase.
     pub fn since(&self, before: &Self) -> Self {
         let mut ticks = [0; 8];
         for (at, tick) in ticks.iter_mut().enumerate() {
@@ -72,7 +73,8 @@ impl CpuTimes {
         Self { ticks }
     }
 
-    /// In percent. The order in the file is user, nice, system, idle, iowait, irq, softirq, steal.
+    /// The shares in percent. The order in the file is user, nice, system, idle, iowait, irq,
+    /// softirq, steal.
     pub fn percent(&self, cpu: Option<u32>) -> CpuUse {
         let all: u64 = self.ticks.iter().sum();
         let part = |which: &[usize]| {
@@ -96,14 +98,14 @@ impl CpuTimes {
     }
 }
 
-/// Time of a thread since it began.
+/// Times of a thread since it started.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadTimes {
     /// The thread.
     pub tid: i32,
     /// Its name.
     pub name: String,
-    /// When it began, in ticks since boot: with the number, this names it for good.
+    /// Its start, in ticks since boot; with the number it identifies the thread for good.
     pub start_ticks: u64,
     usr_ticks: u64,
     sys_ticks: u64,
@@ -113,23 +115,23 @@ pub struct ThreadTimes {
     pub precise: bool,
 }
 
-/// A process as a whole.
+/// Times of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Whole {
-    /// When it began, in ticks since boot.
+    /// Its start, in ticks since boot.
     pub start_ticks: u64,
-    /// What its threads have used.
+    /// The ticks that its threads have used.
     pub used_ticks: u64,
 }
 
-/// Time between two looks.
+/// Times between two readings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Used {
     /// In user mode.
     pub usr_seconds: f64,
     /// In the kernel.
     pub sys_seconds: f64,
-    /// Ready and waiting for a CPU.
+    /// Runnable and waiting for a CPU.
     pub wait_seconds: f64,
 }
 
@@ -141,8 +143,8 @@ impl Used {
 }
 
 impl ThreadTimes {
-    /// What was used since. The nanoseconds are split as the ticks are; without any tick they count
-    /// as the system's for a kernel thread's sake, which has no other.
+    /// The times since an earlier reading. The nanoseconds are split in the ratio of the ticks.
+    /// Without any tick they count as system time, because kernel threads have no other.
     pub fn since(&self, before: &Self) -> Used {
         let usr = self.usr_ticks.saturating_sub(before.usr_ticks) as f64;
         let sys = self.sys_ticks.saturating_sub(before.sys_ticks) as f64;
@@ -161,7 +163,7 @@ impl ThreadTimes {
         Used { usr_seconds: all * share, sys_seconds: all * (1.0 - share), wait_seconds }
     }
 
-    /// Reads the bytes of /proc/PID/task/TID/stat and the text of schedstat beside it.
+    /// Parses the bytes of /proc/PID/task/TID/stat and the text of its schedstat.
     pub fn parse(stat: &str, schedstat: &str) -> Option<Self> {
         let stat = Stat::parse(stat.as_bytes())?;
         let (usr_ticks, sys_ticks) = (stat.user_ticks()?, stat.system_ticks()?);
@@ -176,7 +178,7 @@ impl ThreadTimes {
     }
 }
 
-/// Reads threads' times, into memory that it uses again.
+/// Reads the times of threads, with reused buffers.
 #[derive(Debug, Default)]
 pub struct Reader {
     stat: String,
@@ -184,19 +186,19 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Gives the threads up to a limit; returns whether there were more.
+    /// Passes the threads to `each`, up to a limit. Returns whether there were more.
     pub fn threads(&mut self, max: usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
         let mut left = max;
         names("/proc").any(|process| self.some(process, &mut left, each))
     }
 
-    /// Gives the number of every process.
+    /// The numbers of all processes.
     pub fn processes() -> impl Iterator<Item = i32> {
         names("/proc")
     }
 
-    /// When a process began, and how many ticks its threads have used, those that have ended
-    /// included: one file, however many threads it has. `None` if it has ended.
+    /// The start of a process and the ticks of its threads, including ended ones. It reads one
+    /// file, however many threads the process has. `None` if it has ended.
     pub fn whole(&mut self, process: i32) -> Option<Whole> {
         if !read(&format!("/proc/{process}/stat"), &mut self.stat) {
             return None;
@@ -206,13 +208,13 @@ impl Reader {
         Some(Whole { start_ticks, used_ticks: usr_ticks.saturating_add(sys_ticks) })
     }
 
-    /// Gives every thread of one process.
+    /// Passes every thread of one process to `each`.
     pub fn process(&mut self, process: i32, each: &mut dyn FnMut(ThreadTimes)) {
         let mut all = usize::MAX;
         self.some(process, &mut all, each);
     }
 
-    /// Gives threads of a process while any are left to be given; whether there were more.
+    /// Passes threads of a process to `each` until the limit. Returns whether there were more.
     fn some(&mut self, process: i32, left: &mut usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
         for thread in names(&format!("/proc/{process}/task")) {
             if *left == 0 {
@@ -220,7 +222,7 @@ impl Reader {
             }
             *left -= 1;
             let place = format!("/proc/{process}/task/{thread}");
-            // A thread that has ended meanwhile is no error.
+            // The thread may have ended in the meantime.
             if !read(&format!("{place}/stat"), &mut self.stat) {
                 continue;
             }
@@ -242,8 +244,8 @@ fn names(directory: &str) -> impl Iterator<Item = i32> {
 
 fn read(path: &str, into: &mut String) -> bool {
     into.clear();
-    // The kernel gives such a file, some hundred bytes, in one piece; asking for its end would be
-    // another call for each of thousands.
+    // The kernel returns such a file, of some hundred bytes, in one piece. Reading until its end
+    // would cost another call for each of thousands of files.
     let mut bytes = [0; 4096];
     let done = std::fs::File::open(path).and_then(|mut file| file.read(&mut bytes));
     let Ok(length @ 1..) = done else { return false };
@@ -251,7 +253,7 @@ fn read(path: &str, into: &mut String) -> bool {
     true
 }
 
-/// Seconds of CPU this process has used.
+/// CPU seconds that this process has used.
 pub(super) fn own_seconds() -> f64 {
     let mut text = String::new();
     if !read("/proc/thread-self/schedstat", &mut text) {
@@ -261,13 +263,13 @@ pub(super) fn own_seconds() -> f64 {
     first.unwrap_or(0.0) / 1e9
 }
 
-/// Waits; a signal ends it.
+/// Waits; a signal ends the wait.
 pub(super) fn pause(time: Duration) {
     let timeout = rustix::event::Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(1),
         tv_nsec: i64::from(time.subsec_nanos()),
     };
-    // An interrupted wait is what is wanted; there is no other error for a wait for nothing.
+    // An interrupted wait is intended, and a wait without descriptors has no other error.
     let _ = rustix::event::poll(&mut [], Some(&timeout));
 }
 
@@ -279,7 +281,7 @@ mod tests {
         "317 (z_rd ) (int) S 2 0 0 0 -1 2129984 0 0 0 0 30 70 0 0 0 -20 1 0 4242 0 0";
 
     #[test]
-    fn threads_are_read_whatever_their_name() {
+    fn threads_with_any_name_are_read() {
         let times = ThreadTimes::parse(STAT, "1000000000 500000000 7\n").unwrap();
         assert_eq!((times.tid, times.name.as_str(), times.start_ticks), (317, "z_rd ) (int", 4242));
         let used = times.since(&ThreadTimes::default());
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_as_a_whole_has_what_its_threads_have() {
+    fn a_process_has_the_sum_of_its_threads() {
         let mut reader = Reader::default();
         let own = i32::try_from(std::process::id()).unwrap();
         let whole = reader.whole(own).unwrap();
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_read_and_counters_that_go_back_add_nothing() {
+    fn counters_of_cpus_that_go_back_add_nothing() {
         let before = Snapshot::parse(
             "cpu 10 0 10 100 50 0 0 0 0 0\ncpu0 10 0 10 100 50 0 0 0\nprocesses 7\n",
         );

@@ -87,7 +87,7 @@ pub(crate) struct Unwinder {
 
 #[derive(Debug, Clone)]
 enum TableState {
-    Known(Rc<Table>),
+    Loaded(Rc<Table>),
     /// The file has no table.
     None,
     /// The file cannot be opened in one process, but may be in another. This many tries are left.
@@ -95,7 +95,7 @@ enum TableState {
 }
 
 /// The unwind information for an address.
-enum Known {
+enum Lookup {
     Rule(Rc<Rule>, Rc<Table>),
     Nothing,
     TooCostly,
@@ -136,24 +136,24 @@ impl Unwinder {
             out.push(inside);
             let (known, is_file) = match space.place(inside) {
                 Some(Place { file: Some(file), offset }) => {
-                    (self.known(arch, file, offset, inside, space, &mut left), true)
+                    (self.look_up(arch, file, offset, inside, space, &mut left), true)
                 }
-                Some(_) => (Known::Nothing, false),
+                Some(_) => (Lookup::Nothing, false),
                 None => return End::Outermost,
             };
             memory.is_exceeded = false;
             let caller = match &known {
-                Known::Missing => return End::FileMissing,
-                Known::TooCostly => return End::Outermost,
-                Known::Rule(rule, _) if rule.is_outermost => return End::Outermost,
-                Known::Rule(rule, table) => rule.apply(&registers, &table.section, &mut memory),
+                Lookup::Missing => return End::FileMissing,
+                Lookup::TooCostly => return End::Outermost,
+                Lookup::Rule(rule, _) if rule.is_outermost => return End::Outermost,
+                Lookup::Rule(rule, table) => rule.apply(&registers, &table.section, &mut memory),
                 // Code in a file but in no table is assembler, which seldom sets up a frame.
-                Known::Nothing if is_exact && is_file => without_frame(&registers, &mut memory)
+                Lookup::Nothing if is_exact && is_file => without_frame(&registers, &mut memory)
                     .filter(|caller| leads_on(caller, space))
                     .or_else(|| by_frame_pointer(&registers, &mut memory)),
-                Known::Nothing => by_frame_pointer(&registers, &mut memory),
+                Lookup::Nothing => by_frame_pointer(&registers, &mut memory),
             };
-            let is_signal = matches!(&known, Known::Rule(rule, _) if rule.is_signal);
+            let is_signal = matches!(&known, Lookup::Rule(rule, _) if rule.is_signal);
             let caller = caller.filter(|caller| {
                 let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
                 // Only the innermost function may use no stack.
@@ -173,7 +173,7 @@ impl Unwinder {
         End::Outermost
     }
 
-    fn known(
+    fn look_up(
         &mut self,
         arch: Arch,
         file: FileKey,
@@ -181,7 +181,7 @@ impl Unwinder {
         address: u64,
         space: &mut impl Space,
         left: &mut usize,
-    ) -> Known {
+    ) -> Lookup {
         let table = match self.tables.get(&file) {
             None => self.read(arch, file, address, space, MISSING_TRIES),
             Some(TableState::Missing(tries @ 1..)) => {
@@ -191,9 +191,9 @@ impl Unwinder {
             Some(table) => table.clone(),
         };
         let table = match table {
-            TableState::Known(table) => table,
-            TableState::None => return Known::Nothing,
-            TableState::Missing(_) => return Known::Missing,
+            TableState::Loaded(table) => table,
+            TableState::None => return Lookup::Nothing,
+            TableState::Missing(_) => return Lookup::Missing,
         };
         let known = match self.rules.get(&(file, offset)) {
             Some(rule) => rule.clone(),
@@ -201,7 +201,7 @@ impl Unwinder {
                 let rule = match table.find(offset, &mut self.context, left) {
                     Found::Rule(rule) => Some(Rc::from(rule)),
                     Found::Uncovered => None,
-                    Found::TooCostly => return Known::TooCostly,
+                    Found::TooCostly => return Lookup::TooCostly,
                 };
                 if self.rules.len() >= RULES_MAX {
                     self.rules.clear();
@@ -210,7 +210,7 @@ impl Unwinder {
                 rule
             }
         };
-        known.map_or(Known::Nothing, |rule| Known::Rule(rule, table))
+        known.map_or(Lookup::Nothing, |rule| Lookup::Rule(rule, table))
     }
 
     fn read(
@@ -228,10 +228,10 @@ impl Unwinder {
                     Image::File(file) => Table::read(&ReadCache::new(file), arch),
                     Image::Memory(bytes) => Table::read(&bytes[..], arch),
                 };
-                table.map_or(TableState::None, |table| TableState::Known(Rc::new(table)))
+                table.map_or(TableState::None, |table| TableState::Loaded(Rc::new(table)))
             }
         };
-        if let TableState::Known(table) = &table {
+        if let TableState::Loaded(table) = &table {
             self.tables_bytes += table.size();
         }
         if self.tables_bytes > TABLES_BYTES_MAX || self.tables.len() >= FILES_MAX {

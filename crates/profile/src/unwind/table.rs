@@ -235,7 +235,9 @@ impl Table {
         S: UnwindSection<Bytes<'s>>,
     {
         let Some((own, common)) = self.lengths(entry) else { return Found::Uncovered };
-        let Some(rest) = left.checked_sub(own.saturating_add(common)) else { return Found::TooCostly };
+        let Some(rest) = left.checked_sub(own.saturating_add(common)) else {
+            return Found::TooCostly;
+        };
         *left = rest;
         let fde = section.fde_from_offset(&self.bases, S::Offset::from(entry), S::cie_from_offset);
         let Some(fde) = fde.ok().filter(|fde| fde.contains(address)) else {

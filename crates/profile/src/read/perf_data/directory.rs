@@ -1,5 +1,6 @@
-//! A recording that is a directory: `perf record --threads` writes a stream for each of its threads
-//! beside the file with the head, `perf record --kcore` a copy of the kernel's symbols.
+//! Opens a recording that is a directory. `perf record --threads` writes one stream per recording
+//! thread next to the file with the header. `perf record --kcore` adds a copy of the kernel's
+//! symbols.
 //!
 //! Layout: Linux `tools/perf/Documentation/perf.data-directory-format.txt`.
 
@@ -14,9 +15,9 @@ const STREAMS_MAX: usize = 4096;
 /// Bytes of the symbols at most.
 const KALLSYMS_BYTES_MAX: u64 = 256 << 20;
 
-/// Such a directory.
+/// A recording directory.
 pub(crate) struct Directory {
-    /// The file with the head.
+    /// The file with the header.
     pub(crate) file: File,
     /// The other streams.
     pub(crate) streams: Vec<File>,
@@ -34,7 +35,7 @@ impl Directory {
                 .is_ok_and(|mut file| file.read_exact(&mut magic).is_ok() && is_perf_data(&magic))
     }
 
-    /// Opens one.
+    /// Opens a recording directory.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path.join("data"))?;
         let names = std::fs::read_dir(path)?.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,10 +1,10 @@
-//! Traces that the processor wrote itself (Intel PT, Arm SPE and CoreSight). Perf makes samples of
-//! them. They are only weighed here, so that the missing share is reported.
+//! Counts the bytes of traces that the processor wrote itself (Intel PT, Arm SPE and CoreSight).
+//! Perf turns them into samples, and ogive only reports the missing share.
 
 use super::header::Bytes;
 
-/// What such traces are called, by the number in `PERF_RECORD_AUXTRACE_INFO`: `enum auxtrace_type`
-/// of Linux `tools/perf/util/auxtrace.h`.
+/// Names of such traces, by the number in `PERF_RECORD_AUXTRACE_INFO`: `enum auxtrace_type` of
+/// Linux `tools/perf/util/auxtrace.h`.
 const KINDS: [&str; 8] = [
     "a trace by the processor",
     "Intel PT",
@@ -16,7 +16,7 @@ const KINDS: [&str; 8] = [
     "POWER's trace of virtual processors",
 ];
 
-/// How much there is of them.
+/// The kind and the bytes of the traces in a recording.
 #[derive(Debug, Default)]
 pub(super) struct HardwareTrace {
     kind: usize,
@@ -24,18 +24,18 @@ pub(super) struct HardwareTrace {
 }
 
 impl HardwareTrace {
-    /// Takes the body of a `PERF_RECORD_AUXTRACE_INFO`.
+    /// Processes the body of a `PERF_RECORD_AUXTRACE_INFO`.
     pub(super) fn describe(&mut self, mut body: Bytes<'_>) {
         let kind = body.u32().and_then(|kind| usize::try_from(kind).ok());
         self.kind = kind.filter(|kind| *kind < KINDS.len()).unwrap_or(0);
     }
 
-    /// Adds bytes that were left out.
+    /// Adds bytes of a trace.
     pub(super) fn add(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// The note for a recording of this many bytes, if it has such a trace.
+    /// The note for a recording of this many bytes, if it contains such a trace.
     pub(super) fn note(&self, all: u64) -> Option<String> {
         if self.bytes == 0 {
             return None;
@@ -43,7 +43,7 @@ impl HardwareTrace {
         let percent = self.bytes as f64 * 100.0 / all.max(self.bytes) as f64;
         Some(format!(
             "{} of its {all} bytes ({percent:.1}%) are {}, which is not decoded here; \
-             \"perf inject --itrace=i100us -i FILE -o samples.data\" makes samples of it",
+             \"perf inject --itrace=i100us -i FILE -o samples.data\" turns it into samples",
             self.bytes, KINDS[self.kind]
         ))
     }
@@ -55,7 +55,7 @@ mod tests {
     use linux_perf_event_reader::Endianness::LittleEndian;
 
     #[test]
-    fn what_a_recording_has_of_a_trace_is_named_with_its_share() {
+    fn a_trace_is_noted_with_its_share() {
         let mut trace = HardwareTrace::default();
         assert_eq!(trace.note(1000), None);
         trace.describe(Bytes::new(&[1, 0, 0, 0, 0, 0, 0, 0], LittleEndian));

@@ -1,15 +1,15 @@
-//! The head of perf.data: magic, sections, event attributes and features.
+//! Reads the header of perf.data: magic, sections, event attributes and features.
 //!
 //! Layout: Linux `tools/perf/Documentation/perf.data-file-format.txt` and
 //! `include/uapi/linux/perf_event.h`. Every size in it is outside input: sections are bounded and
-//! may lie beyond the end, counts are never trusted for an allocation.
+//! may lie beyond the end, and no allocation trusts a count.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use linux_perf_event_reader::{Endianness, PerfEventAttr};
 
-/// Bytes of one feature section at most; those used here are far smaller.
+/// Bytes of one feature section at most; the sections used here are far smaller.
 const SECTION_BYTES_MAX: u64 = 32 << 20;
 /// Event attributes at most.
 const ATTRIBUTES_MAX: usize = 4096;
@@ -27,10 +27,10 @@ pub(crate) mod feature {
     pub(crate) const EVENT_DESCRIPTION: u32 = 12;
 }
 
-/// One event that was recorded.
+/// A recorded event.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribute {
-    /// As the decoder of records wants it.
+    /// The form that the record decoder needs.
     pub(crate) attr: PerfEventAttr,
     /// `PERF_TYPE_*`.
     pub(crate) kind: u32,
@@ -40,9 +40,9 @@ pub(crate) struct Attribute {
     pub(crate) period: u64,
     /// Whether `period` is a frequency in hertz.
     pub(crate) frequency: bool,
-    /// `PERF_FORMAT_*`, with the bits that the decoder of records does not know.
+    /// `PERF_FORMAT_*`, including bits that the record decoder does not know.
     pub(crate) read_format: u64,
-    /// The name the recorder gave it, if it says.
+    /// The name that the recorder gave it, if there is one.
     pub(crate) name: Option<String>,
     /// Numbers of its events.
     pub(crate) ids: Vec<u64>,
@@ -100,7 +100,7 @@ impl<'b> Bytes<'b> {
         String::from_utf8_lossy(&self.bytes[..end]).into_owned()
     }
 
-    /// A `perf_header_string`: length, then that many bytes with a NUL among them.
+    /// A `perf_header_string`: a length, then that many bytes, which contain a NUL.
     pub(crate) fn header_string(&mut self) -> Option<String> {
         let len = self.u32()? as usize;
         Some(Bytes::new(self.take(len)?, self.endian).text())
@@ -114,7 +114,7 @@ pub(crate) struct Section {
     pub(crate) size: u64,
 }
 
-/// The head of a perf.data file.
+/// The header of a perf.data file.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(crate) endian: Endianness,
@@ -122,11 +122,11 @@ pub(crate) struct Header {
     pub(crate) data: Section,
     /// Feature sections by number.
     pub(crate) features: Vec<(u32, Vec<u8>)>,
-    /// What of the head could not be read.
+    /// The parts of the header that could not be read.
     pub(crate) notes: Vec<String>,
 }
 
-/// The byte order by the magic, of today's perf or of that before Linux 3.7; `None` for no
+/// The byte order by the magic, of today's perf or of perf before Linux 3.7; `None` if it is not
 /// perf.data.
 pub(crate) fn endian(magic: &[u8]) -> Option<Endianness> {
     match magic.get(..8)? {
@@ -136,21 +136,21 @@ pub(crate) fn endian(magic: &[u8]) -> Option<Endianness> {
     }
 }
 
-/// Whether these first bytes are of perf.data as written to a pipe, whose head is 16 bytes long.
+/// Whether these are the first bytes of perf.data from a pipe, whose header is 16 bytes long.
 pub(crate) fn is_pipe(prefix: &[u8]) -> bool {
     let Some(endian) = endian(prefix) else { return false };
     Bytes::new(&prefix[8..], endian).u64() == Some(16)
 }
 
 impl Header {
-    /// Reads the head of a file.
+    /// Reads the header of a file.
     pub(crate) fn read(source: &mut (impl Read + Seek)) -> io::Result<Self> {
         let len = source.seek(SeekFrom::End(0))?;
         let head = section(source, Section { offset: 0, size: 104 }, len)?;
         let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_owned());
-        let endian = endian(&head).ok_or_else(|| invalid("it has no perf.data magic"))?;
+        let endian = endian(&head).ok_or_else(|| invalid("the perf.data magic is missing"))?;
         let mut bytes = Bytes::new(&head[8..], endian);
-        let mut next = || bytes.u64().ok_or_else(|| invalid("its head is cut off"));
+        let mut next = || bytes.u64().ok_or_else(|| invalid("the header is truncated"));
         let _head_size = next()?;
         let attribute_size = next()?;
         let attributes = Section { offset: next()?, size: next()? };
@@ -159,7 +159,7 @@ impl Header {
         let features = [next()?, next()?, next()?, next()?];
         let mut notes = Vec::new();
         if data.offset > len {
-            return Err(invalid("it ends before its first record"));
+            return Err(invalid("the file ends before the first record"));
         }
         let complete = data.size > 0 && data.offset.saturating_add(data.size) <= len;
         if !complete {
@@ -182,7 +182,7 @@ impl Header {
         }
         header.name_events();
         if header.attributes.is_empty() {
-            return Err(invalid("it describes no event"));
+            return Err(invalid("the header describes no event"));
         }
         Ok(header)
     }
@@ -232,7 +232,7 @@ impl Header {
         let mut table = Bytes::new(&table, self.endian);
         for number in present {
             let (Some(offset), Some(size)) = (table.u64(), table.u64()) else { break };
-            let wanted = matches!(
+            let is_used = matches!(
                 number,
                 feature::BUILD_ID
                     ..=feature::OS_RELEASE
@@ -241,7 +241,7 @@ impl Header {
                         | feature::COMMAND
                         | feature::EVENT_DESCRIPTION
             );
-            if wanted {
+            if is_used {
                 self.features.push((number, section(source, Section { offset, size }, len)?));
             }
         }
@@ -285,14 +285,16 @@ impl Attribute {
         let period = raw.u64()?;
         let _sample_type = raw.u64()?;
         let read_format = raw.u64()?;
-        let mut known = bytes.to_vec();
-        // The decoder refuses events that it does not know, but how records are laid out depends
-        // on neither kind nor config. Zeros, which are cycles, read the same in either byte order.
-        known[..4].fill(0);
-        known[8..16].fill(0);
+        let mut patched = bytes.to_vec();
+        // The decoder refuses unknown events, but the layout of records depends on neither kind nor
+        // config. Zeros mean cycles and are the same in either byte order.
+        patched[..4].fill(0);
+        patched[8..16].fill(0);
         let (attr, _) = match endian {
-            Endianness::LittleEndian => PerfEventAttr::parse::<_, LittleEndian>(&known[..]).ok()?,
-            Endianness::BigEndian => PerfEventAttr::parse::<_, BigEndian>(&known[..]).ok()?,
+            Endianness::LittleEndian => {
+                PerfEventAttr::parse::<_, LittleEndian>(&patched[..]).ok()?
+            }
+            Endianness::BigEndian => PerfEventAttr::parse::<_, BigEndian>(&patched[..]).ok()?,
         };
         let frequency = attr.flags.contains(linux_perf_event_reader::AttrFlags::FREQ);
         let (name, ids) = (None, Vec::new());
@@ -313,7 +315,7 @@ impl Attribute {
     }
 }
 
-/// The bytes of a section, as far as the file has them.
+/// The bytes of a section, as far as the file contains them.
 fn section(source: &mut (impl Read + Seek), at: Section, len: u64) -> io::Result<Vec<u8>> {
     let size = at.size.min(SECTION_BYTES_MAX).min(len.saturating_sub(at.offset));
     let mut bytes = Vec::new();

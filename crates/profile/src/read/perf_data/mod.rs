@@ -1,9 +1,9 @@
-//! perf.data, as a file and as a stream from a pipe.
+//! Reads perf.data, as a file and as a stream from a pipe.
 //!
-//! Records of the kernel are decoded by `linux-perf-event-reader`. The container around them is
-//! read here, because a recording is hostile input: every section, count and length is bounded, a
-//! file that was cut off is used as far as it goes, and however long it is, what is held is one
-//! window of records ([`time_order`]) and the functions and stacks seen so far.
+//! `linux-perf-event-reader` decodes the kernel's records. The container around them is read here,
+//! because a recording is hostile input. Every section, count and length is bounded, and a
+//! truncated file is used up to its end. Memory holds one window of records ([`time_order`]) and
+//! the functions and stacks so far, however long the recording is.
 
 mod directory;
 mod hardware_trace;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 pub(crate) use directory::Directory;
 pub(crate) use header::{Attribute, Bytes, is_pipe};
-pub(crate) use time_order::{Record, Rounds};
+pub(crate) use time_order::{Record, TimeOrder};
 
 use crate::assemble::Assembler;
 use crate::model::{Format, Meta, Profile};
@@ -24,12 +24,12 @@ use header::{Header, feature};
 use linux_perf_event_reader::Endianness;
 use records::Records;
 
-/// Whether these first bytes are of perf.data in either form.
+/// Whether these are the first bytes of perf.data in either form.
 pub(crate) fn is_perf_data(prefix: &[u8]) -> bool {
     header::endian(prefix).is_some()
 }
 
-/// Reads a file. `others` are further streams of the same recording, which have no head.
+/// Reads a file. `others` are further streams of the same recording, which have no header.
 pub(crate) fn read_file<S: Read + Seek>(
     mut source: S,
     others: Vec<S>,
@@ -63,8 +63,9 @@ pub(crate) fn read_pipe(
 ) -> io::Result<Profile> {
     let mut head = [0; 16];
     source.read_exact(&mut head)?;
-    let endian = header::endian(&head)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it has no perf.data magic"))?;
+    let endian = header::endian(&head).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, "the perf.data magic is missing")
+    })?;
     let meta = Meta { format: Format::PerfPipe, ..Meta::default() };
     let assembler = &mut Assembler::new(Profile::new(meta), symbols, endian);
     let mut records = Records::new(endian, Vec::new());
@@ -74,7 +75,7 @@ pub(crate) fn read_pipe(
     Ok(std::mem::replace(assembler, empty).finish())
 }
 
-/// Takes what a feature section says. Features that come in a stream come before the samples.
+/// Applies a feature section. In a stream from a pipe, features precede the samples.
 fn apply_feature(assembler: &mut Assembler, number: u32, bytes: &[u8], endian: Endianness) {
     let mut reader = Bytes::new(bytes, endian);
     match number {

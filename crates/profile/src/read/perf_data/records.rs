@@ -1,11 +1,11 @@
-//! The records of perf.data one after another: what each is, which event it belongs to, and the few
-//! that describe the recording itself.
+//! Reads the records of perf.data in sequence: their kinds, their events, and the few that describe
+//! the recording itself.
 //!
-//! A recording may be several streams side by side (`perf record --threads`). Of these the one that
-//! is behind in time is read on, so that what waits for its turn stays one window of records.
+//! A recording may have several parallel streams (`perf record --threads`). The stream that is
+//! furthest behind in time is read next, so at most one window of records waits.
 //!
 //! Compressed records (`PERF_RECORD_COMPRESSED`, `COMPRESSED2`) hold one Zstandard stream cut into
-//! pieces; it is decompressed in small steps, so that a bomb takes time but no memory.
+//! pieces. It is decompressed in small steps, so a decompression bomb takes time but no memory.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -18,7 +18,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::hardware_trace::HardwareTrace;
 use super::header::{Attribute, Bytes, feature, name_attributes};
-use super::time_order::{Record, Rounds};
+use super::time_order::{Record, TimeOrder};
 use super::{apply_feature, build_id, settle_release};
 use crate::assemble::Assembler;
 
@@ -43,12 +43,12 @@ const EVENTS_MAX: usize = 4096;
 /// Bytes between two reports of progress.
 const PROGRESS_BYTES: u64 = 16 << 20;
 
-/// How to tell which event a record belongs to.
+/// How to find the event of a record.
 #[derive(Debug)]
 enum Belonging {
-    /// There is one event only, or no way to tell.
+    /// The recording has one event only, or the records have no number.
     First,
-    /// The number is at the same place for all.
+    /// The number has the same place in all records.
     Same(RecordParseInfo),
     /// Every record begins or ends with the number.
     Identifier(bool),
@@ -61,33 +61,33 @@ pub(super) struct Records {
     parse: Vec<RecordParseInfo>,
     by_id: HashMap<u64, u16>,
     belonging: Belonging,
-    rounds: Rounds,
+    rounds: TimeOrder,
     trace: HardwareTrace,
-    /// Whether the streams' marks of rounds are to be believed: one stream's say nothing about the
-    /// others.
+    /// Whether the streams' round marks are valid. With several streams they are not, because the
+    /// marks of one do not cover the others.
     has_rounds: bool,
     settled: bool,
 }
 
-/// Records on their way.
+/// A stream of records.
 struct Stream<R> {
     source: R,
     unpacked: Unpacked,
     is_over: bool,
 }
 
-/// How far a stream has come.
+/// The state of a stream.
 #[derive(Default)]
 struct Unpacked {
     decoder: Option<Decoder<'static>>,
-    /// Decompressed bytes that are no whole record yet.
+    /// Decompressed bytes of an incomplete record.
     rest: Vec<u8>,
     /// The latest time of a record so far.
     latest_ns: u64,
 }
 
 impl Records {
-    /// `attributes` are those of a file's head; a stream brings its own.
+    /// `attributes` are those of a file's header; a stream from a pipe contains its own.
     pub(super) fn new(endian: Endianness, attributes: Vec<Attribute>) -> Self {
         let mut records = Self {
             endian,
@@ -95,7 +95,7 @@ impl Records {
             parse: Vec::new(),
             by_id: HashMap::new(),
             belonging: Belonging::First,
-            rounds: Rounds::default(),
+            rounds: TimeOrder::default(),
             trace: HardwareTrace::default(),
             has_rounds: true,
             settled: !attributes.is_empty(),
@@ -130,7 +130,7 @@ impl Records {
         };
     }
 
-    /// Reads all of the streams into a profile. What ends one early is noted there.
+    /// Reads all streams into a profile. Errors that end one early become notes.
     pub(super) fn read<R: BufRead>(
         &mut self,
         sources: Vec<R>,
@@ -167,7 +167,7 @@ impl Records {
         }
     }
 
-    /// Reads one record with what belongs to it; 0 at the end.
+    /// Reads one record with the data that follows it; 0 at the end.
     fn read_one<R: BufRead>(
         &mut self,
         stream: &mut Stream<R>,
@@ -182,12 +182,12 @@ impl Records {
         source.read_exact(&mut head)?;
         let (kind, misc, size) = parse_head(&head, self.endian);
         let len = usize::from(size).checked_sub(8).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "a record gives an impossible size")
+            io::Error::new(io::ErrorKind::InvalidData, "a record has an impossible size")
         })?;
         body.resize(len, 0);
         source.read_exact(body)?;
         let mut total = u64::from(size);
-        // Two kinds of records are followed by more bytes than their size says.
+        // Two kinds of records are followed by more bytes than their size covers.
         let follows = match kind {
             kind::AUXTRACE => Bytes::new(body, self.endian).u64().unwrap_or(0),
             kind::HEADER_TRACING_DATA => {
@@ -271,7 +271,7 @@ impl Records {
         }
     }
 
-    /// Takes a record of the kernel, and says when it was written.
+    /// Processes a record of the kernel and returns its time.
     fn take_event(
         &mut self,
         kind: u32,
@@ -290,7 +290,7 @@ impl Records {
             assembler.unknown_sample();
             return None;
         }
-        // Whose a record about tasks is does not matter, only how its end is laid out.
+        // Only the layout of the end of a record about tasks matters, so any event will do.
         let event = event.unwrap_or(0);
         let record = Record { kind, misc, event, body };
         let time_ns = self.time_ns(&record);
@@ -311,7 +311,7 @@ impl Records {
         }
     }
 
-    /// The event that a record belongs to; the first where there is only one, or no way to tell.
+    /// The event of a record; the first if it is the only one or the record has no number.
     fn event<T: byteorder::ByteOrder>(&self, kind: u32, body: &[u8]) -> Option<u16> {
         let (kind, data) = (RecordType(kind), RawData::Single(body));
         let id = match &self.belonging {
@@ -320,7 +320,7 @@ impl Records {
             Belonging::Identifier(all) => get_record_identifier::<T>(kind, data, *all),
         };
         match id {
-            // What the recorder writes itself has the number 0.
+            // Records that the recorder writes itself have the number 0.
             None | Some(0) => Some(0),
             Some(_) if self.by_id.is_empty() => Some(0),
             Some(id) => self.by_id.get(&id).copied(),
@@ -365,11 +365,11 @@ impl Records {
             if size < 8 {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "a compressed record gives an impossible size",
+                    "a compressed record has an impossible size",
                 ));
             }
             let Some(body) = rest.get(at + 8..at + usize::from(size)) else { break };
-            // Compressed records do not nest.
+            // Compressed records may not contain further ones.
             if !matches!(kind, kind::COMPRESSED | kind::COMPRESSED2) {
                 self.take(kind, misc, body, unpacked, assembler)?;
             }
@@ -387,7 +387,7 @@ impl<R> Stream<R> {
     }
 }
 
-/// Notes what ended a stream early, and how many of its bytes were read.
+/// Notes the error that ended a stream early and the number of bytes read before it.
 fn note_end(assembler: &mut Assembler, error: &io::Error, done: u64) {
     let what = if error.kind() == io::ErrorKind::UnexpectedEof {
         "the recording ends in the middle of a record".to_owned()

@@ -3,17 +3,17 @@
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'t> {
-    /// Where the code was.
+    /// The address of the code.
     pub address: u64,
     /// Empty for `[unknown]`.
     pub symbol: &'t str,
-    /// As it stands in parentheses; empty when there is none.
+    /// The text in parentheses; empty without them.
     pub module: &'t str,
 }
 
 impl<'t> Frame<'t> {
     /// Reads `ffffffff83c87970 do_user_addr_fault+0xd0 ([kernel.kallsyms])`. Without symbol and
-    /// module only what is long enough for an address is one.
+    /// module the address must have enough digits.
     pub(super) fn parse(line: &'t str) -> Option<Self> {
         let line = without_instruction(line).trim();
         let (address, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -36,12 +36,12 @@ impl<'t> Frame<'t> {
         Some(Self { address, symbol, module })
     }
 
-    /// Finds the frame that ends the line of a sample without a call graph. Flags, an address that
-    /// was accessed, weights and more may stand between the event and it.
+    /// Finds the frame at the end of a sample's line in a recording without call graphs. Flags, an
+    /// accessed address, weights and more may precede it.
     pub(super) fn at_end(rest: &'t str) -> Option<Self> {
         let mut found = None;
         for (number, word) in rest.split_ascii_whitespace().enumerate() {
-            // What follows a frame's address may read as hexadecimal, but not as an address.
+            // Text after a frame's address may be hexadecimal, but is shorter than an address.
             if address_of(word).is_some() && (number == 0 || word.len() >= 8) {
                 found = Some((number, word));
             } else if found.is_some() {
@@ -55,18 +55,18 @@ impl<'t> Frame<'t> {
         (is_alone || !frame.module.is_empty()).then_some(frame)
     }
 
-    /// Whether it says more than an address and a word.
+    /// Whether it has more than an address and a word.
     pub(super) fn is_certain(&self) -> bool {
         !self.module.is_empty() || self.address >= 1 << 32
     }
 
-    /// Whether what seems to be its address is the name of a program, and the address follows.
+    /// Whether its apparent address is the name of a program and the real address follows.
     pub(super) fn has_second_address(&self) -> bool {
         let mut words = self.symbol.split_ascii_whitespace();
         words.any(|word| word.len() >= 8 && address_of(word).is_some())
     }
 
-    /// Whether it is code of the kernel.
+    /// Whether it is kernel code.
     pub fn is_kernel(&self) -> bool {
         if self.address >= 1 << 63 {
             return true;
@@ -86,7 +86,7 @@ pub(super) fn address_of(word: &str) -> Option<u64> {
     u64::from_str_radix(word, 16).ok()
 }
 
-/// Leaves off `-F insn,insnlen`.
+/// Removes the output of `-F insn,insnlen`.
 fn without_instruction(line: &str) -> &str {
     let ends = [" ilen: ", " insn: "].iter().filter_map(|mark| line.find(mark));
     ends.min().map_or(line, |end| &line[..end])
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn frames_are_read_with_blanks_and_parentheses() {
-        for (line, wanted) in [
+        for (line, expected) in [
             (
                 "\tffffffff83c87970 do_user_addr_fault+0xd0 ([kernel.kallsyms])",
                 Some((0xffff_ffff_83c8_7970, "do_user_addr_fault", "[kernel.kallsyms]")),
@@ -137,13 +137,13 @@ mod tests {
             ("  dd", None),
             ("", None),
         ] {
-            assert_eq!(parts(Frame::parse(line)), wanted, "{line}");
+            assert_eq!(parts(Frame::parse(line)), expected, "{line}");
         }
     }
 
     #[test]
-    fn the_frame_of_a_line_is_what_it_ends_with() {
-        for (rest, wanted) in [
+    fn a_line_ends_with_its_frame() {
+        for (rest, expected) in [
             ("  ffffffff81000010 copy ([k])", Some((0xffff_ffff_8100_0010, "copy", "[k]"))),
             ("   call      7f1000000010 f (/x)", Some((0x7f10_0000_0010, "f", "/x"))),
             (" 7ffd12345678  7f1000000010 f (/x)", Some((0x7f10_0000_0010, "f", "/x"))),
@@ -155,7 +155,7 @@ mod tests {
             ("8,0 W 4096 () 12345678 + 8 [dd]", None),
             ("", None),
         ] {
-            assert_eq!(parts(Frame::at_end(rest)), wanted, "{rest}");
+            assert_eq!(parts(Frame::at_end(rest)), expected, "{rest}");
         }
     }
 }

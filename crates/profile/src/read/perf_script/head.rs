@@ -1,53 +1,53 @@
-//! The line with which a sample begins: `comm  pid/tid [cpu] flags  time:  period event: rest`, of
-//! which `-F` leaves out what it likes.
+//! Reads the head line of a sample: `comm  pid/tid [cpu] flags  time:  period event: rest`. `-F`
+//! can leave out any of these fields.
 //!
-//! Names of threads hold blanks, colons, brackets and numbers. So a line is read from what is
-//! unlike a name: the time, or the CPU, and the numbers before it. Where there is neither, the rest
-//! of the text must say which fields its lines have ([`Fields`]).
+//! Names of threads contain blanks, colons, brackets and numbers. So reading starts from parts that
+//! no name has: the time, or the CPU, and the numbers before it. If both are missing, the rest of
+//! the text must show which fields its lines have ([`Fields`]).
 
 use super::frame::{Frame, address_of};
 use crate::model::{CPU_UNKNOWN, event_base};
 
-/// Words of a line that are looked at.
+/// Words of a line that are examined.
 const WORDS_MAX: usize = 80;
 /// Words of an event's name at most: `raw 0x1a8`.
 const EVENT_WORDS_MAX: usize = 4;
-/// `perf script` writes a period over 10 columns at least, and a thread's number over 7 or fewer.
+/// `perf script` pads a period to at least 10 columns, and a thread's number to 7 or fewer.
 const PERIOD_COLUMNS: usize = 10;
 
-/// What the first line of a sample says.
+/// The head line of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'t> {
-    /// The thread's name; empty when there is none.
+    /// The thread's name; empty if it is missing.
     pub name: &'t str,
-    /// The process; -1 when it is not said.
+    /// The process; -1 if it is missing.
     pub pid: i32,
-    /// The thread; -1 when it is not said.
+    /// The thread; -1 if it is missing.
     pub tid: i32,
-    /// The CPU; [`CPU_UNKNOWN`] when it is not said.
+    /// The CPU; [`CPU_UNKNOWN`] if it is missing.
     pub cpu: u32,
-    /// When; 0 when it is not said.
+    /// The time; 0 if it is missing.
     pub time_ns: u64,
-    /// How much the sample stands for, if that is said.
+    /// The weight of the sample, if the line has it.
     pub period: Option<u64>,
-    /// The event without its colon; empty when it is not said.
+    /// The event without its colon; empty if it is missing.
     pub event: &'t str,
-    /// What follows the event.
+    /// The text after the event.
     pub rest: &'t str,
 }
 
-/// Which fields the lines of a text have.
+/// The fields that the lines of a text have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Fields {
-    /// The thread's number, alone or behind the process'.
+    /// The thread's number, alone or after that of the process.
     pub(super) ids: bool,
     pub(super) period: bool,
     pub(super) event: bool,
-    /// Whether the frame stands in the same line: there are no call graphs.
+    /// Whether the frame is in the same line, because the recording has no call graphs.
     pub(super) frame: bool,
 }
 
-/// A word of a line and where it begins.
+/// A word of a line and its position.
 #[derive(Debug, Clone, Copy)]
 struct Word<'t> {
     at: usize,
@@ -61,8 +61,8 @@ impl Word<'_> {
 }
 
 impl<'t> Head<'t> {
-    /// A sample of which nothing is said.
-    pub(super) const NOBODY: Self = Self {
+    /// A sample without any field.
+    pub(super) const EMPTY: Self = Self {
         name: "",
         pid: -1,
         tid: -1,
@@ -73,18 +73,18 @@ impl<'t> Head<'t> {
         rest: "",
     };
 
-    /// The frame that ends the line, where there are no call graphs.
+    /// The frame at the end of the line, in a recording without call graphs.
     pub fn frame(&self) -> Option<Frame<'t>> {
         Frame::at_end(self.rest)
     }
 
-    /// Whether it says a thread's number.
+    /// Whether it has a thread's number.
     pub(super) fn has_ids(&self) -> bool {
         self.tid != -1 || self.pid != -1 || self.name == ":-1"
     }
 
-    /// Reads a line that says when or where. `ids` is whether the lines of this text say the
-    /// thread's number; if not, a number before the time is part of the name.
+    /// Reads a line with a time or a CPU. `ids` is whether the lines of this text have the thread's
+    /// number; if not, a number before the time is part of the name.
     pub(super) fn with_time_or_cpu(line: &'t str, ids: bool) -> Option<Self> {
         if !may_have_time_or_cpu(line) {
             return None;
@@ -98,7 +98,7 @@ impl<'t> Head<'t> {
                 let Some(time) = time_ns(word.text) else { continue };
                 (time, at)
             } else {
-                // The CPU takes the place of the time, and stays before what follows.
+                // The CPU marks the position instead of the time, and stays in front.
                 if cpu(word.text).is_none() {
                     continue;
                 }
@@ -112,13 +112,13 @@ impl<'t> Head<'t> {
             {
                 after = rest;
             }
-            let Some(what) = What::parse(line, after, true) else { continue };
-            match Self::who(line, &words[..before], ids) {
-                Some(who) => return Some(what.of(Self { time_ns: time, ..who })),
-                None if has_time && !what.event.is_empty() && (at > 0 || what.ends_there()) => {
-                    let who = Self::who(line, &words[..before], false);
+            let Some(tail) = Tail::parse(line, after, true) else { continue };
+            match Self::task(line, &words[..before], ids) {
+                Some(task) => return Some(tail.of(Self { time_ns: time, ..task })),
+                None if has_time && !tail.event.is_empty() && (at > 0 || tail.ends_there()) => {
+                    let task = Self::task(line, &words[..before], false);
                     without_ids =
-                        without_ids.or(who.map(|who| what.of(Self { time_ns: time, ..who })));
+                        without_ids.or(task.map(|task| tail.of(Self { time_ns: time, ..task })));
                 }
                 None => {}
             }
@@ -126,8 +126,8 @@ impl<'t> Head<'t> {
         without_ids
     }
 
-    /// Name, numbers and CPU; with `ids`, only if there are numbers.
-    fn who(line: &'t str, words: &[Word<'t>], ids: bool) -> Option<Self> {
+    /// Name, numbers and CPU; with `ids`, only if the numbers are there.
+    fn task(line: &'t str, words: &[Word<'t>], ids: bool) -> Option<Self> {
         let words = without_time_of_day(words);
         for skipped in 0..=1 {
             let end = words.len().checked_sub(skipped)?;
@@ -142,33 +142,33 @@ impl<'t> Head<'t> {
             }
             if !ids {
                 let name = rest.last().map_or("", |last| line[..last.end()].trim());
-                return Some(Self { name, cpu: on, ..Self::NOBODY });
+                return Some(Self { name, cpu: on, ..Self::EMPTY });
             }
             if let Some((last, _)) = rest.split_last()
                 && let Some((pid, tid)) = numbers(last.text)
             {
                 let first = rest.first().map_or(last.at, |first| first.at);
                 let name = line[first..last.at].trim();
-                return Some(Self { name, pid, tid, cpu: on, ..Self::NOBODY });
+                return Some(Self { name, pid, tid, cpu: on, ..Self::EMPTY });
             }
         }
         None
     }
 
-    /// Reads a line that says neither when nor where.
+    /// Reads a line with neither time nor CPU.
     pub(super) fn with_fields(line: &'t str, fields: Fields) -> Option<Self> {
         let words = words(line);
         let words = without_guest(&words);
-        let (mut before, what) = if fields.event {
-            let (at, what) = last_event(line, words)?;
-            (&words[..at], what)
+        let (mut before, tail) = if fields.event {
+            let (at, tail) = last_event(line, words)?;
+            (&words[..at], tail)
         } else if fields.frame {
             let at = address_at(line, words)?;
-            (&words[..at], What { period: None, event: "", rest: &line[words[at].at..] })
+            (&words[..at], Tail { period: None, event: "", rest: &line[words[at].at..] })
         } else {
-            (words, What { period: None, event: "", rest: "" })
+            (words, Tail { period: None, event: "", rest: "" })
         };
-        let mut who = Self::NOBODY;
+        let mut task = Self::EMPTY;
         let mut period = None;
         if fields.period
             && let Some((last, rest)) = before.split_last()
@@ -181,16 +181,16 @@ impl<'t> Head<'t> {
             && let Some((last, rest)) = before.split_last()
             && let Some((pid, tid)) = numbers(last.text)
         {
-            (before, who.pid, who.tid) = (rest, pid, tid);
+            (before, task.pid, task.tid) = (rest, pid, tid);
         }
         if let (Some(first), Some(last)) = (before.first(), before.last()) {
-            who.name = &line[first.at..last.end()];
+            task.name = &line[first.at..last.end()];
         }
-        let nothing = who.name.is_empty() && !who.has_ids();
-        (!nothing || fields.event).then(|| What { period, ..what }.of(who))
+        let nothing = task.name.is_empty() && !task.has_ids();
+        (!nothing || fields.event).then(|| Tail { period, ..tail }.of(task))
     }
 
-    /// Which fields a line has that says neither when nor where.
+    /// The fields of a line with neither time nor CPU.
     pub(super) fn fields_of(line: &'t str, with_frame: bool) -> Option<Fields> {
         let words = words(line);
         let words = without_guest(&words);
@@ -211,26 +211,26 @@ impl<'t> Head<'t> {
     }
 }
 
-/// Period, event and what follows.
+/// The end of a head line: period, event and the text after it.
 #[derive(Debug, Clone, Copy)]
-struct What<'t> {
+struct Tail<'t> {
     period: Option<u64>,
     event: &'t str,
     rest: &'t str,
 }
 
-impl<'t> What<'t> {
-    /// Reads what stands behind who and when; `None` if it is nothing that can.
+impl<'t> Tail<'t> {
+    /// Reads the words after the thread and the time; `None` if they cannot follow them.
     fn parse(line: &'t str, words: &[Word<'t>], with_period: bool) -> Option<Self> {
         let Some(first) = words.first() else {
             return Some(Self { period: None, event: "", rest: "" });
         };
         if with_period
             && let Ok(period) = first.text.parse()
-            && let Some(what) = Self::parse(line, &words[1..], false)
-            && (!what.event.is_empty() || what.rest.is_empty() || starts_with_address(what.rest))
+            && let Some(tail) = Self::parse(line, &words[1..], false)
+            && (!tail.event.is_empty() || tail.rest.is_empty() || starts_with_address(tail.rest))
         {
-            return Some(Self { period: Some(period), ..what });
+            return Some(Self { period: Some(period), ..tail });
         }
         if is_record(first.text) {
             return Some(Self { period: None, event: first.text, rest: &line[first.end()..] });
@@ -244,7 +244,7 @@ impl<'t> What<'t> {
                     let event = &line[first.at..word.at + event.len()];
                     return Some(Self { period: None, event, rest: &line[word.end()..] });
                 }
-                // A field of a tracepoint, not a word of an event's name.
+                // A field of a tracepoint instead of a word of an event's name.
                 if word.text.contains('=') && !word.text.contains('/') {
                     break;
                 }
@@ -254,37 +254,37 @@ impl<'t> What<'t> {
         Frame::at_end(rest)?.is_certain().then_some(Self { period: None, event: "", rest })
     }
 
-    /// Whether nothing follows but a frame.
+    /// Whether only a frame follows the event.
     fn ends_there(&self) -> bool {
         self.rest.trim().is_empty() || Frame::at_end(self.rest).is_some()
     }
 
-    fn of(self, who: Head<'t>) -> Head<'t> {
+    fn of(self, task: Head<'t>) -> Head<'t> {
         let Self { period, event, rest } = self;
-        Head { period, event, rest, ..who }
+        Head { period, event, rest, ..task }
     }
 }
 
-/// The word that ends the event of a line without time and CPU, and the event. The last that can
-/// be, because colons in names stand before it.
-fn last_event<'t>(line: &'t str, words: &[Word<'t>]) -> Option<(usize, What<'t>)> {
-    let what = |word: &Word<'t>, event| What { period: None, event, rest: &line[word.end()..] };
+/// The word that ends the event of a line without time and CPU, and the event. The last possible
+/// word is used, because colons in names precede it.
+fn last_event<'t>(line: &'t str, words: &[Word<'t>]) -> Option<(usize, Tail<'t>)> {
+    let tail = |word: &Word<'t>, event| Tail { period: None, event, rest: &line[word.end()..] };
     let mut tracepoint = None;
     for (at, word) in words.iter().enumerate().rev() {
         let Some(event) = ends_event(word.text).filter(|_| !is_no_event(word.text)) else {
             continue;
         };
         if at + 1 == words.len() || Frame::at_end(&line[word.end()..]).is_some() {
-            return Some((at, what(word, event)));
+            return Some((at, tail(word, event)));
         }
         if event_base(event).contains(':') {
-            tracepoint = Some((at, what(word, event)));
+            tracepoint = Some((at, tail(word, event)));
         }
     }
     tracepoint
 }
 
-/// The word with which the frame of a line without event begins.
+/// The word that begins the frame of a line without an event.
 fn address_at(line: &str, words: &[Word<'_>]) -> Option<usize> {
     let certain = |at: &usize| {
         let rest = &line[words[*at].at..];
@@ -298,13 +298,13 @@ fn starts_with_address(text: &str) -> bool {
     first.len() >= 5 && address_of(first).is_some()
 }
 
-/// Whether a number is a period, by the columns that it is written over.
+/// Whether a number is a period, by its padding.
 fn is_period(before: Option<&Word<'_>>, word: &Word<'_>) -> bool {
     let begins = before.map_or(0, |before| before.end() + 1);
     word.end().saturating_sub(begins) >= PERIOD_COLUMNS
 }
 
-/// Whether this names a record that is no sample: `PERF_RECORD_COMM`.
+/// Whether a word names a record that is not a sample, such as `PERF_RECORD_COMM`.
 pub(super) fn is_record(word: &str) -> bool {
     word.starts_with("PERF_RECORD_")
 }
@@ -313,17 +313,17 @@ fn ends_event(word: &str) -> Option<&str> {
     word.strip_suffix(':').filter(|event| !event.is_empty())
 }
 
-/// Whether a word is of a kind that no event's name has.
+/// Whether a word cannot be part of an event's name.
 fn is_no_event(word: &str) -> bool {
     cpu(word).is_some() || numbers(word).is_some() || time_ns(word).is_some()
 }
 
-/// Whether it pays to look closer; most lines are frames.
+/// A cheap test before the full one, because most lines are frames.
 fn may_have_time_or_cpu(line: &str) -> bool {
     [": ", "] "].iter().any(|mark| line.contains(mark)) || line.trim_end().ends_with([':', ']'])
 }
 
-/// Words with their places.
+/// Words with their positions.
 fn words(line: &str) -> Vec<Word<'_>> {
     line.split_ascii_whitespace()
         .map(|text| Word { at: text.as_ptr() as usize - line.as_ptr() as usize, text })
@@ -331,7 +331,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
         .collect()
 }
 
-/// Leaves off which virtual machine it was.
+/// Removes the name of the virtual machine.
 fn without_guest<'w, 't>(words: &'w [Word<'t>]) -> &'w [Word<'t>] {
     let mut words = words;
     if let [mark, number, rest @ ..] = words
@@ -350,7 +350,7 @@ fn is_virtual_cpu(word: &str) -> bool {
     word.strip_prefix("VCPU:").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Leaves off `-F tod`: `2026-01-31 12:00:00.123456`.
+/// Removes the output of `-F tod`: `2026-01-31 12:00:00.123456`.
 fn without_time_of_day<'w, 't>(words: &'w [Word<'t>]) -> &'w [Word<'t>] {
     match words {
         [rest @ .., date, time]
@@ -392,7 +392,7 @@ fn numbers(word: &str) -> Option<(i32, i32)> {
     }
 }
 
-/// `986.005328:`; a comma instead of the point is a locale's.
+/// `986.005328:`; some locales write a comma for the point.
 fn time_ns(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.strip_suffix(':')?.split_once(['.', ','])?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -408,18 +408,18 @@ fn time_ns(word: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    type Said<'t> = (&'t str, i32, i32, u32, u64, Option<u64>, &'t str);
+    type Parts<'t> = (&'t str, i32, i32, u32, u64, Option<u64>, &'t str);
 
-    fn said(head: Option<Head<'_>>) -> Option<Said<'_>> {
+    fn parts(head: Option<Head<'_>>) -> Option<Parts<'_>> {
         head.map(|h| (h.name, h.pid, h.tid, h.cpu, h.time_ns, h.period, h.event))
     }
 
     const NONE: u32 = CPU_UNKNOWN;
 
     #[test]
-    fn heads_are_read_in_all_their_forms() {
-        let head = |line| said(Head::with_time_or_cpu(line, true));
-        for (line, wanted) in [
+    fn heads_are_read_in_all_forms() {
+        let head = |line| parts(Head::with_time_or_cpu(line, true));
+        for (line, expected) in [
             (
                 "cat  5774 [000]   986.005328:   10101010 cpu-clock:ppp: ",
                 ("cat", 5774, 5774, 0, 986_005_328_000, Some(10_101_010), "cpu-clock:ppp"),
@@ -465,24 +465,24 @@ mod tests {
                 ("dd", 7, 7, NONE, 5_500_000_000, None, "PERF_RECORD_COMM"),
             ),
         ] {
-            assert_eq!(head(line), Some(wanted), "{line}");
+            assert_eq!(head(line), Some(expected), "{line}");
         }
         for line in
             ["", "z_rd_int", "[  12.3] dmesg 5 6.5: line", "a;b;c 42", "x 99999999999 [0] 1.0: e:x"]
         {
             assert_eq!(head(line), None, "{line}");
         }
-        let without = said(Head::with_time_or_cpu("worker 12 5.5: e:", false));
+        let without = parts(Head::with_time_or_cpu("worker 12 5.5: e:", false));
         assert_eq!(without, Some(("worker 12", -1, -1, NONE, 5_500_000_000, None, "e")));
     }
 
     #[test]
-    fn heads_without_time_and_cpu_are_read_by_the_fields_that_the_text_has() {
+    fn heads_without_time_and_cpu_are_read_by_the_fields_of_the_text() {
         let parse = |line, ids, period, event, frame| {
             let fields = Fields { ids, period, event, frame };
-            said(Head::with_fields(line, fields)).map(|h| (h.0, h.2, h.5, h.6))
+            parts(Head::with_fields(line, fields)).map(|h| (h.0, h.2, h.5, h.6))
         };
-        for (line, (ids, period, event, frame), wanted) in [
+        for (line, (ids, period, event, frame), expected) in [
             ("java 19983 cycles:", (true, false, true, false), ("java", 19983, None, "cycles")),
             ("f [w] 21332 cycles:", (true, false, true, false), ("f [w]", 21332, None, "cycles")),
             (
@@ -507,7 +507,7 @@ mod tests {
                 ("", -1, Some(250_000), "cpu-clock"),
             ),
         ] {
-            assert_eq!(parse(line, ids, period, event, frame), Some(wanted), "{line}");
+            assert_eq!(parse(line, ids, period, event, frame), Some(expected), "{line}");
         }
     }
 }

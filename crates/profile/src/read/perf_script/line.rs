@@ -1,8 +1,7 @@
-//! What each line of a text is. One rule for all: what is surely the beginning of a sample is one,
-//! then what can be a frame of the sample before is that, and only then what looks like a beginning
-//! by the shape of the text ([`Shape`]).
+//! Classifies the lines of a text, in this order: a certain head of a sample, a possible frame of
+//! the sample before, and last a possible head by the shape of the text ([`Shape`]).
 //!
-//! The order matters because names of programs read as addresses (`dd`, `bc`, `cc1`, `f`), and
+//! The order matters, because names of programs look like addresses (`dd`, `bc`, `cc1`, `f`), and
 //! because no blank line ends a sample without a call graph.
 
 use super::frame::Frame;
@@ -13,21 +12,21 @@ use crate::model::event_base;
 /// A line of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'t> {
-    /// A sample begins.
+    /// The head of a sample.
     Head(Head<'t>),
-    /// A frame of the sample that has begun, or of one that was left out.
+    /// A frame of the current sample, or of one that was left out.
     Frame(Frame<'t>),
     /// A blank line, which ends a sample.
     End,
-    /// A line of the description of the recording.
+    /// A line of the recording's description.
     Comment,
-    /// A record that says how many samples were lost.
+    /// A record with the number of lost samples.
     Lost(u64),
-    /// Another record that is no sample: `PERF_RECORD_COMM`.
+    /// Another record that is not a sample, such as `PERF_RECORD_COMM`.
     Record,
-    /// Where in the source the frame before is.
+    /// The source line of the preceding frame.
     Source,
-    /// Something else.
+    /// Another line.
     Other,
 }
 
@@ -41,8 +40,8 @@ pub struct Script {
 }
 
 impl Default for Script {
-    /// Of a text whose lines say when or where, and the thread's number, as they do unless asked
-    /// otherwise.
+    /// For a text whose head lines have a time or a CPU and the thread's number, which is perf's
+    /// default.
     fn default() -> Self {
         Self { shape: Shape::Marked(true), in_sample: false, event: String::new() }
     }
@@ -54,7 +53,7 @@ impl Script {
         Self { in_sample: true, ..Self::default() }
     }
 
-    /// A reader for a text that begins so; `None` if it is none of perf script.
+    /// A reader for a text with this beginning; `None` if `perf script` did not write it.
     pub(super) fn of(beginning: &str, bare: bool) -> Option<Self> {
         Some(Self { shape: Shape::of(beginning, bare)?, ..Self::default() })
     }
@@ -81,7 +80,7 @@ impl Script {
             return Line::End;
         }
         let frame = || Frame::parse(line);
-        // Perf begins frames with a tab, and nothing else.
+        // Only perf's frames begin with a tab.
         if line.starts_with('\t')
             && self.in_sample
             && let Some(frame) = frame()
@@ -119,10 +118,11 @@ impl Script {
         if self.in_sample && is_place_in_source(line) { Line::Source } else { Line::Other }
     }
 
-    /// A beginning that says neither when nor where.
+    /// A head with neither time nor CPU.
     fn bare_head<'t>(&self, line: &'t str) -> Option<Head<'t>> {
         match self.shape {
-            // Some samples have no time in a recording of several events; prose has none either.
+            // Some samples of a recording with several events have no time, and prose has none
+            // either.
             Shape::Marked(true) => {
                 let fields = Head::fields_of(line, false)?;
                 let is_one = fields.event && (fields.ids || fields.period);
@@ -130,18 +130,18 @@ impl Script {
                     .filter(|head| is_one && event_base(head.event) == self.event)
             }
             Shape::Marked(false) => None,
-            // In a paragraph, only what has an event.
+            // In a paragraph, only a line with an event is a head.
             Shape::Fields(fields) => Head::with_fields(line, fields)
                 .filter(|head| !self.in_sample || fields.frame || !head.event.is_empty()),
             Shape::Stacks => {
                 let begins = !self.in_sample && Frame::parse(line).is_some();
-                begins.then_some(Head { rest: line, ..Head::NOBODY })
+                begins.then_some(Head { rest: line, ..Head::EMPTY })
             }
         }
     }
 }
 
-/// A record in a text whose lines need not say when.
+/// A record in a text whose lines may have no time.
 fn bare_record(line: &str) -> Option<Line<'_>> {
     if !line.contains("PERF_RECORD_") {
         return None;

@@ -1,10 +1,9 @@
-//! The text of `perf script`: a line that says who, where and when, and below it the stack, leaf
-//! first; or a line alone. Lines that are neither (tracepoint fields, what a mail program added)
-//! are counted and left out, and the first of them is shown.
+//! Reads the text of `perf script`. A sample is a head line with thread, CPU and time and below it
+//! the stack, leaf first, or it is a single line. Other lines, such as fields of tracepoints or
+//! lines that a mail program added, are counted and left out, and a note shows the first.
 //!
-//! Samples that other readers lose are kept: those without a stack, those of threads that were
-//! exiting, whose number is -1, and those of which the text says little. The sum of weights that
-//! goes in comes out.
+//! Samples that other readers lose are kept: those without a stack, those of exiting threads, whose
+//! number is -1, and those with few fields. The sum of weights stays the same.
 
 mod frame;
 mod head;
@@ -27,18 +26,18 @@ pub use line::{Line, Script};
 const DEPTH_MAX: usize = 4096;
 /// Lines between two reports of progress.
 const PROGRESS_LINES: u64 = 200_000;
-/// Events that are counted by name; further ones together.
+/// Events counted by name; all further ones are counted together.
 const EVENTS_MAX: usize = 50;
-/// Characters shown of a line that was not understood.
+/// Characters shown of a line that was not recognised.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// Whether this is the beginning of such a text. What has neither times nor CPUs is only known when
-/// `bare` is allowed, because much else looks like it.
+/// Whether this is the beginning of such a text. A text with neither times nor CPUs is only
+/// recognised if `bare` is allowed, because much else looks like it.
 pub(super) fn is_perf_script(text: &str, bare: bool) -> bool {
     Script::of(text, bare).is_some()
 }
 
-/// Reads the text that begins like this.
+/// Reads the text that has this beginning.
 pub(super) fn read(
     beginning: &str,
     source: impl BufRead,
@@ -88,12 +87,12 @@ struct Reader {
     frames: Vec<(StringId, Option<StringId>, Mode, u64)>,
     /// The event that is shown, without its modifiers.
     event: Option<String>,
-    /// Its samples by how the event is written.
+    /// The samples of that event, by its name with modifiers.
     shown: BTreeMap<String, u64>,
     left_out: BTreeMap<String, u64>,
     lines: u64,
     not_understood: u64,
-    /// The first of them.
+    /// The first line that was not recognised.
     first_not_understood: Option<(u64, String)>,
     unnamed: BTreeMap<(String, bool), (u64, u64)>,
 }
@@ -115,7 +114,7 @@ impl Reader {
                 meta.lost_samples = meta.lost_samples.saturating_add(lost);
             }
             Line::Record => self.end_sample(),
-            // The stack of a sample that was left out, and where in the source a frame is.
+            // A frame of a sample that was left out, or the source line of a frame.
             Line::Frame(_) | Line::Source => {}
             Line::Other => {
                 self.not_understood += 1;
@@ -126,7 +125,7 @@ impl Reader {
         }
     }
 
-    /// `perf script --header` puts the description of the recording in front.
+    /// `perf script --header` prints the description of the recording first.
     fn comment(&mut self, line: &str) {
         let Some((key, value)) = line.trim_start_matches('#').split_once(':') else { return };
         let value = value.trim().to_owned();
@@ -231,7 +230,7 @@ impl Reader {
         let mut stack = StackId::EMPTY;
         let mut outer = self.profile.intern("[unknown]");
         for (symbol, module, mode, address) in self.frames.drain(..).rev() {
-            // An inlined function is of its caller's module.
+            // An inlined function belongs to its caller's module.
             let module = module.unwrap_or(outer);
             outer = module;
             let address = if mode == Mode::Kernel { address } else { 0 };
@@ -272,7 +271,7 @@ impl Reader {
         self.profile
     }
 
-    /// Says which events are shown together and which are left out, each with its share.
+    /// Notes which events are shown together and which are left out, each with its share.
     fn note_events(&mut self) {
         let meta = &mut self.profile.meta;
         let all: u64 = self.shown.values().chain(self.left_out.values()).sum();

@@ -1,26 +1,27 @@
-//! The shape of the lines of one text, by its beginning: which fields they have, and whether a
+//! Recognises the shape of a text by its beginning: which fields its lines have, and whether a
 //! sample is a paragraph or a line.
 
 use super::frame::Frame;
 use super::head::{Fields, Head, is_record};
 
-/// Lines of a beginning that are looked at.
+/// Lines that are examined at most.
 const LINES_MAX: usize = 400;
 
-/// What lines look like.
+/// The shape of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Lines that begin a sample say when or where; and whether they say a thread's number.
+    /// The first line of a sample has a time or a CPU. The value is whether it has a thread's
+    /// number.
     Marked(bool),
-    /// They do not, but have these fields.
+    /// It has neither, but these fields.
     Fields(Fields),
-    /// There are only stacks.
+    /// The text consists of stacks only.
     Stacks,
 }
 
 impl Shape {
-    /// The shape that a text has by its beginning; `None` for something else. What has neither time
-    /// nor CPU is only known when `bare` is allowed, because much else looks like it.
+    /// The shape of a text by its beginning; `None` for another kind of text. A text with neither
+    /// times nor CPUs is only recognised if `bare` is allowed, because much else looks like it.
     pub(super) fn of(beginning: &str, bare: bool) -> Option<Self> {
         let mut lines: Vec<&str> = beginning.lines().collect();
         if !beginning.ends_with('\n') && lines.len() > 1 {
@@ -64,7 +65,8 @@ impl Shape {
             .split(|line| line.trim().is_empty())
             .filter(|block| block.first().is_some_and(|first| !records(first)))
             .collect();
-        // Without a module, only as perf indents it: much else has lines of an address and a name.
+        // A frame without a module needs perf's indentation, because much else has lines of an
+        // address and a name.
         let is_frame = |line: &&&str| {
             Frame::parse(line).is_some_and(|frame| {
                 !frame.has_second_address()
@@ -104,16 +106,16 @@ impl Shape {
     }
 }
 
-/// Whether a line without a stack below can be nothing else: it ends with a frame in a module, or
-/// has numbers and the event that the others have.
+/// Whether a line without a stack below certainly is a sample. It ends with a frame in a module, or
+/// it has numbers and the same event as the others.
 fn is_sure(line: &str, fields: Fields, event: &str) -> bool {
     let Some(head) = Head::with_fields(line, fields) else { return false };
     head.frame().is_some_and(|frame| !frame.module.is_empty())
         || !event.is_empty() && head.event == event && (head.period.is_some() || head.has_ids())
 }
 
-/// Whether a line describes the recording (`perf script --header`). Names of threads may begin with
-/// the same mark.
+/// Whether a line belongs to the description of the recording (`perf script --header`). Names of
+/// threads may begin with the same mark.
 pub(super) fn is_comment(line: &str) -> bool {
     line.starts_with("# ") || line.trim_end() == "#"
 }

@@ -1,4 +1,4 @@
-//! Whole texts: the samples of each thread, with their weights and depths.
+//! Reads whole texts and checks the samples of each thread, with their weights and depths.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ fn read_text(text: &str) -> Profile {
     read(text, text.as_bytes(), &mut |_| {})
 }
 
-/// Samples and weight of each thread.
+/// The number of samples and the weight of each thread.
 fn by_name(profile: &Profile) -> BTreeMap<&str, (u64, u64)> {
     let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for sample in profile.samples() {
@@ -52,7 +52,7 @@ cut off and stran",
 }
 
 #[test]
-fn programs_whose_names_read_as_addresses_keep_their_samples() {
+fn programs_with_names_like_addresses_keep_their_samples() {
     let names = ["dd", "bc", "ed", "cc1", "f", "1234", "deadbeef0", "#!a", "a b", "[dd]", "dd:1"];
     let line = |name: &str, at: usize, rest: &str| {
         format!("{name:>16}  95{at:02} [001] 18490.{at:06}:     250000 cpu-clock: {rest}\n")
@@ -65,7 +65,7 @@ fn programs_whose_names_read_as_addresses_keep_their_samples() {
         .enumerate()
         .map(|(at, name)| line(name, at, stack).trim_start().to_owned() + "\n")
         .collect();
-    // What a mail program or a forum makes of it.
+    // The text after a mail program or a forum has changed its tabs.
     let spaces = paragraphs.replace('\t', "        ");
     let no_blanks = paragraphs.replace("\n\n\n", "\n").replace("\n\n", "\n");
     for (text, depth) in [(&alone, 1), (&paragraphs, 2), (&spaces, 2), (&no_blanks, 2)] {
@@ -126,7 +126,7 @@ fn every_choice_of_fields_counts_each_sample_once() {
 }
 
 #[test]
-fn stacks_of_nobody_are_samples() {
+fn stacks_without_a_thread_are_samples() {
     let stack = "\n\tffffffff81000010 copy_user+0x1 ([kernel.kallsyms])\n\t4004f0 main (/b)\n\n";
     let profile = read_text(&stack.repeat(3));
     assert_eq!(by_name(&profile), [(":-1", (3, 3))].into());
@@ -134,7 +134,7 @@ fn stacks_of_nobody_are_samples() {
 }
 
 #[test]
-fn a_line_that_lacks_a_field_of_the_others_is_a_sample_too() {
+fn a_line_with_a_missing_field_is_a_sample_too() {
     let profile = read_text(
         "\
 dd  9566 [001] 1.5:     250000 cpu-clock: \n\tffff800000000010 f ([k])\n
@@ -143,21 +143,21 @@ bc 1.7:     250000 cpu-clock: \n\tffff800000000010 f ([k])\n
   9570 [001] 1.8:     250000 cpu-clock: \n\tffff800000000010 f ([k])\n
 ",
     );
-    let wanted = [(":9570", (1, 250_000)), ("bc", (1, 250_000)), ("dd", (2, 500_000))];
-    assert_eq!(by_name(&profile), wanted.into());
+    let expected = [(":9570", (1, 250_000)), ("bc", (1, 250_000)), ("dd", (2, 500_000))];
+    assert_eq!(by_name(&profile), expected.into());
     assert!(profile.meta.notes.is_empty(), "{:?}", profile.meta.notes);
 }
 
 #[test]
-fn numbers_belong_to_the_name_where_the_text_has_no_thread_numbers() {
+fn without_thread_numbers_a_number_is_part_of_the_name() {
     let line = |name: &str| format!("{name} 18490.191157: cpu-clock: \n\t7f1000000010 f (/x)\n\n");
     let profile = read_text(&(line("worker 1") + &line("worker 2") + &line("main") + &line("dd")));
-    let wanted = [("dd", (1, 1)), ("main", (1, 1)), ("worker 1", (1, 1)), ("worker 2", (1, 1))];
-    assert_eq!(by_name(&profile), wanted.into());
+    let expected = [("dd", (1, 1)), ("main", (1, 1)), ("worker 1", (1, 1)), ("worker 2", (1, 1))];
+    assert_eq!(by_name(&profile), expected.into());
 }
 
 #[test]
-fn other_events_are_counted_by_name_and_modifiers_make_no_other_event() {
+fn other_events_are_counted_by_name_without_modifiers() {
     let line = |event: &str| format!("dd  7 [001] 1.5:  10 {event}: \n\t7f1000000010 f (/x)\n\n");
     let text = line("cpu_core/cycles/P").repeat(3)
         + &line("cpu_atom/cycles/P")
@@ -179,7 +179,7 @@ fn other_events_are_counted_by_name_and_modifiers_make_no_other_event() {
 }
 
 #[test]
-fn records_that_are_no_samples_make_none_and_lost_ones_are_counted() {
+fn other_records_are_not_samples_and_lost_samples_are_counted() {
     let profile = read_text(
         "\
 dd  7/7  [001] 1.1: PERF_RECORD_COMM exec: dd:7/7
@@ -196,7 +196,7 @@ bc  8/8  [001] 1.5:  10 cpu-clock: \n\t7f1000000010 f (/x)\n
 }
 
 #[test]
-fn places_in_the_source_and_flags_are_no_trouble() {
+fn source_lines_and_flags_are_skipped() {
     let profile = read_text(
         "\
   dd  7 [001] 1.1:  10 cpu-clock:   call      7f1000000010 f (/x)
@@ -213,7 +213,7 @@ fn places_in_the_source_and_flags_are_no_trouble() {
 }
 
 #[test]
-fn other_texts_are_not_taken_for_it() {
+fn other_texts_are_not_recognised() {
     for text in [
         "the quick brown fox\n",
         "key: value\nother: 12\n",

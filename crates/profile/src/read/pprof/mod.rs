@@ -1,7 +1,7 @@
 //! pprof profiles, as Go, gperftools, Parca and many others write them, gzipped or not.
 //!
-//! Of several values a sample has, the one is taken that counts CPU time, or else the default, or
-//! else the last, as pprof itself does. Threads are taken from the labels that are customary.
+//! If a sample has several values, the one that counts CPU time is used, or else the default, or
+//! else the last, as in pprof itself. Threads come from the customary labels.
 
 pub(crate) mod proto;
 
@@ -14,13 +14,13 @@ use crate::model::{
     CPU_UNKNOWN, Format, FrameId, Meta, Mode, Profile, Rate, Sample, StackId, WeightUnit,
 };
 
-/// A profile of this size is held twice while it is read.
+/// A profile of this size is held twice while it is decoded.
 const BYTES_MAX: u64 = 512 << 20;
 /// Frames of one stack at most.
 const DEPTH_MAX: usize = 8192;
 
-/// Whether these first bytes are of a pprof profile: its first field is a value type, a message of
-/// two small numbers.
+/// Whether these are the first bytes of a pprof profile: its first field is a value type, a message
+/// of two small numbers.
 pub(super) fn is_pprof(prefix: &[u8]) -> bool {
     let [0x0a, len, 0x08, ..] = *prefix else { return false };
     (2..=24).contains(&len)
@@ -29,7 +29,7 @@ pub(super) fn is_pprof(prefix: &[u8]) -> bool {
             .is_some_and(|body| proto::ValueType::decode(body).is_ok())
 }
 
-/// Reads a profile that is not compressed (any more).
+/// Reads a profile that is not compressed or already decompressed.
 pub(super) fn read(source: &mut impl Read) -> Result<Profile, String> {
     let mut bytes = Vec::new();
     let mut notes = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn read(source: &mut impl Read) -> Result<Profile, String> {
         notes.push(format!("reading stopped: {error}"));
     }
     if bytes.len() as u64 > BYTES_MAX {
-        return Err(format!("it is over {} MiB", BYTES_MAX >> 20));
+        return Err(format!("the profile is over {} MiB", BYTES_MAX >> 20));
     }
     let decoded = decode(&bytes, &mut notes)?;
     let mut profile = convert(&decoded);
@@ -48,7 +48,7 @@ pub(super) fn read(source: &mut impl Read) -> Result<Profile, String> {
     Ok(profile)
 }
 
-/// Decodes; of a profile that is cut off, its whole fields.
+/// Decodes a profile; of a truncated one, its whole fields.
 fn decode(bytes: &[u8], notes: &mut Vec<String>) -> Result<proto::Profile, String> {
     let error = match proto::Profile::decode(bytes) {
         Ok(profile) => return Ok(profile),
@@ -58,7 +58,7 @@ fn decode(bytes: &[u8], notes: &mut Vec<String>) -> Result<proto::Profile, Strin
     let profile = proto::Profile::decode(&bytes[..whole])
         .ok()
         .filter(|profile| !profile.sample.is_empty())
-        .ok_or_else(|| format!("it is no pprof profile: {error}"))?;
+        .ok_or_else(|| format!("the content is not a pprof profile: {error}"))?;
     notes.push(format!(
         "the profile ends in the middle: {whole} of {} bytes are used, names may be missing",
         bytes.len()
@@ -66,7 +66,7 @@ fn decode(bytes: &[u8], notes: &mut Vec<String>) -> Result<proto::Profile, Strin
     Ok(profile)
 }
 
-/// How many bytes are whole top-level fields.
+/// The number of bytes in whole top-level fields.
 fn whole_fields(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     loop {
@@ -142,7 +142,7 @@ fn convert(from: &proto::Profile) -> Profile {
     profile
 }
 
-/// Which value, what it counts, and what it is called.
+/// The index of the value to use, its unit and its name.
 fn chosen_value<'p>(from: &proto::Profile, names: &Names<'p>) -> (usize, WeightUnit, &'p str) {
     let kinds: Vec<(&str, &str)> = from
         .sample_type

@@ -31,7 +31,7 @@ pub(crate) struct Profile {
     pub(crate) default_sample_type: i64,
 }
 
-/// What a value counts, and in what; both are numbers of strings.
+/// The quantity of a value and its unit; both are numbers of strings.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -51,7 +51,7 @@ pub(crate) struct Sample {
     pub(crate) label: Vec<Label>,
 }
 
-/// A fact about a sample: a string or a number.
+/// A label of a sample: a string or a number.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct Label {
     #[prost(int64, tag = "1")]
@@ -62,7 +62,7 @@ pub(crate) struct Label {
     pub(crate) num: i64,
 }
 
-/// A file in memory.
+/// A mapping of a file.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct Mapping {
     #[prost(uint64, tag = "1")]
@@ -90,7 +90,7 @@ pub(crate) struct Location {
     pub(crate) line: Vec<Line>,
 }
 
-/// A place in a function.
+/// A line in a function.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct Line {
     #[prost(uint64, tag = "1")]
