@@ -1,8 +1,8 @@
-//! The 148 rows of OpenZFS's `arcstats`, in OpenZFS's order, and the four that older tools want.
+//! The 148 rows of OpenZFS's `arcstats`, in OpenZFS's order, and four rows that older tools need.
 //!
-//! Source: `arc_stats` in `module/zfs/arc.c`, OpenZFS 2.4. Releases differ only by rows they lack
-//! (2.1 has 123 on Linux, 2.2 has 147); giving all of them satisfies the tools of every release
-//! from 0.8 on. Where a name promises more than the number holds, its line says so.
+//! Source: `arc_stats` in `module/zfs/arc.c`, OpenZFS 2.4. Older releases only lack rows (2.1 has
+//! 123 on Linux, 2.2 has 147). So a file with all rows satisfies the tools of every release from
+//! 0.8 on. If a number is narrower than its name, its description says so.
 
 use crate::table::{Field, Rows, Table, UnknownField};
 
@@ -10,15 +10,15 @@ use crate::table::{Field, Rows, Table, UnknownField};
 pub static ARCSTATS: Table =
     Table { module: "zfs", name: "arcstats", kid: 12, fields: ogive_stats::ARCSTATS };
 
-/// Rows that OpenZFS 2.2 removed and that `arc_summary` of 2.0 and 2.1 and `htop` still look for.
+/// Rows that OpenZFS 2.2 removed and that `arc_summary` of 2.0 and 2.1 and `htop` still read.
 pub static REMOVED_ROWS: [Field; 4] = [
     Field::bytes("p", "Target of the MRU list (its share of `c`), before 2.2"),
-    Field::bytes("arc_meta_limit", "Most metadata the cache may hold, before 2.2"),
-    Field::bytes("arc_meta_max", "Most metadata it ever held, before 2.2"),
+    Field::bytes("arc_meta_limit", "Limit of metadata in the cache, before 2.2"),
+    Field::bytes("arc_meta_max", "Largest metadata so far, before 2.2"),
     Field::bytes("arc_meta_min", "Metadata below which none is evicted, before 2.2"),
 ];
 
-/// The exact `arcstats` file for `counters`: all 148 rows, those not given zero.
+/// The exact `arcstats` file for `counters`: all 148 rows; rows without a counter are 0.
 ///
 /// ```
 /// let text = ogive_kstat::arcstats::file(1, 2, [("hits", 7_u64), ("size", 4096)]).unwrap();
@@ -27,7 +27,7 @@ pub static REMOVED_ROWS: [Field; 4] = [
 /// ```
 ///
 /// # Errors
-/// [`UnknownField`] for a name that is not one of the 148.
+/// A name is not one of the 148.
 pub fn file<'a, Number: Into<i128>>(
     crtime_ns: i64,
     snaptime_ns: i64,

@@ -1,4 +1,4 @@
-//! What can be wrong with a kstat text, always with the line it is wrong on.
+//! Errors in a kstat text, each with its line.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use crate::limits;
 pub struct ParseError {
     /// Line of the input, counted from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The fault.
     pub kind: ParseErrorKind,
 }
 
@@ -24,7 +24,7 @@ impl ParseError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// None of the four formats begins like this.
+    /// The text begins like none of the four formats.
     #[error(
         "not a kstat text: expected a Linux kstat header (seven numbers), `kstat.` lines of \
          FreeBSD's sysctl, or the output of illumos's kstat"
@@ -54,7 +54,7 @@ pub enum ParseErrorKind {
     /// The input ends before the part named here.
     #[error("the text ends where {expected} should be")]
     Truncated {
-        /// What was to come.
+        /// The missing part.
         expected: &'static str,
     },
     /// The first line of a Linux kstat is not `kid type 0xflags ndata data_size crtime snaptime`.
@@ -66,7 +66,7 @@ pub enum ParseErrorKind {
     /// The second line of a Linux kstat is not `name type data`.
     #[error("expected the line `name type data`")]
     ColumnLine,
-    /// A row that does not have the parts a row has.
+    /// A row lacks a part.
     #[error("bad row: {0}")]
     Row(&'static str),
     /// The type code of a row is not 0 to 7.
@@ -80,12 +80,12 @@ pub enum ParseErrorKind {
         /// kstat data type code (1 to 6).
         type_code: u8,
     },
-    /// The header promises another number of rows than there are.
-    #[error("the header promises {promised} rows, there are {found}")]
+    /// The number of rows differs from the header.
+    #[error("the header promises {promised} rows, the text has {found}")]
     RowCount {
-        /// From the header.
+        /// The number in the header.
         promised: usize,
-        /// In the text.
+        /// The number in the text.
         found: usize,
     },
 }

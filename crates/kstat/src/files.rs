@@ -1,24 +1,23 @@
-//! The other kstats that the tools around OpenZFS open, with their rows.
+//! Tables of the other kstats that OpenZFS's tools open.
 //!
-//! `arcstat` reads `zfetchstats` beside `arcstats`; `arc_summary` opens `dmu_tx`, `zfetchstats` and
-//! `zil` whichever section is asked for, and up to 2.1 also `vdev_cache_stats` and
-//! `vdev_mirror_stats`, up to 2.0 `xuio_stats`. A tree that has these files satisfies both tools of
-//! every release.
+//! `arcstat` also reads `zfetchstats`. `arc_summary` opens `dmu_tx`, `zfetchstats` and `zil` for
+//! every section, up to 2.1 also `vdev_cache_stats` and `vdev_mirror_stats`, and up to 2.0
+//! `xuio_stats`. A tree with these files satisfies both tools of every release.
 
 use crate::kstat::{Entry, Value};
 use crate::named;
 use crate::table::{Field, Rows, Table};
 
-/// Every table of this module but `arcstats`, which stands in [`crate::arcstats`].
+/// Every table of this module; `arcstats` is in [`crate::arcstats`].
 pub static COMPANIONS: [&Table; 6] =
     [&ZFETCHSTATS, &DMU_TX, &ZIL, &VDEV_CACHE_STATS, &VDEV_MIRROR_STATS, &XUIO_STATS];
 
-/// The pool that a mount's own tree shows it as.
+/// The name of the pool in a mount's own tree.
 pub const POOL: &str = "ogive";
 
-/// `<pool>/objset-0x<id>`: what is read and written of one dataset (`module/zfs/dataset_kstats.c`,
-/// OpenZFS 2.4), without the rows of its intent log. The name of the dataset stands before these
-/// rows ([`dataset`]).
+/// `<pool>/objset-0x<id>`: the reads and writes of one dataset (`module/zfs/dataset_kstats.c`,
+/// OpenZFS 2.4), without the rows of its intent log. The name of the dataset precedes these rows
+/// ([`dataset`]).
 pub static OBJSET: Table = Table {
     module: "zfs/ogive",
     name: "objset-0x1",
@@ -36,10 +35,10 @@ pub static OBJSET: Table = Table {
     ],
 };
 
-/// The file of a dataset: its name, of which `node_exporter` makes a label, and `rows` of
+/// The file of a dataset: its name, which `node_exporter` uses as a label, and `rows` of
 /// [`OBJSET`].
 ///
-/// A line ends the name for every reader, so control characters in it are shown as `?`.
+/// A line feed ends the name for every reader, so control characters become `?`.
 pub fn dataset(name: &str, rows: &Rows) -> String {
     let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let mut kstat = rows.to_kstat();
@@ -51,7 +50,7 @@ pub fn dataset(name: &str, rows: &Rows) -> String {
 pub static ZFETCHSTATS: Table =
     Table { module: "zfs", name: "zfetchstats", kid: 10, fields: ogive_stats::ZFETCHSTATS };
 
-/// `ogivestats`: what `arcstats` has no row for. Not a file of OpenZFS's.
+/// `ogivestats`: statistics that `arcstats` has no row for. OpenZFS has no such file.
 pub static OGIVESTATS: Table =
     Table { module: "ogive", name: "ogivestats", kid: 0, fields: ogive_stats::OGIVESTATS };
 
@@ -107,7 +106,8 @@ pub static ZIL: Table = Table {
     ],
 };
 
-/// `vdev_cache_stats`: a cache OpenZFS 2.2 removed; older `arc_summary` fails without the file.
+/// `vdev_cache_stats`: a cache that OpenZFS 2.2 removed; older `arc_summary` fails without the
+/// file.
 pub static VDEV_CACHE_STATS: Table = Table {
     module: "zfs",
     name: "vdev_cache_stats",
@@ -135,7 +135,7 @@ pub static XUIO_STATS: Table = Table {
     ],
 };
 
-/// `vdev_mirror_stats`: choices of a mirror's side; older `arc_summary` fails without the file.
+/// `vdev_mirror_stats`: the choice of a mirror's side; older `arc_summary` fails without the file.
 pub static VDEV_MIRROR_STATS: Table = Table {
     module: "zfs",
     name: "vdev_mirror_stats",

@@ -8,8 +8,9 @@
 //!         hits                            123
 //! ```
 //!
-//! Both show the times as rows `crtime` and `snaptime` in seconds since boot with a fraction, and
-//! `kstat -p` shows the class as a row `class`; these become fields of the [`Kstat`], not entries.
+//! Both texts show the times as rows `crtime` and `snaptime`, in seconds since boot with a
+//! fraction. `kstat -p` also shows the class as a row `class`. All three become fields of the
+//! [`Kstat`] instead of entries.
 
 use std::collections::HashMap;
 
@@ -28,10 +29,10 @@ pub fn recognises_blocks(input: &[u8]) -> bool {
     first_line(input).is_some_and(|line| title(line, "module:", "instance:").is_some())
 }
 
-/// Reads the output of `kstat -p`; kstats in order of first appearance.
+/// Reads the output of `kstat -p`. The kstats are in order of first appearance.
 ///
 /// # Errors
-/// A line that is not `module:instance:name:statistic`, a tab and a value; a bound exceeded.
+/// A line is not `module:instance:name:statistic`, a tab and a value, or a bound is exceeded.
 pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     limits::check_length(input)?;
     let mut kstats: Vec<Kstat> = Vec::new();
@@ -56,10 +57,10 @@ pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     Ok(kstats)
 }
 
-/// Reads the blocks `kstat` prints without `-p`.
+/// Reads the blocks that `kstat` prints without `-p`.
 ///
 /// # Errors
-/// A row outside a block, a block without its `name:` line, a row without a value; a bound
+/// A row is outside a block, a block has no `name:` line, a row has no value, or a bound is
 /// exceeded.
 pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     limits::check_length(input)?;
@@ -106,7 +107,7 @@ pub struct Row<'a> {
     instance: u32,
     /// Name of the kstat.
     pub name: &'a str,
-    /// Name of the figure.
+    /// Name of the statistic.
     pub statistic: &'a str,
     /// Its value.
     pub value: &'a str,
@@ -124,14 +125,14 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { table, module, instance, name, statistic, value: value.trim() })
 }
 
-/// Both values of a title: `module: zfs     instance: 0` as `("zfs", "0")`.
+/// Both values of a title line: `module: zfs     instance: 0` as `("zfs", "0")`.
 pub fn title<'a>(line: &'a str, left: &str, right: &str) -> Option<(&'a str, &'a str)> {
     let (value, rest) = line.strip_prefix(left)?.split_once(right)?;
     Some((value.trim(), rest.trim()))
 }
 
-/// A name and a value are apart by two blanks or a tab, unless the name fills its columns; single
-/// blanks occur inside both.
+/// Splits a name and a value, which are two blanks or a tab apart unless the name fills its
+/// columns. Both may contain single blanks.
 fn split_block_row(line: &str) -> Option<(&str, &str)> {
     let row = line.trim();
     let at = row.find("  ").or_else(|| row.find('\t')).or_else(|| row.find(' '))?;
@@ -159,7 +160,7 @@ fn add_row(kstat: &mut Kstat, statistic: &str, value: &str) -> Result<(), ParseE
     Ok(())
 }
 
-/// `44.012` seconds as nanoseconds, exactly (no floating point in between).
+/// `44.012` seconds as nanoseconds, exactly and without floating point.
 fn seconds_to_ns(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,11 +1,11 @@
-//! The one in-memory form of a kstat, whichever text it came from.
+//! The in-memory form of a kstat, the same for all text formats.
 
 use std::fmt;
 
-/// The value of one row, with the data type OpenZFS gives it.
+/// The value of a row, with OpenZFS's data type.
 ///
-/// FreeBSD and illumos texts carry no type; their readers choose [`Value::U64`] if the number is
-/// not negative, [`Value::I64`] if it is, and [`Value::Str`] for anything else.
+/// FreeBSD and illumos texts carry no type. Their readers choose [`Value::U64`] for a number that
+/// is not negative, [`Value::I64`] for a negative one, and [`Value::Str`] for anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// Type 0: up to 15 characters.
@@ -16,7 +16,7 @@ pub enum Value {
     U32(u32),
     /// Type 3: signed 64 bits.
     I64(i64),
-    /// Type 4: unsigned 64 bits; nearly every ZFS counter.
+    /// Type 4: unsigned 64 bits, which nearly every ZFS counter has.
     U64(u64),
     /// Type 5: C `long`.
     Long(i64),
@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// The number, or `None` for text. 128 bits hold every numeric type.
+    /// The number; `None` for text. 128 bits hold every numeric type.
     pub fn as_integer(&self) -> Option<i128> {
         match *self {
             Self::I32(number) => Some(number.into()),
@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// The text, or `None` for a number.
+    /// The text; `None` for a number.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Char(text) | Self::Str(text) => Some(text),
@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// Reads a value from a text that does not state its type.
+    /// Reads a value from a text without types.
     pub(crate) fn infer(text: &str) -> Self {
         if let Ok(number) = text.parse() {
             Self::U64(number)
@@ -100,27 +100,27 @@ pub struct Kstat {
     pub module: String,
     /// Name within the module, such as `arcstats`.
     pub name: String,
-    /// Class, such as `misc`; empty in the Linux text, which does not show it.
+    /// Class, such as `misc`; empty in the Linux text, which does not have it.
     pub class: String,
     /// Instance number (illumos); 0 elsewhere.
     pub instance: u32,
-    /// Number the kernel gave this kstat (Linux); 0 elsewhere.
+    /// Number that the kernel gave this kstat (Linux); 0 elsewhere.
     pub kid: i64,
     /// Flag bits of the Linux header; 1 (virtual) for every ZFS kstat.
     pub flags: u32,
-    /// `data_size` of the Linux header in bytes where it is not rows × 272 (strings are stored
-    /// outside the rows and add to it); `None` means rows × 272.
+    /// `data_size` of the Linux header in bytes if it is not rows × 272; `None` means rows × 272.
+    /// Strings are stored outside the rows and add to it.
     pub data_size_bytes: Option<u64>,
-    /// When the kstat was made, ns of the machine's monotonic clock; 0 if unknown.
+    /// The creation time of the kstat, in ns of the machine's monotonic clock; 0 if unknown.
     pub crtime_ns: i64,
-    /// When it was read, same clock; 0 if unknown.
+    /// The time of the reading, same clock; 0 if unknown.
     pub snaptime_ns: i64,
-    /// The rows in the order of the text.
+    /// The rows, in the order of the text.
     pub entries: Vec<Entry>,
 }
 
 impl Kstat {
-    /// An empty kstat `module`/`name` with the flags every ZFS kstat has.
+    /// An empty kstat `module`/`name` with the flags that every ZFS kstat has.
     pub fn new(module: &str, name: &str) -> Self {
         Self {
             module: module.to_owned(),
@@ -136,12 +136,12 @@ impl Kstat {
         }
     }
 
-    /// The value of the row `name`, first of that name. Linear in the number of rows.
+    /// The value of the first row with this name. Linear in the number of rows.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.entries.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
 
-    /// The number in the row `name`; `None` if there is no such row or it holds text.
+    /// The number in the row `name`; `None` if the row is missing or holds text.
     pub fn integer(&self, name: &str) -> Option<i128> {
         self.get(name)?.as_integer()
     }

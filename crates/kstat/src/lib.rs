@@ -1,4 +1,4 @@
-//! Kernel statistics ("kstats") as OpenZFS publishes them, read and written, never interpreted.
+//! Kernel statistics ("kstats") as OpenZFS publishes them: parsed and written, never interpreted.
 //!
 //! A kstat is a named table of counters. The same tables appear in four texts, and this crate
 //! reads all of them into one type, [`Kstat`]:
@@ -10,17 +10,16 @@
 //! | `kstat -p` | illumos | [`illumos`] |
 //! | `kstat` blocks | illumos | [`illumos`] |
 //!
-//! Other rooms build on the texts: [`files`] has OpenZFS's files that its tools open, and
-//! [`arcstats`] the one with 148 rows. [`source`] is where to read them from, [`arcstat`] the
-//! columns that OpenZFS's `arcstat` derives from two readings, [`sum`] several readings as one,
-//! and [`tree`] the tree of files in which OpenZFS's tools find them. Rows are declared in
-//! `ogive-stats`.
+//! Other modules build on the texts. [`files`] and [`arcstats`] are the tables of the files that
+//! OpenZFS's tools open, and [`tree`] is the tree of files in which the tools find them. [`source`]
+//! reads kstats from a directory. [`arcstat`] has the columns that OpenZFS's `arcstat` derives from
+//! two readings, and [`sum`] adds readings up. Rows are declared in `ogive-stats`.
 //!
-//! Single reads of a mount have formats of their own: [`trace`] for all of them,
-//! [`sampled_reads`] for a sample.
+//! Single reads of a mount have formats of their own: [`trace`] for all reads, [`sampled_reads`]
+//! for a sample.
 //!
-//! Invariants: nothing here panics on outside input, [`limits`] bounds every reader, and every
-//! parse error names the line. There is no state and no lock in this crate.
+//! Invariants: outside input causes no panic, [`limits`] bounds every reader, and every parse error
+//! names the line. There is no state and no lock in this crate.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
@@ -46,15 +45,15 @@ pub use kstat::{Entry, Kstat, Value};
 pub use source::{Source, SourceError};
 pub use table::{Field, Rows, Table, Unit};
 
-/// Reads kstats in whichever of the four texts `input` is written.
+/// Reads the kstats of `input`, in any of the four texts.
 ///
-/// A Linux named kstat does not say its own module and name (they are its path), so both are
-/// empty in the result; use [`named::parse`] where they are known. This is the entry point to
-/// fuzz: it must return for any bytes.
+/// A Linux named kstat does not contain its module and name, which are its path. Both are empty in
+/// the result; use [`named::parse`] if they are known. Fuzzing starts here: the function must
+/// return for any bytes.
 ///
 /// # Errors
-/// [`ParseErrorKind::UnknownFormat`] when no reader recognises the first line, otherwise whatever
-/// the chosen reader reports.
+/// [`ParseErrorKind::UnknownFormat`] if no reader recognises the first line, otherwise the error of
+/// the chosen reader.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     limits::check_length(input)?;
     if sysctl::recognises(input) {

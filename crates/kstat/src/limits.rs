@@ -1,20 +1,20 @@
-//! Bounds on what a reader accepts, so that no input can cost more memory than its own size times
-//! a small constant.
+//! Bounds of the readers: an input may cost no more memory than its own size times a small
+//! constant.
 
 use crate::error::{ParseError, ParseErrorKind};
 
-/// Longest input any reader takes, in bytes. The whole of `kstat -p` on a large illumos machine is
-/// under 8 MiB; `arcstats` is 6 KiB.
+/// Longest input of a reader, in bytes. The whole `kstat -p` of a large illumos machine is under 8
+/// MiB, and `arcstats` is 6 KiB.
 pub const MAX_INPUT_BYTES: usize = 32 << 20;
 
-/// Longest line a reader looks into, in bytes. The longest row OpenZFS writes is a dataset name of
-/// 255 bytes behind a column of 37.
+/// Longest line of a reader, in bytes. The longest row that OpenZFS writes is a dataset name of 255
+/// bytes after 37 columns.
 pub const MAX_LINE_BYTES: usize = 4096;
 
-/// Most rows in one kstat. The largest OpenZFS writes (`arcstats`) has 148.
+/// Most rows in one kstat. OpenZFS's largest (`arcstats`) has 148.
 pub const MAX_ROWS: usize = 65_536;
 
-/// Most kstats in one input: `kstat -p` of a machine with ten thousand datasets stays below.
+/// Most kstats in one input. `kstat -p` of a machine with ten thousand datasets has fewer.
 pub const MAX_KSTATS: usize = 65_536;
 
 /// Refuses an input that is too long.

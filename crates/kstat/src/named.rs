@@ -8,10 +8,10 @@
 //!
 //! Source: `kstat_seq_show_headers` and `kstat_seq_show_named` in OpenZFS's
 //! `module/os/linux/spl/spl-kstat.c`. A row is the name left-justified in 31 columns, a space, the
-//! type code left-justified in 4, a space, the value. A name longer than 31 columns shifts the rest
-//! of its row to the right, and a name or a string value may contain spaces, so neither fixed
-//! columns nor splitting at blanks is right alone: the reader looks for the type column at its
-//! place or, for a long name, at the first place behind it that looks like one.
+//! type code left-justified in 4, a space, the value. A longer name shifts the rest of its row to
+//! the right, and names and string values may contain spaces. So neither fixed columns nor
+//! splitting at blanks works alone. The reader looks for the type code at its column or, after a
+//! long name, at the first later place that looks like one.
 //!
 //! The writer is byte-exact: reading a file of OpenZFS and writing it gives the same bytes.
 
@@ -22,7 +22,7 @@ use crate::error::{ParseError, ParseErrorKind};
 use crate::kstat::{Entry, Kstat, Value};
 use crate::limits;
 
-/// Bytes of one row in the kernel's own table (`sizeof (kstat_named_t)`), counted in `data_size`.
+/// Bytes of a row in the kernel's own table (`sizeof (kstat_named_t)`), which `data_size` counts.
 pub const ROW_BYTES: u64 = 272;
 
 const NAME_COLUMNS: usize = 31;
@@ -39,8 +39,8 @@ pub fn recognises(input: &[u8]) -> bool {
 /// Reads one named kstat; `module` and `name` come from its path.
 ///
 /// # Errors
-/// Any deviation from the format, with its line; [`ParseErrorKind::NotNamed`] for the raw kstats
-/// that share the header (`fletcher_4_bench`, `dbufs`).
+/// Any deviation from the format, with its line. [`ParseErrorKind::NotNamed`] for raw kstats with
+/// the same header (`fletcher_4_bench`, `dbufs`).
 pub fn parse(module: &str, name: &str, input: &[u8]) -> Result<Kstat, ParseError> {
     limits::check_length(input)?;
     let mut lines = Lines::new(input);
@@ -83,7 +83,7 @@ pub fn write(kstat: &Kstat) -> String {
     let rows = kstat.entries.len();
     let mut text = String::with_capacity(128 + rows * 56);
     let data_size = kstat.data_size_bytes.unwrap_or(rows as u64 * ROW_BYTES);
-    // Writing to a String cannot fail; the results are dropped for that reason.
+    // Writing to a String cannot fail, so the results are ignored.
     let _ = writeln!(
         text,
         "{} {TYPE_NAMED} 0x{:02x} {rows} {data_size} {} {}",
@@ -143,7 +143,7 @@ fn parse_header(line: &str) -> Result<Header, ParseErrorKind> {
 
 fn parse_row(line: &str) -> Result<Entry, ParseErrorKind> {
     let (name, code, value) = match type_column(line.as_bytes()) {
-        // The bytes around the column are ASCII, so the slices fall on character boundaries.
+        // The bytes around the column are ASCII, so the slices end at character boundaries.
         Some(at) => (line[..at].trim_end(), &line[at..=at], line.get(at + 5..).unwrap_or("")),
         None => split_at_blanks(line)?,
     };
@@ -155,7 +155,7 @@ fn parse_row(line: &str) -> Result<Entry, ParseErrorKind> {
 }
 
 /// Position of the type code: a digit between a space and the three spaces that pad it to four
-/// columns, at column 32 or, behind a longer name, further right.
+/// columns, at column 32 or, after a longer name, further right.
 fn type_column(row: &[u8]) -> Option<usize> {
     let is_type_at = |at: usize| {
         row.get(at - 1) == Some(&b' ')
@@ -165,8 +165,8 @@ fn type_column(row: &[u8]) -> Option<usize> {
     (NAME_COLUMNS + 1..row.len().saturating_sub(4)).find(|&at| is_type_at(at))
 }
 
-/// For rows that are not in columns (made by other programs, or through `sed`): three words, the
-/// last of which runs to the end of the line.
+/// Splits rows without columns, from other programs or from `sed`, into three words. The last word
+/// extends to the end of the line.
 fn split_at_blanks(line: &str) -> Result<(&str, &str, &str), ParseErrorKind> {
     let (name, rest) = line
         .trim_start()
@@ -211,7 +211,7 @@ impl<'a> Lines<'a> {
         Self { rest: input.split(is_line_feed), number: 0 }
     }
 
-    /// An error on the line last returned.
+    /// An error on the last returned line.
     pub(crate) fn error(&self, kind: ParseErrorKind) -> ParseError {
         ParseError::new(self.number.max(1), kind)
     }
@@ -227,7 +227,7 @@ impl<'a> Lines<'a> {
         Ok(None)
     }
 
-    /// The next line as it stands, unchecked.
+    /// The next line, unchecked.
     pub(crate) fn next_bytes(&mut self) -> Option<&'a [u8]> {
         let bytes = self.rest.next()?;
         self.number += 1;

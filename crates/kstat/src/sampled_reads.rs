@@ -1,11 +1,10 @@
-//! Reads of a mount, sampled: the control file `reads`, for the miss-ratio curve.
+//! Sampled reads of a mount: the control file `reads`, for the miss-ratio curve.
 //!
-//! A header, then one entry of 16 bytes for each read of a record that was sampled, all
-//! little-endian; `docs/objects.md` has the tables. The file is what a mount keeps of the last
-//! ones, at one moment. Entries are numbered from the first of the sampling. A reader that knows
-//! the number it has read up to finds the next entry by its place in the file, and sees what it
-//! missed. A mount writes the file and `ogive watch` reads it, both through this module, which does no
-//! I/O.
+//! The file is a header and one entry of 16 bytes for each sampled read of a record, all
+//! little-endian; `docs/objects.md` has the tables. It shows the last entries that the mount keeps.
+//! Entries are numbered from the start of the sampling. A reader that remembers the last number
+//! computes the position of the next entry, and sees how many it missed. A mount writes the file
+//! and `ogive watch` reads it, both through this module, which does no I/O.
 
 use crate::fixed_width::field;
 use thiserror::Error;
@@ -19,51 +18,51 @@ pub const HEADER_BYTES: usize = 48;
 /// Length of an entry, in bytes.
 pub const ENTRY_BYTES: usize = 16;
 
-/// What the file says of itself.
+/// The header of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Stands for one sampling: when it began, in nanoseconds since 1970 (UTC).
+    /// Identifies the sampling: its start, in nanoseconds since 1970 (UTC).
     pub sampling: u64,
-    /// Number of the first entry that follows.
+    /// Number of the first entry in the file.
     pub first: u64,
-    /// Number of the one that comes next, which is not there yet.
+    /// Number of the next entry, which is not yet in the file.
     pub next: u64,
-    /// Records that programs have asked the mount for since the sampling began, sampled or not.
+    /// Reads of records by programs since the sampling began, sampled or not.
     pub reads: u64,
 }
 
-/// One read of a record that was sampled.
+/// A sampled read of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Stands for the record: a hash whose bits are as good as random.
+    /// Identifies the record: a hash with uniformly random bits.
     pub hash: u64,
     /// Length of the record, in bytes.
     pub bytes: u32,
-    /// Records were sampled whose hash begins with so many zero bits: one in two to the power of
-    /// it.
+    /// The sampling rate: records whose hash begins with this many zero bits were sampled, one in 2
+    /// to the power of it.
     pub shift: u8,
 }
 
-/// Bytes that are no header or no entry.
+/// The bytes are not a header or not an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReadsError {
     /// The magic is missing.
-    #[error("not what a mount of ogive tells of its reads: it does not begin with \"ogiverds\"")]
+    #[error("not the sampled reads of an ogive mount: the file must begin with \"ogiverds\"")]
     Magic,
-    /// A version of the future.
+    /// A later version.
     #[error("version {0} of the sampled reads; this program reads version {VERSION}")]
     Version(u16),
-    /// The lengths in the header are not those of this version, or its numbers do not rise.
+    /// The lengths in the header differ from those of this version, or its numbers do not rise.
     #[error("damaged header of sampled reads")]
     Header,
-    /// The hash does not begin with the zero bits that it says, or there is something behind it.
+    /// The hash does not begin with the zero bits of its rate, or the padding is not zero.
     #[error("damaged entry of sampled reads")]
     Entry,
 }
 
 impl Header {
-    /// The header as bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -79,10 +78,10 @@ impl Header {
         bytes
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// [`ReadsError`]: no magic, another version, wrong lengths or numbers.
+    /// The magic is missing, the version is another, or lengths or numbers are invalid.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, ReadsError> {
         if bytes[..8] != MAGIC {
             return Err(ReadsError::Magic);
@@ -100,7 +99,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Where in the file the entry of this number is; none if it is not there any more, or not yet.
+    /// The position in the file of the entry with this number; `None` if it is not in the file any
+    /// more, or not yet.
     #[must_use]
     pub fn place_of(&self, entry: u64) -> Option<u64> {
         if !(self.first..=self.next).contains(&entry) {
@@ -111,7 +111,7 @@ impl Header {
 }
 
 impl Entry {
-    /// The entry as bytes.
+    /// Encodes the entry.
     #[must_use]
     pub fn encode(&self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
@@ -121,10 +121,10 @@ impl Entry {
         bytes
     }
 
-    /// Reads an entry.
+    /// Decodes an entry.
     ///
     /// # Errors
-    /// [`ReadsError::Entry`] if it is damaged.
+    /// [`ReadsError::Entry`] if the entry is damaged.
     pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Result<Self, ReadsError> {
         let entry = Self {
             hash: u64::from_le_bytes(field(bytes, 0)),
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_says_what_was_put_in_and_another_one_is_refused() {
+    fn a_header_is_decoded_as_encoded_and_invalid_ones_are_refused() {
         let header = Header { sampling: 7, first: 10, next: 14, reads: u64::MAX };
         let bytes = header.encode();
         assert_eq!(Header::decode(&bytes), Ok(header));
@@ -157,23 +157,23 @@ mod tests {
         assert_eq!(changed(8, 2), ReadsError::Version(2));
         assert_eq!(changed(10, 32), ReadsError::Header);
         assert_eq!(changed(12, 32), ReadsError::Header);
-        assert_eq!(changed(24, 15), ReadsError::Header, "the first after the next");
+        assert_eq!(changed(24, 15), ReadsError::Header, "the first is after the next");
     }
 
     #[test]
-    fn an_entry_is_found_by_its_number_while_it_is_there() {
+    fn an_entry_is_found_by_number_while_the_file_has_it() {
         let header = Header { sampling: 7, first: 10, next: 14, reads: 9 };
-        assert_eq!(header.place_of(9), None, "it has gone");
+        assert_eq!(header.place_of(9), None, "the entry was dropped");
         assert_eq!(header.place_of(10), Some(48));
         assert_eq!(header.place_of(13), Some(96));
-        assert_eq!(header.place_of(14), Some(112), "the end of the file, where it will be");
+        assert_eq!(header.place_of(14), Some(112), "its position is the end of the file");
         assert_eq!(header.place_of(15), None);
         let far = Header { first: 0, next: u64::MAX, ..header };
         assert_eq!(far.place_of(u64::MAX), None);
     }
 
     #[test]
-    fn an_entry_that_could_not_have_been_sampled_is_damaged() {
+    fn an_entry_outside_the_sample_is_damaged() {
         let entry = Entry { hash: u64::MAX >> 3, bytes: 4096, shift: 3 };
         assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
         assert!(Entry::decode(&Entry { shift: 4, ..entry }.encode()).is_err());
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_is_read_as_it_was_written(hash: u64, bytes: u32, shift in 0_u8..64) {
+        fn an_entry_is_decoded_as_encoded(hash: u64, bytes: u32, shift in 0_u8..64) {
             let entry = Entry { hash: hash >> shift, bytes, shift };
             prop_assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
         }

@@ -1,9 +1,9 @@
-//! Where kstats are read from: a directory that has a file `arcstats`.
+//! Reads kstats from a directory that contains a file `arcstats`.
 //!
-//! On Linux OpenZFS publishes `/proc/spl/kstat/zfs`; an ogive mount publishes the same files in its
-//! control directory. Both are directories of files in the format of [`crate::named`], so there is
-//! one reader. Every call reads anew; nothing is kept open, so a source outlives the mount or the
-//! module it reads from and heals when it returns.
+//! On Linux OpenZFS publishes `/proc/spl/kstat/zfs`, and an ogive mount publishes the same files in
+//! its control directory. Both have the format of [`crate::named`], so one reader serves both.
+//! Every call opens and reads the files again. So a source outlives its mount or module and works
+//! again when it returns.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,10 +17,10 @@ use crate::kstat::Kstat;
 use crate::limits;
 use crate::named;
 
-/// What is asked for at first: more than any of the files has.
+/// Bytes of the first read, more than any of the files has.
 const READ_BYTES: usize = 32 << 10;
 
-/// OpenZFS's kstats on Linux, below the root of the file system.
+/// OpenZFS's kstats on Linux, relative to the root directory.
 const KERNEL_DIRECTORY: &str = "proc/spl/kstat/zfs";
 
 /// A directory of named kstats.
@@ -33,7 +33,7 @@ pub struct Source {
 /// A source could not be read.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// The host has no OpenZFS (or none loaded).
+    /// The host has no OpenZFS, or it is not loaded.
     #[error(
         "no OpenZFS kstats on this host ({}: {error}): give a mount point: ogive stat MNT",
         .path.display()
@@ -41,7 +41,7 @@ pub enum SourceError {
     NoKernelKstats {
         /// The file that was tried.
         path: PathBuf,
-        /// Why it could not be opened.
+        /// The reason.
         error: io::Error,
     },
     /// The directory has no `arcstats`.
@@ -53,23 +53,23 @@ pub enum SourceError {
     NotASource {
         /// The file that was tried.
         path: PathBuf,
-        /// Why it could not be opened.
+        /// The reason.
         error: io::Error,
     },
-    /// A file is there and cannot be read.
+    /// A file exists and cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// A file is there and is not a kstat.
+    /// A file exists and is not a kstat.
     #[error("{}: {error}", .path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         error: ParseError,
     },
 }
@@ -85,12 +85,12 @@ impl Source {
         Self { directory: root.join(KERNEL_DIRECTORY), is_kernel: true }
     }
 
-    /// A directory that has `arcstats` in it, such as the control directory of a mount.
+    /// A directory that contains `arcstats`, such as the control directory of a mount.
     pub fn directory(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), is_kernel: false }
     }
 
-    /// The directory read from.
+    /// The directory that is read.
     pub fn path(&self) -> &Path {
         &self.directory
     }
@@ -98,7 +98,7 @@ impl Source {
     /// Reads one kstat of the directory.
     ///
     /// # Errors
-    /// [`SourceError`]: not there, not readable, or not a named kstat.
+    /// The kstat does not exist, cannot be read, or is not a named kstat.
     pub fn kstat(&self, name: &str) -> Result<Kstat, SourceError> {
         let path = self.directory.join(name);
         match File::open(&path).and_then(whole) {
@@ -109,11 +109,11 @@ impl Source {
         }
     }
 
-    /// Reads what the columns of [`crate::arcstat`] need: `arcstats`, and `zfetchstats` and
-    /// `ogivestats` if they are there.
+    /// Reads the kstats that the columns of [`crate::arcstat`] need: `arcstats`, and `zfetchstats`
+    /// and `ogivestats` if they exist.
     ///
     /// # Errors
-    /// As [`Source::kstat`]; an absent one of the others is none.
+    /// As [`Source::kstat`]; a missing `zfetchstats` or `ogivestats` is not an error.
     pub fn snapshot(&self) -> Result<Snapshot, SourceError> {
         let arcstats = self.kstat("arcstats")?;
         let mut kstats = vec![arcstats];
@@ -136,9 +136,9 @@ impl Source {
     }
 }
 
-/// All bytes of a file, or as many as are certainly too many. Each read of a mount's control file
-/// is a request to its daemon, so one asks for more than there will be, and a second one for the
-/// end.
+/// Reads all bytes of a file, up to one more than the limit. Each read of a mount's control file is
+/// a request to its daemon. So the first read asks for more than the file has, and the second finds
+/// the end.
 fn whole(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; READ_BYTES];
     let mut filled = 0;

@@ -1,14 +1,14 @@
-//! Several kstats of one table as one: what all caches of a host have done and hold.
+//! Adds several kstats of one table up: the statistics of all caches of a host.
 //!
-//! Counters and levels add up, with these exceptions: what tells of the machine is the same for
-//! all of them, so the largest is taken; so it is of a flag, which is raised for all when it is
-//! raised for one, and of a maximum; shares and averages are weighed with the target size of the
-//! cache they are of. A row that one of them lacks is a zero there.
+//! Counters and levels are added, with three exceptions. Rows about the machine are the same in all
+//! kstats, so the largest value is taken, and so it is for flags and maxima. Shares and averages
+//! are weighted with the target size of their cache. A missing row counts as 0.
 
 use crate::kstat::Kstat;
 use crate::table::{Rows, Table, Unit};
 
-/// Rows of which the largest counts, besides flags: they tell of the machine, or are maxima.
+/// Rows whose largest value is taken, in addition to flags: they are about the machine or are
+/// maxima.
 const LARGEST: [&str; 6] = [
     "memory_all_bytes",
     "memory_free_bytes",
@@ -18,10 +18,10 @@ const LARGEST: [&str; 6] = [
     "max_streams",
 ];
 
-/// Moving averages, which no more add up than shares do.
+/// Moving averages, which cannot be added.
 const AVERAGES: [&str; 2] = ["l2_log_blk_avg_asize", "l2_data_to_meta_ratio"];
 
-/// The rows of `table` over all of `kstats`. It has been there as long as the oldest, and is as of
+/// The rows of `table` over all of `kstats`. The creation time is the oldest, and the reading time
 /// the latest.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub fn rows(table: &'static Table, kstats: &[Kstat]) -> Rows {
         } else if field.unit == Unit::Fraction32 || AVERAGES.contains(&field.name) {
             weighted(kstats, field.name)
         } else {
-            // What does not fit any more stays at the end of its range.
+            // A sum beyond the range stays at the end of the range.
             values().fold(0, i128::saturating_add)
         };
         let _ = rows.set(field.name, value);
@@ -57,8 +57,8 @@ fn number(kstat: &Kstat, name: &str) -> i128 {
     kstat.get(name).and_then(crate::Value::as_integer).unwrap_or(0)
 }
 
-/// The mean of a row, each weighed with the target size of its cache. Both are rows of 64 bits, so
-/// no product of a sane number of caches leaves 128.
+/// The mean of a row, weighted with the target size of each cache. Both factors have 64 bits, so
+/// the products of any realistic number of caches fit in 128.
 fn weighted(kstats: &[Kstat], name: &str) -> i128 {
     let weight = |kstat: &Kstat| number(kstat, "c").max(1);
     let total = kstats.iter().map(weight).fold(0, i128::saturating_add).max(1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_add_up_shares_are_weighed_and_the_machine_counts_once() {
+    fn counters_add_up_shares_are_weighted_and_the_machine_counts_once() {
         let half = 1_u64 << 31;
         let large = [("c", 300), ("size", 200), ("hits", 7), ("pd", half), ("arc_no_grow", 0)];
         let small = [("c", 100), ("size", 50), ("hits", 1), ("pd", 0), ("arc_no_grow", 1)];

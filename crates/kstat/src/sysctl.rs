@@ -1,4 +1,4 @@
-//! The FreeBSD text of kstats: `sysctl kstat.zfs`, one statistic a line.
+//! The FreeBSD text of kstats: `sysctl kstat.zfs`, one statistic per line.
 //!
 //! ```text
 //! kstat.zfs.misc.arcstats.hits: 8019094        sysctl kstat.zfs
@@ -6,10 +6,10 @@
 //! kstat.zfs.tank.dataset.objset-0x36.reads: 5
 //! ```
 //!
-//! The name is `kstat.`, the module with its slashes turned into dots, the class, the kstat, the
-//! statistic (`module/os/freebsd/spl/spl_kstat.c`). A pool name may contain dots, so the parts are
-//! taken from the right. The text carries no times and no types. A raw kstat has no statistics: it
-//! ends with its own name behind the class `misc`, and its value may span lines. It is passed over,
+//! A name consists of `kstat.`, the module with dots instead of slashes, the class, the kstat and
+//! the statistic (`module/os/freebsd/spl/spl_kstat.c`). A pool name may contain dots, so the parts
+//! are taken from the right. The text has no times and no types. A raw kstat has no statistics: its
+//! name ends with its own name after the class `misc`, and its value may span lines. It is skipped,
 //! as is every line that does not begin with `kstat.`.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::named::Lines;
 
 const PREFIX: &[u8] = b"kstat.";
 
-/// The class of raw kstats, where a named one has its own name.
+/// The class of raw kstats. A named kstat has its own name here.
 const RAW_CLASS: &str = ".misc";
 
 /// Whether any line of `input` begins with `kstat.`.
@@ -32,7 +32,7 @@ pub fn recognises(input: &[u8]) -> bool {
 /// Reads every kstat in `input`, in order of first appearance.
 ///
 /// # Errors
-/// A `kstat.` line that has no value or fewer than the five parts of a name, or a bound exceeded.
+/// A `kstat.` line has no value or fewer than the five parts of a name, or a bound is exceeded.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     limits::check_length(input)?;
     let mut kstats: Vec<Kstat> = Vec::new();
@@ -72,8 +72,7 @@ pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     Ok(kstats)
 }
 
-/// Splits at the first `: ` (or a colon that ends the line: an empty value) or `=`, whichever
-/// comes first.
+/// Splits at the first `: ` or `=`, or at a colon that ends the line, whose value is empty.
 fn split_value(line: &str) -> Option<(&str, &str)> {
     let colon = line.find(": ").or_else(|| line.ends_with(':').then(|| line.len() - 1));
     let at = match (colon, line.find('=')) {
@@ -91,7 +90,7 @@ fn table_of(path: &str) -> Option<Kstat> {
     if name.is_empty() || module.is_empty() {
         return None;
     }
-    // Only the first dot can stand for the slash of `zfs/<pool>`: later ones belong to the pool.
+    // Only the first dot can stand for the slash of `zfs/<pool>`: later dots belong to the pool.
     let mut kstat = Kstat::new(&module.replacen('.', "/", 1), name);
     kstat.class = class.to_owned();
     Some(kstat)

@@ -1,9 +1,8 @@
-//! A kstat whose rows are known beforehand: declared once, filled with values, written in order.
+//! A kstat with a fixed list of rows: declared once, filled with values, written in order.
 //!
-//! Existing tools read OpenZFS's files by position and by name and fail on a missing row, so a
-//! writer of such a file must give every row, in OpenZFS's order, whether or not it has anything
-//! to say. A [`Table`] is the declaration; [`Rows`] is one filling of it, in which rows nobody set
-//! are zero.
+//! Existing tools read OpenZFS's files by position and by name and fail on a missing row. So the
+//! writer of such a file must give every row in OpenZFS's order, even without a value. A [`Table`]
+//! is the declaration. [`Rows`] is one filling of it, in which unset rows are 0.
 
 use thiserror::Error;
 
@@ -11,7 +10,7 @@ use crate::kstat::{Entry, Kstat, Value};
 use crate::named;
 pub use ogive_stats::{Field, Kind, Unit};
 
-/// `value` with a field's type, at the nearest end of its range if it does not fit.
+/// `value` with a field's type; a value outside its range becomes the nearest in it.
 fn typed(field: &Field, value: i128) -> Value {
     if field.type_code == 3 {
         Value::I64(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
@@ -27,15 +26,15 @@ pub struct Table {
     pub module: &'static str,
     /// Name, the file in it.
     pub name: &'static str,
-    /// The number OpenZFS's kernel module gives it, for the header.
+    /// The number that OpenZFS's kernel module gives it, for the header.
     pub kid: i64,
     /// The rows.
     pub fields: &'static [Field],
 }
 
 impl Table {
-    /// Position of the row `name`. Linear: tables are looked into when counters are gathered for
-    /// a reader, not when they are counted.
+    /// Position of the row `name`. The search is linear, because it runs for readers and never when
+    /// a counter is counted.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
@@ -45,25 +44,25 @@ impl Table {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// A filling without a row.
+    /// A filling without any row.
     pub fn listing(&'static self, crtime_ns: i64, snaptime_ns: i64) -> Listing {
         Listing { table: self, crtime_ns, snaptime_ns, entries: Vec::new() }
     }
 
-    /// An empty filling: every row zero.
+    /// A filling with every row 0.
     pub fn rows(&'static self, crtime_ns: i64, snaptime_ns: i64) -> Rows {
         let values = vec![0; self.fields.len()];
         Rows { table: self, crtime_ns, snaptime_ns, values, appended: Vec::new() }
     }
 }
 
-/// A name that is not a row of the table it was set in: a slip in the caller's own names.
+/// The name is not a row of the table, which is a mistake in the caller's own names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{table} has no field {name:?}; append it if it is an extra row")]
 pub struct UnknownField {
     /// The table's name.
     pub table: &'static str,
-    /// The name that was set.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -78,10 +77,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Sets one row. Values outside the row's type are written as the nearest it can hold.
+    /// Sets one row. A value outside the row's type is written as the nearest in its range.
     ///
     /// # Errors
-    /// [`UnknownField`] if the table has no such row; nothing is changed then.
+    /// The table has no such row; nothing is changed then.
     pub fn set(&mut self, name: &str, value: impl Into<i128>) -> Result<(), UnknownField> {
         let position = self
             .table
@@ -94,7 +93,7 @@ impl Rows {
     /// Sets many rows.
     ///
     /// # Errors
-    /// [`UnknownField`] for the first name that is not a row; the ones before it are set.
+    /// The first name that is not a row; the names before it are set.
     pub fn fill<'a, Number: Into<i128>>(
         &mut self,
         counters: impl IntoIterator<Item = (&'a str, Number)>,
@@ -102,13 +101,13 @@ impl Rows {
         counters.into_iter().try_for_each(|(name, value)| self.set(name, value))
     }
 
-    /// What a row is set to, as far as it fits 64 bits without a sign; `None` if there is none.
+    /// The value of a row, if it fits 64 unsigned bits; `None` if the row does not exist.
     pub fn value(&self, name: &str) -> Option<u64> {
         let value = self.values[self.table.position(name)?];
         Some(value.clamp(0, u64::MAX.into()) as u64)
     }
 
-    /// Adds a row behind the table's own, where old and new tools tolerate it.
+    /// Adds a row after the table's own, where old and new tools tolerate it.
     pub fn append(&mut self, field: &Field, value: impl Into<i128>) {
         let value = typed(field, value.into());
         self.appended.push(Entry { name: field.name.to_owned(), value });
@@ -135,8 +134,8 @@ impl Rows {
     }
 }
 
-/// A filling of a [`Table`] that has only the rows somebody set, in the table's order. A row that
-/// stands for all names with its beginning ([`Field::is_prefix`]) can be set many times.
+/// A filling of a [`Table`] with only the rows that were set, in the table's order. A row that
+/// stands for all names with its prefix ([`Field::is_prefix`]) can be set many times.
 #[derive(Debug, Clone)]
 pub struct Listing {
     table: &'static Table,
@@ -150,8 +149,8 @@ impl Listing {
     /// Sets one row.
     ///
     /// # Errors
-    /// [`UnknownField`] if the table has no such row. The row stands behind all others then, so that
-    /// nothing counted is lost.
+    /// The table has no such row. The value is then appended after all others, so that no count is
+    /// lost.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), UnknownField> {
         let begins = |field: &Field| field.is_prefix() && name.starts_with(field.name);
         let position =

@@ -1,8 +1,8 @@
-//! The recorded trace of a mount: what was read, record by record, in 32 bytes each.
+//! The recorded trace of a mount: each read of a record, in 32 bytes.
 //!
-//! A trace is a header and then records, all little-endian, all of 32 bytes, so that a damaged
-//! one costs itself and no other. `docs/trace-format.md` has the tables. A mount writes it
-//! (`MNT/.ogive/trace`), `ogive sim` reads it; both through this module, which does no I/O.
+//! A trace is a header and then records, all little-endian and of 32 bytes, so a damaged record
+//! costs only itself. `docs/trace-format.md` has the tables. A mount writes it (`MNT/.ogive/trace`)
+//! and `ogive sim` reads it, both through this module, which does no I/O.
 
 use crate::fixed_width::field;
 use thiserror::Error;
@@ -16,28 +16,28 @@ pub const HEADER_BYTES: usize = 32;
 /// Length of a record, in bytes.
 pub const RECORD_BYTES: usize = 32;
 
-/// Makes the check byte of a record of zeroes not a zero.
+/// Ensures that the check byte of a record of zeroes is not zero.
 const CHECK_SEED: u8 = 0xa5;
 
-/// What a trace says of itself.
+/// The header of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// When recording began, in nanoseconds since 1970 (UTC).
+    /// The start of recording, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
     /// Size of a full record of the mount, in bytes.
     pub record_size_bytes: u32,
 }
 
-/// What was read.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes of a file.
+    /// Content of a file.
     Data,
     /// Attributes, listings, link targets.
     Metadata,
 }
 
-/// Who read.
+/// The origin of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// A program.
@@ -46,48 +46,48 @@ pub enum Access {
     Prefetch,
 }
 
-/// One record of a trace.
+/// A record of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A record of an object was asked for.
+    /// A read of an object's record.
     Read {
         /// Time since recording began, in nanoseconds.
         time_ns: u64,
-        /// Stands for one object with one content.
+        /// A number for one object with one content.
         object: u64,
-        /// Which record of it.
+        /// The index of the record in the object.
         index: u64,
-        /// Length of the record, in bytes; less than a full one at the end of an object.
+        /// Length of the record, in bytes; the last of an object may be short.
         bytes: u32,
-        /// What was read.
+        /// The kind of the record.
         kind: Kind,
-        /// Who read.
+        /// The origin of the read.
         access: Access,
     },
-    /// Reads that are missing here, because nobody took records out in time.
+    /// Reads that are missing here, because no program read the trace in time.
     Dropped {
         /// Time since recording began, in nanoseconds.
         time_ns: u64,
-        /// How many reads.
+        /// The number of missing reads.
         reads: u64,
     },
 }
 
-/// Bytes that are no header or no record.
+/// The bytes are not a header or not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The magic is missing.
-    #[error("not a recorded trace of ogive: it does not begin with \"ogivetrc\"")]
+    #[error("not a recorded trace of ogive: the text must begin with \"ogivetrc\"")]
     Magic,
-    /// A version of the future.
+    /// A later version.
     #[error("version {0} of the trace format; this program reads version {VERSION}")]
     Version(u16),
-    /// The lengths in the header are not those of this version.
+    /// The lengths in the header differ from those of this version.
     #[error("damaged header: wrong lengths")]
     Lengths,
-    /// The check byte does not fit.
-    #[error("damaged record: its check byte does not fit")]
+    /// The check byte is wrong.
+    #[error("damaged record: wrong check byte")]
     Check,
     /// An event, kind or access that does not exist.
     #[error("damaged record: unknown {0}")]
@@ -95,7 +95,7 @@ pub enum TraceError {
 }
 
 impl Header {
-    /// The header as bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -108,7 +108,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
     /// [`TraceError`]: no magic, another version, wrong lengths.
@@ -131,7 +131,7 @@ impl Header {
 }
 
 impl Event {
-    /// The record as bytes.
+    /// Encodes the record.
     #[must_use]
     pub fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
@@ -150,10 +150,10 @@ impl Event {
         bytes
     }
 
-    /// Reads a record.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// [`TraceError::Check`] or [`TraceError::Unknown`] if it is damaged.
+    /// [`TraceError::Check`] or [`TraceError::Unknown`] if the record is damaged.
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, TraceError> {
         if bytes[31] != check(bytes) {
             return Err(TraceError::Check);
@@ -182,7 +182,7 @@ impl Event {
     }
 }
 
-/// All bytes but the last, folded into one that notices any single changed byte.
+/// Folds all bytes but the last into one that changes with any single byte.
 fn check(bytes: &[u8; RECORD_BYTES]) -> u8 {
     let body = &bytes[..RECORD_BYTES - 1];
     body.iter().fold(CHECK_SEED, |sum, byte| sum.rotate_left(1) ^ byte)
@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_says_what_was_put_in() {
+    fn a_header_is_decoded_as_encoded() {
         let header =
             Header { start_unix_ns: 1_700_000_000_000_000_000, record_size_bytes: 131_072 };
         let bytes = header.encode();
@@ -230,12 +230,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_event_is_read_as_it_was_written(event in events()) {
+        fn an_event_is_decoded_as_encoded(event in events()) {
             prop_assert_eq!(Event::decode(&event.encode()), Ok(event));
         }
 
         #[test]
-        fn a_changed_byte_is_noticed(event in events(), at in 0..RECORD_BYTES, change in 1_u8..) {
+        fn a_changed_byte_is_detected(event in events(), at in 0..RECORD_BYTES, change in 1_u8..) {
             let mut bytes = event.encode();
             bytes[at] ^= change;
             prop_assert!(Event::decode(&bytes).is_err());

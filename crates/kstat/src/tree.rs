@@ -1,13 +1,13 @@
-//! Kstats as a tree of files, laid out as `/proc` is on a host with OpenZFS.
+//! Writes kstats as a tree of files with the layout of `/proc` on a host with OpenZFS.
 //!
-//! OpenZFS's tools and exporters of metrics have paths such as `spl/kstat/zfs/arcstats` built in.
-//! A mount of ogive shows itself as such a tree; here several of them become one, in an ordinary
-//! directory: each file is what [`crate::sum`] makes of all of them, and each mount is a pool
-//! besides, with what is read and written there.
+//! OpenZFS's tools and metrics exporters have paths such as `spl/kstat/zfs/arcstats` built in. A
+//! mount of ogive shows such a tree itself. Here several mounts become one tree in an ordinary
+//! directory. Each file is the sum ([`crate::sum`]) over all mounts, and each mount is also a pool
+//! with its own reads and writes.
 //!
-//! Invariants: a reader sees a file as it was or as it is, never a part of one, since each is
-//! written beside its place and renamed. What was written of a mount that has gone is taken away.
-//! Nothing else in the directory is touched. One writer at a time is the caller's care.
+//! Invariants: a reader sees the old or the new file and never a part of one, because each is
+//! written to a temporary file and renamed. Files of a mount that has gone are removed, and nothing
+//! else in the directory is touched. The caller ensures that one process writes at a time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -22,10 +22,10 @@ use crate::kstat::Kstat;
 use crate::source::{Source, SourceError};
 use crate::{limits, sum};
 
-/// Where kstats of OpenZFS stand below `/proc`, or below a tree in its likeness.
+/// The directory of OpenZFS's kstats below `/proc` or a tree with its layout.
 pub const BELOW_PROC: &str = "spl/kstat/zfs";
 
-/// The file of a pool that holds its state in a word.
+/// The file with a pool's state, which is one word.
 const STATE: &str = "state";
 
 /// One mount of many: its name as a pool, and the directory of its kstats.
@@ -33,7 +33,7 @@ const STATE: &str = "state";
 pub struct Member {
     /// The name of its directory in the tree: without `/`, and neither `.` nor `..`.
     pub name: String,
-    /// Where its own kstats are: `MNT/.ogive/proc/spl/kstat/zfs`.
+    /// The directory of its own kstats: `MNT/.ogive/proc/spl/kstat/zfs`.
     pub directory: PathBuf,
 }
 
@@ -46,9 +46,9 @@ pub enum TreeError {
     /// A file or directory of the tree cannot be written.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -60,15 +60,16 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree below `proc`, which takes the place of `/proc`.
+    /// The tree below `proc`, which replaces `/proc`.
     pub fn new(proc: &Path) -> Self {
         Self { zfs: proc.join(BELOW_PROC) }
     }
 
-    /// Writes what the members tell at this moment; members before who are none now go.
+    /// Writes the present counters of the members, and removes former members.
     ///
     /// # Errors
-    /// [`TreeError`]: of a member that cannot be read, before anything is written.
+    /// A member cannot be read, and then nothing is written; or a file of the tree cannot be
+    /// written.
     pub fn write(&self, members: &[Member]) -> Result<(), TreeError> {
         let sources: Vec<_> =
             members.iter().map(|member| Source::directory(&member.directory)).collect();
@@ -94,13 +95,13 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes away what [`Tree::write`] made, so that nobody takes old figures for present ones.
+    /// Removes the files of [`Tree::write`], so that no program takes old figures for present ones.
     pub fn remove(&self) {
         self.remove_pools(|_| false);
         for name in COMPANIONS.map(|table| table.name).into_iter().chain([ARCSTATS.name]) {
             let _ = fs::remove_file(self.zfs.join(name));
         }
-        // Directories that hold something else stay.
+        // Directories with other content stay.
         let mut directory = Some(self.zfs.as_path());
         for _ in Path::new(BELOW_PROC).components() {
             let Some(empty) = directory else { break };
@@ -109,8 +110,8 @@ impl Tree {
         }
     }
 
-    /// Removes the directories of pools, but for some: only files that are written here, and the
-    /// directory if it is empty then.
+    /// Removes the directories of other pools: only the files that are written here, and the
+    /// directory if it is then empty.
     fn remove_pools(&self, is_kept: impl Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.zfs).into_iter().flatten().flatten() {
             let is_pool = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -124,8 +125,8 @@ impl Tree {
     }
 }
 
-/// A name for a pool that stands for what is mounted at a path: `/mnt/fast` becomes `mnt-fast`.
-/// Paths that differ may have one name; `taken` are those that others have.
+/// The pool name of a mount point: `/mnt/fast` becomes `mnt-fast`. Different paths may give one
+/// name, so the name differs from those in `taken`.
 pub fn pool_name(mount_point: &Path, taken: &[Member]) -> String {
     let text = mount_point.to_string_lossy();
     let plain: String = text
@@ -137,7 +138,7 @@ pub fn pool_name(mount_point: &Path, taken: &[Member]) -> String {
             _ => '_',
         })
         .collect();
-    // A name that begins with a point would be hidden, or be a directory of every directory.
+    // A leading dot would hide the name, or make it `.` or `..`.
     let plain = match plain.trim_start_matches('.') {
         "" => "root".to_owned(),
         name => name.to_owned(),
@@ -163,13 +164,13 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Puts a file in the place of the one that is there, if one is. Everybody may read it.
+/// Replaces a file or creates it. Every user may read it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = directory.join(format!(".{name}.{}", std::process::id()));
-    // One of a process before this that had the same number and was killed.
+    // An earlier process with the same number may have been killed and left it.
     let _ = fs::remove_file(&temporary);
     let written = OpenOptions::new()
         .write(true)
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mount_point_gives_a_name_of_its_own_that_is_one_plain_component() {
+    fn every_mount_point_has_its_own_name_of_one_plain_component() {
         let name = |path: &str, others: &[&str]| pool_name(Path::new(path), &taken(others));
         assert_eq!(name("/mnt/fast", &[]), "mnt-fast");
         assert_eq!(name("/mnt-fast", &["mnt-fast", "mnt-fast-2"]), "mnt-fast-3");
@@ -208,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A directory that tells what a mount does.
+    /// A directory with the kstats of a mount.
     fn member(base: &Path, name: &str, hits: u64) -> Member {
         let directory = base.join(name);
         fs::create_dir_all(directory.join(POOL)).unwrap();
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_sums_its_members_up_and_lets_go_of_those_that_went() {
+    fn a_tree_sums_its_members_and_drops_former_ones() {
         let base = tempfile::tempdir().unwrap();
         let members = [member(base.path(), "one", 3), member(base.path(), "two", 4)];
         let proc = base.path().join("proc");
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_cannot_be_read_leaves_the_tree_as_it_was() {
+    fn an_unreadable_member_leaves_the_tree_unchanged() {
         let base = tempfile::tempdir().unwrap();
         let good = member(base.path(), "one", 3);
         let tree = Tree::new(&base.path().join("proc"));

@@ -139,10 +139,10 @@ fn the_first_row_is_the_average_since_the_counters_began() {
     // A source without times shows totals.
     let timeless = Snapshot::from_numbers(0, 0, numbers);
     assert_eq!(number(&Report::since_start(&timeless), "hits"), 600.0);
-    // Counters that began anew are not subtracted from.
-    let anew = Snapshot::from_numbers(700_000_000_000, 702_000_000_000, [("hits", 4_i128)]);
-    assert_eq!(anew.seconds_since(&ten_minutes), None);
-    assert_eq!(number(&Report::between(&ten_minutes, &anew, 101.0), "hits"), 2.0);
+    // Counters that were reset are not subtracted.
+    let reset = Snapshot::from_numbers(700_000_000_000, 702_000_000_000, [("hits", 4_i128)]);
+    assert_eq!(reset.seconds_since(&ten_minutes), None);
+    assert_eq!(number(&Report::between(&ten_minutes, &reset, 101.0), "hits"), 2.0);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn numbers_are_shortened_as_arcstat_shortens_them() {
     assert_eq!(one_row("hit%", &[("hits", 1), ("misses", 2)], 1.0), "33.3");
     assert_eq!(one_row("hit%", &[("hits", 1)], 1.0), " 100");
     let demand = [("demand_data_hits", 1), ("demand_data_misses", 2)];
-    assert_eq!(one_row("dh%", &demand, 1.0), " 33", "no room for a decimal");
+    assert_eq!(one_row("dh%", &demand, 1.0), " 33", "a decimal does not fit");
     assert_eq!(one_row("time,c", &[("c", 7)], 1.0), "01:02:03      7");
 }
 
@@ -283,7 +283,7 @@ fn the_table_is_sound() {
 }
 
 #[test]
-fn sources_say_what_is_missing() {
+fn sources_name_the_missing_file() {
     let root = tempfile::tempdir().unwrap();
     let error = Source::kernel_below(root.path()).snapshot().unwrap_err();
     assert!(matches!(error, SourceError::NoKernelKstats { .. }));
@@ -312,7 +312,7 @@ fn sources_say_what_is_missing() {
 }
 
 #[test]
-fn what_requests_to_a_bucket_cost_is_told_in_dollars_an_hour() {
+fn the_cost_of_requests_is_shown_in_dollars_an_hour() {
     let at = |seconds: i64, microdollars: i128| {
         let numbers = [("origin_microdollars", microdollars)];
         Snapshot::from_numbers(1, 1 + seconds * 1_000_000_000, numbers)

@@ -1,4 +1,4 @@
-//! The files of OpenZFS that are written for its tools.
+//! The files that are written for OpenZFS's tools.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
@@ -20,18 +20,18 @@ fn all_rows_come_in_order_and_the_absent_ones_are_zero() {
     assert_eq!(names, declared);
     assert_eq!(names.len(), 148);
     assert_eq!(kstat.get("hits"), Some(&Value::U64(9)));
-    assert_eq!(kstat.get("c"), Some(&Value::U64(0)), "clamped to what the row can hold");
+    assert_eq!(kstat.get("c"), Some(&Value::U64(0)), "clamped to the range of the row");
     assert_eq!(kstat.get("memory_available_bytes"), Some(&Value::I64(-3)));
     let set = kstat.entries.iter().filter(|entry| entry.value.as_integer() != Some(0)).count();
     assert_eq!(set, 3);
-    // What a tool does: skip two lines, three words in each of the rest.
+    // Tools do the same: they skip two lines and read three words of each other line.
     assert!(text.lines().skip(2).all(|line| line.split_whitespace().count() == 3));
 }
 
-/// The captured release is older: its rows are a part of the table, in the table's order, but for
-/// the four that were removed since.
+/// The captured release is older: its rows are a part of the table, in the table's order, except
+/// the four that were removed later.
 #[test]
-fn the_order_and_types_are_those_of_a_real_file() {
+fn order_and_types_match_a_real_file() {
     let captured = named::parse("zfs", "arcstats", CAPTURED).unwrap();
     let removed: HashSet<_> = REMOVED_ROWS.iter().map(|field| field.name).collect();
     let mut before = None;

@@ -21,7 +21,7 @@ fn captures() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_openzfs_wrote_is_written_again_byte_for_byte() {
+fn files_of_openzfs_are_rewritten_byte_for_byte() {
     let mut named_files = 0;
     for (name, bytes) in captures() {
         if name == "fletcher_4_bench" {
@@ -48,7 +48,7 @@ fn values_names_and_times_of_a_real_file() {
     assert!(matches!(kstat.get("memory_available_bytes"), Some(Value::I64(_))));
     assert_eq!(kstat.integer("none such"), None);
 
-    // Strings stand outside the kernel's table and add to its size.
+    // Strings are stored outside the kernel's table and add to its size.
     let objset =
         named::parse("zfs/tank", "o", include_bytes!("data/openzfs-2.1.11/start/objset-0x36"));
     let objset = objset.unwrap();
@@ -109,8 +109,8 @@ fn errors_name_the_line() {
         (format!("{head}hits 4\n"), 3, "a type and a value"),
         (format!("{head}hits 8 1\n"), 3, "data type"),
         (format!("{head}hits 4 -1\n"), 3, "not a number of type 4"),
-        (format!("{head}hits 4 1\nmisses 4 1\n"), 5, "promises 1 rows, there are 2"),
-        (head.into(), 3, "there are 0"),
+        (format!("{head}hits 4 1\nmisses 4 1\n"), 5, "promises 1 rows, the text has 2"),
+        (head.into(), 3, "the text has 0"),
         (format!("{head}{}\n", "x".repeat(limits::MAX_LINE_BYTES + 1)), 3, "over the limit"),
     ] {
         let (found, message) = at(text.clone());
@@ -212,7 +212,7 @@ proptest! {
 
     /// Names with single blanks as the kernel uses them, of lengths around the column's.
     #[test]
-    fn written_and_read_is_the_same(
+    fn written_kstats_are_read_back_the_same(
         rows in prop::collection::vec(("[a-z_%-]{1,20}( ?[a-z_]{1,12}){0,3}", value()), 0..9),
         times in any::<(i64, i64)>(),
     ) {
@@ -232,7 +232,7 @@ proptest! {
         let _ = illumos::parse_blocks(&bytes);
     }
 
-    /// Texts made of the formats' own pieces get further in than random bytes do.
+    /// Texts of the formats' own pieces reach more code than random bytes.
     #[test]
     fn shuffled_pieces_make_no_panic(pieces in prop::collection::vec(prop::sample::select(vec![
         "0 1 0x01 1 272 0 0", "name type data", "\n", "\t", " ", ":", "=", ".", "kstat.zfs.misc.",

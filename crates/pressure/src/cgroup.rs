@@ -1,10 +1,10 @@
-//! Which cgroups a process stands in, as directories.
+//! Finds the cgroups of a process, as directories.
 //!
-//! `/proc/<pid>/cgroup` names the cgroup within its hierarchy, `/proc/<pid>/mountinfo` says where
-//! (and which part of) the hierarchy is mounted. A limit anywhere between the cgroup and the root
-//! of the hierarchy binds, so all directories on the way up are returned, innermost first. In a
-//! container the part above the mount cannot be seen; what cannot be seen cannot be counted.
-//! Sources: cgroups(7), `Documentation/admin-guide/cgroup-v2.rst`, proc_pid_mountinfo(5).
+//! `/proc/<pid>/cgroup` names the cgroup within its hierarchy. `/proc/<pid>/mountinfo` says where,
+//! and which part of, the hierarchy is mounted. A limit of any cgroup up to the root of the
+//! hierarchy binds, so all directories on the way up are returned, innermost first. In a container
+//! the part above the mount is invisible and cannot be counted. Sources: cgroups(7),
+//! `Documentation/admin-guide/cgroup-v2.rst`, proc_pid_mountinfo(5).
 
 use std::path::{Component, Path, PathBuf};
 
@@ -24,9 +24,9 @@ pub(crate) struct Hierarchy {
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// Finds the process's directories in the hierarchies that may have memory: v1's memory hierarchy
-/// and the unified one, in that order. `cgroup` and `mountinfo` are the texts of the two files;
-/// mount points are taken below `root`.
+/// Finds the process's directories in the hierarchies that may have the memory controller: v1's
+/// memory hierarchy and then the unified one. `cgroup` and `mountinfo` are the texts of the two
+/// files, and mount points are taken below `root`.
 pub(crate) fn hierarchies(root: &Path, cgroup: &str, mountinfo: &[u8]) -> Vec<Hierarchy> {
     let mounts = mountinfo::parse(mountinfo);
     [Version::V1, Version::V2]
@@ -56,7 +56,7 @@ fn path_within(cgroup: &str, version: Version) -> Option<PathBuf> {
     })
 }
 
-/// Whether a mount is of the hierarchy.
+/// Whether a mount belongs to the hierarchy.
 fn is_of(mount: &MountEntry, version: Version) -> bool {
     match version {
         Version::V1 => {
@@ -66,11 +66,11 @@ fn is_of(mount: &MountEntry, version: Version) -> bool {
     }
 }
 
-/// The directories from the process's own up to the mount point, those that exist.
+/// The existing directories from the process's own up to the mount point.
 fn directories(root: &Path, mount: &MountEntry, path: &Path) -> Option<Vec<PathBuf>> {
     let point = root.join(mount.mount_point.strip_prefix("/").ok()?);
-    // A path outside the mounted part (another cgroup namespace) begins with `/..`; what can be
-    // seen is the mount point.
+    // A path outside the mounted part (another cgroup namespace) begins with `/..`. Only the mount
+    // point is visible then.
     let inside = path.strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
     let own = match inside.as_os_str() {
@@ -123,14 +123,14 @@ mod tests {
         let mountinfo = b"9 8 0:1 /docker/id /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n";
         let found = hierarchies(root.path(), "0::/docker/id/inner\n", mountinfo);
         assert_eq!(found[0].directories, [point.join("inner"), point.clone()]);
-        // Seen from another namespace, or a cgroup that is gone: what is mounted, no more.
+        // A path in another namespace or of a removed cgroup leads to the mount point only.
         for path in ["0::/../other\n", "0::/docker/id/gone (deleted)\n", "0::/elsewhere\n"] {
             assert_eq!(hierarchies(root.path(), path, mountinfo)[0].directories, [point.as_path()]);
         }
     }
 
     #[test]
-    fn no_hierarchy_is_no_answer() {
+    fn without_a_hierarchy_there_are_no_directories() {
         let root = tree(&[]);
         assert!(hierarchies(root.path(), "", b"").is_empty());
         assert!(hierarchies(root.path(), "0::/\n", MIXED).is_empty(), "mounted nowhere");

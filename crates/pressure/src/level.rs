@@ -1,14 +1,14 @@
-//! One cgroup of the memory controller: its limit, its usage, and what of the usage is no burden.
+//! One cgroup of the memory controller: its limit, its usage, and the reclaimable part of the
+//! usage.
 //!
-//! The usage of a cgroup includes the page cache its processes brought in, and a cgroup that reads
-//! files fills itself with page cache up to its limit as a matter of course. Reading usage against
-//! limit would then say "full" all the time, although the kernel drops clean file pages before it
-//! stalls, swaps or kills anyone. So file pages on the two LRU lists count as available, less the
-//! ones that are dirty or being written, which cannot be dropped at once. Shared memory and tmpfs
-//! stand on the anonymous lists and do not count; reclaimable slab is left out, because inodes
-//! and directory entries that someone holds are in it.
+//! The usage of a cgroup includes the page cache of its processes. A cgroup that reads files always
+//! fills with page cache up to its limit, so usage against limit would always say "full". But the
+//! kernel drops clean file pages before it stalls, swaps or kills a process. So file pages on the
+//! two LRU lists count as available, without the dirty ones and those under writeback, which cannot
+//! be dropped at once. Shared memory and tmpfs are on the anonymous lists and do not count.
+//! Reclaimable slab is left out, because it includes inodes and dentries in use.
 //!
-//! `memory.high` binds as `memory.max` does: above it every allocation is throttled.
+//! `memory.high` binds like `memory.max`: above it every allocation is throttled.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::cgroup::Version;
 use crate::stat_file::{StatFile, keyed};
 
-/// From here on a v1 limit means none: the kernel's "unlimited" is `LONG_MAX` rounded down to a
+/// A v1 limit from here on means no limit: the kernel's "unlimited" is `LONG_MAX` rounded down to a
 /// page, whose size differs.
 const V1_UNLIMITED_BYTES: u64 = 1 << 62;
 
@@ -38,12 +38,12 @@ pub(crate) struct Limited {
 }
 
 impl Limited {
-    /// What can be added before the kernel has to drop anything of the group's.
+    /// Bytes that can be added before the kernel has to drop any of the group's pages.
     pub(crate) fn unused_bytes(&self) -> u64 {
         self.limit_bytes.saturating_sub(self.usage_bytes)
     }
 
-    /// What can be added before the limit binds.
+    /// Bytes that can be added before the limit binds.
     pub(crate) fn headroom_bytes(&self) -> u64 {
         let burden = self.usage_bytes.saturating_sub(self.reclaimable_bytes);
         self.limit_bytes.saturating_sub(burden)
@@ -51,7 +51,8 @@ impl Limited {
 }
 
 impl Level {
-    /// Opens the files of `directory`; an error if it has no usage file, as the root of v2.
+    /// Opens the files of `directory`. It is an error if the usage file is missing, as in v2's
+    /// root.
     pub(crate) fn open(version: Version, directory: &Path) -> io::Result<Self> {
         let (limits, usage): (&[&str], _) = match version {
             Version::V1 => (&["memory.limit_in_bytes"], "memory.usage_in_bytes"),
@@ -67,14 +68,14 @@ impl Level {
         })
     }
 
-    /// The limit in bytes, `None` if there is none. A cgroup removed since limits nothing.
+    /// The limit in bytes; `None` if there is none. A cgroup that was removed limits nothing.
     pub(crate) fn limit_bytes(&self) -> Option<u64> {
         let limits = self.limits.iter().filter_map(|file| file.number().ok().flatten());
         limits.filter(|&limit| self.version == Version::V2 || limit < V1_UNLIMITED_BYTES).min()
     }
 
-    /// Limit and usage; `None` without a limit. The usage of a cgroup without one is not even
-    /// read: `memory.stat` makes the kernel gather counters from every CPU.
+    /// Limit and usage; `None` without a limit. Usage is not read without a limit, because
+    /// `memory.stat` makes the kernel gather counters from every CPU.
     pub(crate) fn read(&self) -> Option<Limited> {
         let limit_bytes = self.limit_bytes()?;
         let usage_bytes = self.usage.number().ok().flatten()?;
@@ -88,7 +89,8 @@ impl Level {
     }
 
     fn reclaimable_bytes(&self, stat: &str) -> u64 {
-        // v1 counts the cgroup alone and, as `total_`, with those below it, as its usage does.
+        // v1 has counters of the cgroup alone and, as `total_`, with those below it, which its
+        // usage includes.
         let [inactive, active, dirty, writeback] = match self.version {
             Version::V1 => {
                 ["total_inactive_file", "total_active_file", "total_dirty", "total_writeback"]

@@ -1,8 +1,9 @@
-//! `/proc/meminfo`: the machine as a whole.
+//! The machine's memory from `/proc/meminfo`.
 //!
-//! `MemAvailable` (Linux 3.14) is the kernel's own estimate of what programs can take without
-//! swapping: free pages above the low watermarks, plus the page cache and reclaimable slab less
-//! what of them is needed to keep running (`si_mem_available()` in `mm/show_mem.c`).
+//! `MemAvailable` (Linux 3.14) is the kernel's own estimate of the memory that programs can take
+//! without swapping. It is the free pages above the low watermarks, plus the page cache and
+//! reclaimable slab, less their part that the system needs to keep running (`si_mem_available()` in
+//! `mm/show_mem.c`).
 
 use ogive_proc::meminfo;
 
@@ -17,8 +18,8 @@ pub(crate) struct Meminfo {
 }
 
 impl Meminfo {
-    /// `None` without `MemTotal`. Without `MemAvailable`, free memory stands for it: too little,
-    /// never too much.
+    /// `None` without `MemTotal`. Without `MemAvailable`, free memory replaces it, which is too
+    /// little but never too much.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (mut total, mut free, mut available) = (None, None, None);
         let (mut swap_total, mut swap_free) = (None, None);

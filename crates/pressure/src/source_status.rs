@@ -1,14 +1,14 @@
-//! Which sources of memory pressure are used, and why others are not, for people.
+//! The state of each source of memory pressure: used, or the reason why not, for people.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// One source and whether it is used.
+/// One source and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceStatus {
-    /// What the source is, such as `PSI trigger` or `cgroup v2 limit`.
+    /// The name of the source, such as `PSI trigger` or `cgroup v2 limit`.
     pub source: &'static str,
-    /// The file or directory it was looked for at.
+    /// The file or directory where it was searched.
     pub path: PathBuf,
     /// Found or not.
     pub state: State,
@@ -17,9 +17,9 @@ pub struct SourceStatus {
 /// State of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// In use; the text says with what value or setting.
+    /// In use; the text is its value or setting.
     Used(String),
-    /// Not in use; the text says why.
+    /// Not in use; the text is the reason.
     Absent(String),
 }
 

@@ -1,4 +1,4 @@
-//! All sources of one process, found once and read many times.
+//! All memory-pressure sources of a process, found once and read many times.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use crate::source_status::SourceStatus;
 use crate::stat_file::StatFile;
 use crate::waiter::Waiter;
 
-/// Percent of the last ten seconds in which some task stood still for want of memory, from which
-/// on a [`Reading`] is called stalled. Below, refaults of an ordinary busy page cache are noise.
+/// From this percentage of stalled time in the last ten seconds, a [`Reading`] is called stalled.
+/// Below it, refaults of an ordinary busy page cache are noise.
 pub const STALLED_PERCENT: f64 = 1.0;
 
-/// The sources could not be found or read at all.
+/// The sources could not be found or read.
 #[derive(Debug, Error)]
 pub enum PressureError {
-    /// `/proc/meminfo` is the one source nothing works without.
+    /// `/proc/meminfo` cannot be read, and nothing works without it.
     #[error("cannot read {}: {error}; is /proc mounted?", .path.display())]
     Meminfo {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -35,10 +35,10 @@ pub enum PressureError {
 pub struct Reading {
     /// Memory of the machine (`MemTotal`).
     pub total_bytes: u64,
-    /// Memory that nobody uses (`MemFree`). Whoever takes more of it than that pushes something out,
-    /// page cache at first.
+    /// Unused memory (`MemFree`). Taking more than this evicts something, page cache first.
     pub free_bytes: u64,
-    /// What the kernel thinks programs can still take without swapping (`MemAvailable`).
+    /// The kernel's estimate of the memory that programs can take without swapping
+    /// (`MemAvailable`).
     pub available_bytes: u64,
     /// Swap space of the machine, 0 if none.
     pub swap_total_bytes: u64,
@@ -46,28 +46,28 @@ pub struct Reading {
     pub swap_free_bytes: u64,
     /// The least of `total_bytes` and every cgroup limit that binds the process.
     pub limit_bytes: u64,
-    /// Usage, page cache included, of the cgroup with the least headroom; of the machine
-    /// (`total_bytes` less `available_bytes`) if that is the machine.
+    /// Usage, including page cache, of the cgroup with the least headroom. If the machine has less
+    /// headroom, `total_bytes` less `available_bytes`.
     pub usage_bytes: u64,
-    /// What can be taken before anything binds: the least of `available_bytes` and the headroom of
-    /// every cgroup that has a limit, its reclaimable file pages counted as free.
+    /// Memory that can be taken before a limit binds: the least of `available_bytes` and the
+    /// headroom of every cgroup with a limit. Reclaimable file pages count as free.
     pub headroom_bytes: u64,
-    /// What the cgroups leave unused: the least that lacks to a limit of theirs, with the page cache
-    /// of their processes counted as used. `total_bytes` if there is no limit.
+    /// Memory that the cgroups leave unused: the least distance to a limit, with page cache counted
+    /// as used. `total_bytes` if there is no limit.
     pub unused_bytes: u64,
-    /// Whether tasks stood still for want of memory for [`STALLED_PERCENT`] or more of the last
-    /// ten seconds, on the machine or in the process's cgroup. Fades within some ten seconds after
-    /// the shortage ends; always false without PSI.
+    /// Whether tasks stalled for lack of memory for [`STALLED_PERCENT`] or more of the last ten
+    /// seconds, on the machine or in the process's cgroup. It fades within some ten seconds after
+    /// the shortage; without PSI it is always false.
     pub stalled: bool,
-    /// Microseconds of such stalls since boot, the greater of the machine's and the cgroup's, for
-    /// callers that take differences.
+    /// Microseconds of such stalls since boot, the greater of the machine's and the cgroup's.
+    /// Callers take differences.
     pub stall_total_us: u64,
 }
 
 /// The memory-pressure sources of one process.
 ///
-/// Which cgroups the process is in is found once: after it was moved to another, probe again.
-/// Limits are read anew each time, so changing one needs nothing.
+/// The cgroups of the process are found once; probe again after it was moved. Limits are read each
+/// time, so changed limits count at once.
 #[derive(Debug)]
 pub struct Sources {
     meminfo_path: PathBuf,
@@ -87,7 +87,7 @@ impl Sources {
         Self::probe_below(Path::new("/"))
     }
 
-    /// The same below another root directory, for tests with a tree of their own.
+    /// The same below another root directory, for tests.
     ///
     /// # Errors
     /// As [`Sources::probe`].
@@ -129,8 +129,8 @@ impl Sources {
         sources.add_psi(root.join("proc/pressure/memory"));
         let unified = hierarchies.iter().find(|found| found.version == Version::V2);
         if let Some(own) = unified.and_then(|hierarchy| hierarchy.directories.first()) {
-            // The root's file says what /proc/pressure says; two triggers would wake twice. The
-            // root is the one cgroup without a type.
+            // The root cgroup's file repeats /proc/pressure, and two triggers would wake twice.
+            // Only the root cgroup has no type.
             if own.join("cgroup.type").exists() {
                 sources.add_psi(own.join("memory.pressure"));
             }
@@ -166,11 +166,11 @@ impl Sources {
     fn read_meminfo(&self) -> Result<Meminfo, PressureError> {
         let failed = |error| PressureError::Meminfo { path: self.meminfo_path.clone(), error };
         self.meminfo.with_text(Meminfo::parse).map_err(failed)?.ok_or_else(|| {
-            failed(io::Error::new(io::ErrorKind::InvalidData, "it has no line MemTotal"))
+            failed(io::Error::new(io::ErrorKind::InvalidData, "the line MemTotal is missing"))
         })
     }
 
-    /// The least of the machine's memory and all cgroup limits, in bytes, as they are now.
+    /// The least of the machine's memory and all current cgroup limits, in bytes.
     ///
     /// # Errors
     /// [`PressureError::Meminfo`].
@@ -179,8 +179,8 @@ impl Sources {
         Ok(self.levels.iter().filter_map(Level::limit_bytes).fold(total_bytes, u64::min))
     }
 
-    /// Memory as it is now: one read of meminfo, one of each PSI file, one or two for each cgroup
-    /// and two more for each that has a limit. Allocates nothing.
+    /// Reads the present state: one read of meminfo, one of each PSI file, one or two for each
+    /// cgroup and two more for each with a limit. Allocates nothing.
     ///
     /// # Errors
     /// [`PressureError::Meminfo`]. A cgroup that has vanished is left out.
@@ -217,7 +217,7 @@ impl Sources {
         Ok(reading)
     }
 
-    /// Which sources are used and which are not, with their present values, for people.
+    /// The sources that are used and those that are not, with their present values, for people.
     pub fn describe(&self) -> Vec<SourceStatus> {
         let mut notes = Vec::new();
         let meminfo = self.read_meminfo();
@@ -244,7 +244,9 @@ impl Sources {
                     let how = format!("{:.2} % of the last 10 s", stall.average_10s_percent);
                     SourceStatus::used("stall time (PSI)", path, how)
                 }
-                Ok(None) => SourceStatus::absent("stall time (PSI)", path, "it has no line `some`"),
+                Ok(None) => {
+                    SourceStatus::absent("stall time (PSI)", path, "the line `some` is missing")
+                }
                 Err(error) => SourceStatus::absent("stall time (PSI)", path, error),
             });
         }
@@ -252,9 +254,9 @@ impl Sources {
         notes
     }
 
-    /// A waiter on the events of these sources. Triggers are armed here; a source without events
-    /// is noted in [`Waiter::describe`]. Under limits of cgroup v1 it is woken, too, when usage
-    /// crosses each of `headrooms_bytes` below the limit as it is now.
+    /// A waiter for the events of these sources. Triggers are armed here, and [`Waiter::describe`]
+    /// notes sources without events. Under limits of cgroup v1 it also wakes when usage crosses one
+    /// of `headrooms_bytes` below the present limit.
     ///
     /// # Errors
     /// The eventfd of the wakers cannot be made (out of descriptors).

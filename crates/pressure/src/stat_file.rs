@@ -1,8 +1,8 @@
 //! A small kernel file that is opened once and read from its beginning many times.
 //!
-//! Files of procfs and of cgroups make their text anew at every read from offset 0, so one open
-//! descriptor serves for good, needs no path lookup, and goes on working if the process later loses
-//! the right to open the file. The text goes to a buffer on the caller's stack.
+//! procfs and cgroups generate the text of a file at every read from offset 0. So one open
+//! descriptor serves for good and needs no path lookup, even if the process later loses the right
+//! to open the file. The text goes to a buffer on the caller's stack.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Room for the longest file read here, `memory.stat` of cgroup v1 and v2 (under 4 KiB in 6.18).
+/// Bytes for the longest file read here, `memory.stat` of cgroup v1 and v2 (under 4 KiB in 6.18).
 const BUFFER_BYTES: usize = 16 << 10;
 
 #[derive(Debug)]
@@ -21,13 +21,14 @@ pub(crate) struct StatFile {
 impl StatFile {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        // A directory or a file that cannot be read (a root cgroup's) opens and fails here.
+        // Opening a directory or an unreadable file (a root cgroup's) succeeds, so reading it must
+        // fail here.
         let opened = Self { file };
         opened.with_text(|_| ())?;
         Ok(opened)
     }
 
-    /// Hands the present text to `parse`. Bytes that are not UTF-8 end the text.
+    /// Passes the present text to `parse`. Bytes that are not UTF-8 end the text.
     pub(crate) fn with_text<R>(&self, parse: impl FnOnce(&str) -> R) -> io::Result<R> {
         let mut buffer = [0; BUFFER_BYTES];
         let mut length = 0;
@@ -46,7 +47,7 @@ impl StatFile {
         Ok(parse(text))
     }
 
-    /// The single number a cgroup file holds; `None` for `max` (no limit).
+    /// The single number in a cgroup file; `None` for `max` (no limit).
     pub(crate) fn number(&self) -> io::Result<Option<u64>> {
         self.with_text(|text| match text.trim() {
             "max" => Ok(None),
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_held_file_is_read_anew_and_a_key_is_matched_whole() {
+    fn an_open_file_shows_changes_and_a_key_is_matched_whole() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory.current");
         std::fs::write(&path, "123\n").unwrap();

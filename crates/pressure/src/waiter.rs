@@ -1,30 +1,29 @@
-//! Waiting for memory to become short, without ever looking at the clock.
+//! Waits for memory shortage by events alone, never by the clock.
 //!
-//! A thread stands in poll(2), without timeout, on the descriptors the kernel raises events on and
-//! on one eventfd through which the rest of the program wakes or stops it. An idle system raises
-//! none, so an idle waiter does not run at all; [`Waiter::wakeups`] counts every return of poll to
-//! prove it. Where no source has events the eventfd alone is left, and the caller's own activity
-//! (which is what consumes memory) must wake the thread.
+//! A thread blocks in poll(2), without a timeout, on the kernel's event descriptors and on one
+//! eventfd that wakes or stops it. An idle system raises no event, so an idle waiter does not run;
+//! [`Waiter::wakeups`] counts every return of poll to prove it. If no source has events, only the
+//! eventfd is left, and the caller must wake the thread when it consumes memory.
 //!
 //! The kinds of kernel events:
-//! - A PSI trigger ([`crate::psi`]): `POLLPRI` at a stall, `POLLERR` once its cgroup is gone or PSI
-//!   is switched off, upon which it is dropped.
-//! - `memory.events.local` of cgroup v2 (Linux 5.2; else `memory.events`): `POLLPRI | POLLERR`
-//!   since the last read of that descriptor, so it is read on every event; the event counts if
-//!   `high`, `max` or `oom` has grown. It is watched in every cgroup up the hierarchy, each of
-//!   which may hold the limit that binds. `.local`, because the other one also tells of cgroups
-//!   below that are not ours.
+//! - A PSI trigger ([`crate::psi`]) raises `POLLPRI` at a stall. It raises `POLLERR` once its
+//!   cgroup is gone or PSI is switched off, and is dropped then.
+//! - `memory.events.local` of cgroup v2 (Linux 5.2; else `memory.events`) raises `POLLPRI |
+//!   POLLERR` since the last read of the descriptor, so it is read on every event. The event counts
+//!   if `high`, `max` or `oom` has grown. It is watched in every cgroup up the hierarchy, because
+//!   each may hold the limit that binds. `.local` leaves out the cgroups below, which may belong to
+//!   other programs.
 //! - `memory.pressure_level` of cgroup v1 at level `medium`, through `cgroup.event_control` and an
-//!   eventfd: reclaim is finding little. (`low` is any reclaim, also of clean page cache.) An event
-//!   goes to the innermost cgroup that has a listener, so one of the process's own cgroup is told
-//!   apart from those of the cgroups above it.
-//! - Thresholds of v1's `memory.usage_in_bytes`, registered the same way, so many bytes below the
-//!   limit as the caller gives. Where a group holds next to no page cache, a neighbour in it that
-//!   grows meets the limit, finds nothing to reclaim and is killed before any level is reported. v2
-//!   has no such thresholds; a `memory.high` below `memory.max` gives the time there.
+//!   eventfd, means that reclaim finds little. (`low` is any reclaim, also of clean page cache.)
+//!   The innermost cgroup with a listener receives an event, so an event of the process's own
+//!   cgroup is distinguished from those of the cgroups above it.
+//! - Thresholds of v1's `memory.usage_in_bytes`, registered the same way, lie below the limit by
+//!   the caller's headrooms. They matter if a group holds hardly any page cache. A neighbour that
+//!   grows then meets the limit, reclaim finds nothing, and it is killed before any level is
+//!   reported. v2 has no such thresholds; a `memory.high` below `memory.max` gives the time there.
 //!
 //! Order: a [`Waker`] sets its flag before it writes the eventfd, and the waiter reads the eventfd
-//! before it looks at the flag, so no wake is lost; wakes before a wait are one wake.
+//! before the flag, so no wake is lost. Several wakes before a wait are one wake.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -42,23 +41,23 @@ use crate::psi;
 use crate::source_status::SourceStatus;
 use crate::stat_file::{StatFile, keyed};
 
-/// What ended a wait; several can be true at once.
+/// The events that ended a wait; several can be true at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Events {
     /// [`Waker::stop`] was called, now or ever: the thread should end.
     pub stopped: bool,
     /// [`Waker::wake`] was called.
     pub woken: bool,
-    /// Tasks stand still for want of memory (PSI), or v1 reclaim finds little.
+    /// Tasks stall for lack of memory (PSI), or v1 reclaim finds little.
     pub pressure: bool,
-    /// The kernel takes memory from this process's own v1 cgroup and finds little. Where usage is
-    /// not near the limit, somebody is about to lower the limit, or to empty the cgroup.
+    /// The kernel reclaims memory from this process's own v1 cgroup and finds little. If usage is
+    /// not near the limit, an administrator is lowering the limit or emptying the cgroup.
     pub squeezed: bool,
-    /// A cgroup has come to its `memory.high` or `memory.max`.
+    /// A cgroup has reached its `memory.high` or `memory.max`.
     pub limit: bool,
-    /// The usage of a v1 cgroup has gone up or down across one of the thresholds asked for.
+    /// The usage of a v1 cgroup has crossed one of the thresholds, upwards or downwards.
     pub threshold: bool,
-    /// The timeout has passed and nothing else happened.
+    /// The timeout has passed without another event.
     pub timed_out: bool,
 }
 
@@ -82,9 +81,10 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Ends the present wait, or the next one if nobody is waiting.
+    /// Ends the present wait, or the next one if none is in progress.
     pub fn wake(&self) {
-        // The one failure is EAGAIN at a count of 2⁶⁴ − 2: the descriptor is readable then.
+        // The only possible failure is EAGAIN at a count of 2⁶⁴ − 2: the descriptor is readable
+        // then.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
     }
 
@@ -94,20 +94,21 @@ impl Waker {
         self.wake();
     }
 
-    /// How often the waiter has come out of poll(2).
+    /// How often the waiter has returned from poll(2).
     pub fn wakeups(&self) -> u64 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
 }
 
-/// A descriptor the kernel raises events on.
+/// A descriptor on which the kernel raises events.
 #[derive(Debug)]
 enum Watch {
     /// An armed PSI trigger.
     Trigger(File),
-    /// A v2 events file and the sum of the counters of interest at the last look.
+    /// A v2 events file, and the sum of its relevant counters at the last read.
     LimitEvents(StatFile, u64),
-    /// An eventfd registered with v1's pressure levels, and whether of the process's own cgroup.
+    /// An eventfd registered with v1's pressure levels, and whether it is of the process's own
+    /// cgroup.
     PressureLevel(OwnedFd, bool),
     /// An eventfd registered with a threshold of v1's usage.
     Threshold(OwnedFd),
@@ -122,7 +123,7 @@ impl Watch {
         }
     }
 
-    /// Takes note of what poll reported; false if the source is gone.
+    /// Processes the result of poll; false if the source is gone.
     fn take(&mut self, reported: PollFlags, events: &mut Events) -> bool {
         if reported.is_empty() {
             return true;
@@ -133,10 +134,10 @@ impl Watch {
                 events.pressure = true;
                 true
             }
-            Self::LimitEvents(file, seen) => match file.with_text(limit_count) {
+            Self::LimitEvents(file, last) => match file.with_text(limit_count) {
                 Ok(count) => {
-                    events.limit |= count > *seen;
-                    *seen = count;
+                    events.limit |= count > *last;
+                    *last = count;
                     true
                 }
                 Err(_) => false,
@@ -247,28 +248,28 @@ impl Waiter {
         Waker { shared: Arc::clone(&self.shared) }
     }
 
-    /// How often [`Waiter::wait`] has come out of poll(2), whatever for.
+    /// How often [`Waiter::wait`] has returned from poll(2), for any reason.
     pub fn wakeups(&self) -> u64 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
 
-    /// Whether any source has events. If not, only [`Waker`]s end a wait, and the caller has to
-    /// look at [`crate::Sources::read`] on occasions of its own.
+    /// Whether any source has events. If not, only [`Waker`]s end a wait, and the caller must call
+    /// [`crate::Sources::read`] by itself.
     pub fn has_events(&self) -> bool {
         !self.watches.is_empty()
     }
 
-    /// Which events are waited for and which could not be, for people.
+    /// The events that the waiter uses and those that are not available, for people.
     pub fn describe(&self) -> Vec<SourceStatus> {
         self.notes.clone()
     }
 
-    /// Waits until something happens; forever without a `timeout`.
+    /// Waits until an event; forever without a `timeout`.
     ///
     /// # Errors
-    /// poll(2) fails for want of kernel memory, never for a signal.
+    /// poll(2) fails for lack of kernel memory, never for a signal.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Events> {
-        // A timeout beyond the clock's range is none.
+        // A timeout beyond the clock's range means no timeout.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut events = Events::default();
         loop {
@@ -292,8 +293,7 @@ impl Waiter {
         }
     }
 
-    /// What poll reports of the wake descriptor and, behind it, of each watch; empty after a
-    /// signal.
+    /// The result of poll for the wake descriptor and then for each watch; empty after a signal.
     fn poll_once(&self, left: Option<Duration>) -> io::Result<Vec<PollFlags>> {
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut fds = Vec::with_capacity(1 + self.watches.len());
@@ -324,7 +324,7 @@ impl Waiter {
     }
 }
 
-/// Times the limits of the cgroup were met: the counters that grow when memory is short here.
+/// How often the cgroup met its limits: the counters that grow when memory is short here.
 fn limit_count(text: &str) -> u64 {
     ["high", "max", "oom"].iter().filter_map(|key| keyed(text, key)).fold(0, u64::saturating_add)
 }
@@ -333,10 +333,10 @@ fn nonblocking_eventfd() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-/// Registers an eventfd with one of v1's files of events, as
-/// `Documentation/admin-guide/cgroup-v1/memory.rst` §9 and §11 have it: the numbers of both
-/// descriptors and the level or threshold, written to `cgroup.event_control`. The registration
-/// lives as long as the eventfd.
+/// Registers an eventfd with an event file of v1, by
+/// `Documentation/admin-guide/cgroup-v1/memory.rst` §9 and §11. The numbers of both descriptors and
+/// the level or threshold are written to `cgroup.event_control`. The registration lives as long as
+/// the eventfd.
 fn register(directory: &Path, path: &Path, argument: &str) -> io::Result<OwnedFd> {
     let notify = nonblocking_eventfd()?;
     let file = File::open(path)?;
@@ -346,7 +346,7 @@ fn register(directory: &Path, path: &Path, argument: &str) -> io::Result<OwnedFd
     Ok(notify)
 }
 
-/// Reads an eventfd back to zero; false if it cannot be read any more.
+/// Resets an eventfd to zero; false if it cannot be read any more.
 fn drain(fd: &OwnedFd) -> bool {
     match rustix::io::read(fd, &mut [0; 8]) {
         Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => true,
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_event_counts_if_a_counter_of_interest_grew() {
+    fn a_limit_event_counts_if_a_relevant_counter_grew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory.events.local");
         let write = |text: &str| std::fs::write(&path, text).unwrap();
@@ -376,11 +376,11 @@ mod tests {
         assert_eq!(take(changed), Events::default(), "`low` is protection, not shortage");
         write("low 9\nhigh 4\nmax 1\noom 0\noom_kill 0\n");
         assert!(take(changed).limit);
-        assert_eq!(take(changed), Events::default(), "told once");
+        assert_eq!(take(changed), Events::default(), "reported once");
     }
 
     #[test]
-    fn a_trigger_that_is_gone_is_dropped_and_tells_nothing() {
+    fn a_trigger_that_is_gone_is_dropped_without_an_event() {
         let mut watch = Watch::Trigger(tempfile::tempfile().unwrap());
         let mut events = Events::default();
         assert!(watch.take(PollFlags::PRI, &mut events));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pressure_level_is_read_back() {
+    fn a_pressure_level_is_reset_after_its_event() {
         let fd = nonblocking_eventfd().unwrap();
         rustix::io::write(&fd, &2_u64.to_ne_bytes()).unwrap();
         let mut watch = Watch::PressureLevel(fd, true);

@@ -1,4 +1,4 @@
-//! The sources in trees of files made for the test.
+//! The sources, in trees of files made for the test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../tests/eventually.rs"]
@@ -97,7 +97,7 @@ fn the_tightest_limit_on_the_way_up_binds() {
     assert_eq!(reading.limit_bytes, 512 * MIB);
     assert_eq!(reading.headroom_bytes, 412 * MIB);
     assert_eq!(reading.usage_bytes, 100 * MIB);
-    // memory.high is a limit too, and both may change while we run.
+    // memory.high is a limit too, and both may change at run time.
     tree.cgroup("/outer/inner", &[("memory.high", format!("{}\n", 64 * MIB))]);
     let reading = sources.read().unwrap();
     assert_eq!(reading.limit_bytes, 64 * MIB);
@@ -123,7 +123,7 @@ fn clean_page_cache_is_headroom_and_dirty_is_not() {
     );
     tree.cgroup("/a", &level(&(100 * MIB).to_string(), "max", 99 * MIB, &stat));
     let reading = tree.probe().read().unwrap();
-    // 99 used, of which 70 on the file lists, of which 10 not clean: 39 are a burden.
+    // 99 are used, of them 70 on the file lists, of them 10 not clean: 39 cannot be reclaimed.
     assert_eq!(reading.headroom_bytes, 61 * MIB);
     assert_eq!(reading.usage_bytes, 99 * MIB);
     assert_eq!(reading.unused_bytes, MIB, "page cache counts as used");
@@ -172,7 +172,7 @@ fn a_cgroup_without_the_memory_controller_is_noted() {
 }
 
 #[test]
-fn stalls_are_those_of_the_machine_or_of_the_cgroup() {
+fn stalls_of_the_machine_and_of_the_cgroup_both_count() {
     let tree = Tree::unified("/a");
     let psi = |percent: &str, total: u64| {
         format!("some avg10={percent} avg60=0.00 avg300=0.00 total={total}\n")
@@ -192,18 +192,18 @@ fn stalls_are_those_of_the_machine_or_of_the_cgroup() {
 }
 
 #[test]
-fn a_vanished_cgroup_binds_no_more() {
+fn a_vanished_cgroup_does_not_bind() {
     let tree = Tree::unified("/a");
     tree.cgroup("/a", &level(&(10 * MIB).to_string(), "max", MIB, ""));
     let sources = tree.probe();
     assert_eq!(sources.limit_bytes().unwrap(), 10 * MIB);
-    // What a removed cgroup's files give is an error; an empty file is as unreadable.
+    // Files of a removed cgroup cannot be read; an empty file has the same effect.
     tree.cgroup("/a", &[("memory.max", String::new()), ("memory.high", String::new())]);
     assert_eq!(sources.limit_bytes().unwrap(), 1024 * MIB);
 }
 
 #[test]
-fn without_meminfo_there_is_an_error_that_names_it() {
+fn a_missing_meminfo_is_an_error_that_names_it() {
     let root = tempfile::tempdir().unwrap();
     let error = Sources::probe_below(root.path()).unwrap_err();
     let PressureError::Meminfo { path, .. } = &error;
@@ -223,7 +223,7 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     let mut waiter = tree.probe().waiter(&[]).unwrap();
     assert!(waiter.has_events(), "{:?}", waiter.describe());
     let waker = waiter.waker();
-    let ((tell, told), (name, named)) = (mpsc::channel(), mpsc::channel());
+    let ((tell, answers), (name, named)) = (mpsc::channel(), mpsc::channel());
     let thread = std::thread::spawn(move || {
         let link = fs::read_link("/proc/thread-self").unwrap();
         name.send(Path::new("/proc").join(link).join("stat")).unwrap();
@@ -235,8 +235,8 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
         let text = fs::read_to_string(&stat).unwrap();
         text.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"))
     };
-    // Nothing can be seen of a wait but that the thread is in it and was never out of it. The long
-    // run gives one that goes by the clock the time to show itself.
+    // Only two facts are visible: the thread is in its wait, and it never left it. The long run
+    // gives a wait by the clock the time to show itself.
     let is_idle = |wakeups: u64| {
         eventually("the waiter waits", is_asleep);
         if skipped::is_nightly() {
@@ -246,7 +246,7 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     };
     is_idle(0);
     waker.wake();
-    let next = || told.recv_timeout(BOUND).unwrap();
+    let next = || answers.recv_timeout(BOUND).unwrap();
     assert_eq!(next(), Events { woken: true, ..Events::default() });
     is_idle(1);
     waker.clone().stop();
@@ -256,7 +256,7 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
 }
 
 #[test]
-fn wakes_before_a_wait_are_one_and_a_timeout_is_told() {
+fn wakes_before_a_wait_are_one_and_a_timeout_is_reported() {
     let mut waiter = Tree::new().probe().waiter(&[]).unwrap();
     let waker = waiter.waker();
     waker.wake();
@@ -276,7 +276,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..seeded() })]
 
     #[test]
-    fn no_text_in_any_file_makes_a_panic(
+    fn any_text_in_any_file_is_survived(
         meminfo in "(MemTotal: [0-9]{0,22} kB\n)?\\PC*",
         cgroup in "(0::/\\PC{0,9}\n|4:memory:/a\n|\\PC{0,20}\n){0,4}",
         mountinfo in "(30 20 0:26 / /sys/fs/cgroup rw - cgroup2 c rw\n|\\PC{0,40}\n){0,4}",

@@ -1,6 +1,6 @@
-//! The sources and events of the running kernel. What needs root or a kernel feature that is not
-//! there says so and passes. So do those that fill cgroups of their own, but in the long run: what
-//! a kernel counts and raises, and when, is the kernel's.
+//! The sources and events of the running kernel. Tests that need root or a missing kernel feature
+//! say so and pass. Tests that fill cgroups of their own run only in the long run, because the
+//! kernel decides what it counts and raises, and when.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../tests/eventually.rs"]
@@ -40,14 +40,14 @@ fn the_running_machine_can_be_read() {
     assert_eq!(waiter.wakeups(), 0);
 }
 
-/// A memory cgroup of the test's own with a process in it; both go when it is dropped.
+/// A memory cgroup of the test's own with a process in it; dropping it removes both.
 struct TestCgroup {
     directory: PathBuf,
     process: Option<Child>,
 }
 
 impl TestCgroup {
-    /// `None`, with the reason printed, where the test may not make one, and but in the long run.
+    /// `None`, with the reason printed, if the test may not make one, or outside the long run.
     fn new(name: &str, limit_bytes: u64) -> Option<Self> {
         if only_nightly("it is the kernel's memory cgroups") {
             return None;
@@ -74,7 +74,7 @@ impl TestCgroup {
         Some(cgroup)
     }
 
-    /// Runs a shell script in the cgroup until it says `ready`; then it waits for more on stdin.
+    /// Runs a shell script in the cgroup until it prints `ready`; then it waits for more on stdin.
     fn run(&mut self, script: &str) -> u32 {
         let procs = self.directory.join("cgroup.procs");
         let script = format!("echo $$ > {}\n{script}\necho ready\nread more\n", procs.display());
@@ -106,7 +106,7 @@ impl TestCgroup {
 impl Drop for TestCgroup {
     fn drop(&mut self) {
         self.end_process();
-        // Emptying may lag behind the end of the last process.
+        // The kernel may empty the cgroup some time after the last process has ended.
         for _ in 0..100 {
             if fs::remove_dir(&self.directory).is_ok() {
                 return;
@@ -117,7 +117,7 @@ impl Drop for TestCgroup {
     }
 }
 
-/// A process group of its own that is a load on a cgroup. It goes with the test however that ends.
+/// A process group that loads a cgroup. It ends with the test, however the test ends.
 struct Load(Child);
 
 impl Drop for Load {
@@ -128,7 +128,8 @@ impl Drop for Load {
     }
 }
 
-/// Waits until this is so of what is read; the kernel adds up some of it late. The reading.
+/// Reads until the condition holds, because the kernel adds some counters up late. Returns the
+/// reading.
 fn reading(sources: &Sources, what: &str, is_so: impl Fn(&Reading) -> bool) -> Reading {
     let until = Instant::now() + BOUND;
     loop {
@@ -141,7 +142,7 @@ fn reading(sources: &Sources, what: &str, is_so: impl Fn(&Reading) -> bool) -> R
     }
 }
 
-/// A file in memory (tmpfs), which is charged to the cgroup of the writer and cannot be dropped.
+/// A file in memory (tmpfs), which is charged to the writer's cgroup and cannot be dropped.
 fn file_in_memory() -> tempfile::NamedTempFile {
     tempfile::NamedTempFile::new_in("/dev/shm").unwrap()
 }
@@ -158,7 +159,7 @@ fn filling_a_small_cgroup_is_seen_and_page_cache_is_not() {
     assert_eq!(before.limit_bytes, 64 * MIB);
     cgroup.end_process();
 
-    // 40 MiB of page cache of a file on disk: used, but as good as free.
+    // 40 MiB of page cache of a file on disk are used, but as good as free.
     let on_disk = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let write = |path: &std::path::Path, mebibytes: u64| {
         format!("dd if=/dev/zero of={} bs=1M count={mebibytes} conv=fsync", path.display())
@@ -174,15 +175,15 @@ fn filling_a_small_cgroup_is_seen_and_page_cache_is_not() {
     }
     cgroup.end_process();
 
-    // 40 MiB that stay.
+    // 40 MiB that cannot be reclaimed.
     let in_memory = file_in_memory();
     let process = cgroup.run(&write(in_memory.path(), 40));
     let sources = Sources::probe_process(process).unwrap();
-    let filled = reading(&sources, "a file in memory is no room", |filled| {
+    let filled = reading(&sources, "a file in memory takes room", |filled| {
         filled.headroom_bytes < 24 * MIB && filled.usage_bytes >= 40 * MIB
     });
     drop(in_memory);
-    reading(&sources, "what is removed is room again", |freed| {
+    reading(&sources, "a removed file gives its room back", |freed| {
         freed.headroom_bytes > filled.headroom_bytes + 32 * MIB
     });
 }
@@ -202,11 +203,11 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
         skipped(format_args!("the cgroup has no events here: {:?}", waiter.describe()));
         return;
     }
-    // Fill all but the last few MiB with what cannot be dropped, then send a file through the rest.
+    // Fill all but the last few MiB with unreclaimable memory, then read a file through the rest.
     let in_memory = file_in_memory();
     let on_disk = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let procs = cgroup.directory.join("cgroup.procs");
-    // The load ends when the file is removed, also if that is before it has written it.
+    // The load ends when the file is removed, even before it has written the file.
     let script = format!(
         "echo $$ > {}\n\
          dd if=/dev/zero of={} bs=1M count=44\n\
@@ -226,8 +227,8 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
         .spawn()
         .unwrap();
     let load = Load(load);
-    // The limit is for a kernel that raises nothing, so that the test fails instead of hanging. A
-    // machine that is short of memory itself may wake the waiter before the cgroup is full.
+    // The limit makes the test fail instead of hang if the kernel raises nothing. A machine that is
+    // short of memory itself may wake the waiter before the cgroup is full.
     let deadline = Instant::now() + BOUND;
     let (events, reading) = loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -253,13 +254,13 @@ fn usage_that_crosses_a_threshold_wakes_the_waiter() {
     let mut waiter = sources.waiter(&[32 * MIB]).unwrap();
     let is_threshold = |note: &ogive_pressure::SourceStatus| note.source.ends_with("threshold");
     if !waiter.describe().iter().any(|note| note.is_used() && is_threshold(note)) {
-        skipped(format_args!("thresholds are of cgroup v1: {:?}", waiter.describe()));
+        skipped(format_args!("only cgroup v1 has thresholds: {:?}", waiter.describe()));
         return;
     }
     cgroup.end_process();
     let in_memory = file_in_memory();
     cgroup.run(&format!("dd if=/dev/zero of={} bs=1M count=40", in_memory.path().display()));
-    // Stalls are of the whole machine, and another program, or the test before, may have some.
+    // Stalls count for the whole machine, and another program or an earlier test may cause some.
     let mut waits = 0;
     let mut wait = |timeout| loop {
         waits += 1;
@@ -270,9 +271,9 @@ fn usage_that_crosses_a_threshold_wakes_the_waiter() {
             break events;
         }
     };
-    // The timeout is for a kernel that raises nothing, so that the test fails instead of hanging.
+    // The timeout makes the test fail instead of hang if the kernel raises nothing.
     let events = wait(BOUND);
     assert!(events.threshold, "{events:?}");
     let events = wait(Duration::from_millis(300));
-    assert!(events.timed_out, "told once: {events:?}");
+    assert!(events.timed_out, "reported once: {events:?}");
 }

@@ -1,4 +1,5 @@
-//! Any bytes are the sampled reads of a mount, or an error; and what was read is written the same.
+//! Any bytes are the sampled reads of a mount, or an error. Decoded reads are encoded to the same
+//! bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

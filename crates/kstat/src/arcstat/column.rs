@@ -1,11 +1,11 @@
-//! What a column is, and the choice of columns a user makes.
+//! A column of `arcstat`, and the user's choice of columns.
 
 use thiserror::Error;
 
 use super::columns::COLUMNS;
 
-/// What stands on the lists: the whole of the breakdown by type and state, and what the target
-/// columns call the cache.
+/// The entries on the lists, which are the whole of the breakdown by type and state and the "cache"
+/// of the target columns.
 pub(super) const CACHED: &[&str] = &[
     "anon_data",
     "anon_metadata",
@@ -17,7 +17,7 @@ pub(super) const CACHED: &[&str] = &[
     "uncached_metadata",
 ];
 
-/// How the number of a column is shortened for people.
+/// The scale that shortens the numbers of a column for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Not a number (the time).
@@ -26,13 +26,13 @@ pub enum Scale {
     Count,
     /// K, M, G … of 1024 bytes.
     Bytes,
-    /// A percentage; never shortened.
+    /// A percentage, which is never shortened.
     Percent,
-    /// Money; never shortened, with as many decimals as there is room for.
+    /// Money, which is never shortened. It has as many decimals as fit.
     Dollars,
 }
 
-/// Which quarters of the cache a target covers.
+/// The quarters of the cache that a target covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quarters {
     pub(super) mru_data: bool,
@@ -41,25 +41,25 @@ pub(super) struct Quarters {
     pub(super) mfu_metadata: bool,
 }
 
-/// How a column follows from a report. Names are fields of `arcstats`; those of `zfetchstats` have
-/// `zfetch_` before them. Several names are added up.
+/// The formula of a column over a report. Names are fields of `arcstats`; those of `zfetchstats`
+/// have the prefix `zfetch_`. Several names are added up.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Formula {
     /// The time of the reading.
     Time,
     /// Growth per second.
     Rate(&'static [&'static str]),
-    /// Growth of the first as a percentage of the growth of the second.
+    /// Growth of the first sum as a percentage of the growth of the second.
     RateShare(&'static [&'static str], &'static [&'static str]),
     /// Microdollars, as dollars an hour.
     Spending(&'static str),
-    /// The level at the end.
+    /// The level at the later reading.
     Level(&'static [&'static str]),
-    /// The level of the first as a percentage of the level of the second.
+    /// The level of the first sum as a percentage of the level of the second.
     LevelShare(&'static [&'static str], &'static [&'static str]),
-    /// 0 while the field is not 0, else 1.
+    /// 1 if the field is 0, else 0.
     Not(&'static str),
-    /// Bytes meant for these quarters of the cache, from `meta`, `pd` and `pm`.
+    /// The target in bytes for these quarters of the cache, from `meta`, `pd` and `pm`.
     Target(Quarters),
     /// The same as a percentage of all four quarters.
     TargetShare(Quarters),
@@ -72,25 +72,25 @@ pub struct Column {
     pub name: &'static str,
     /// Width in characters.
     pub width: usize,
-    /// How its numbers are shortened.
+    /// The scale of its numbers.
     pub scale: Scale,
-    /// One line on what it says.
+    /// A description of one line.
     pub description: &'static str,
     pub(super) formula: Formula,
 }
 
 impl Column {
-    /// The column called `name`.
+    /// The column with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         COLUMNS.iter().find(|column| column.name == name)
     }
 
-    /// Whether it speaks of L2; such columns are left out of [`Columns::all`] where there is none.
+    /// Whether it is about L2; [`Columns::all`] leaves such columns out if there is no L2.
     pub fn is_l2(&self) -> bool {
         self.name.starts_with("l2")
     }
 
-    /// Whether it speaks of what requests cost; such columns are shown for buckets only.
+    /// Whether it is about the cost of requests; such columns are shown for buckets only.
     pub fn is_cost(&self) -> bool {
         self.scale == Scale::Dollars
     }
@@ -102,9 +102,9 @@ pub enum ColumnError {
     /// No column has this name.
     #[error("no field {name:?}; {}", candidates(.near))]
     Unknown {
-        /// What was asked for.
+        /// The given name.
         name: String,
-        /// Names close to it, closest first; may be empty.
+        /// Similar names, closest first; may be empty.
         near: Vec<&'static str>,
     },
     /// The list is empty.
@@ -143,7 +143,7 @@ impl Columns {
         Self::named(list.split(',').map(str::trim).filter(|name| !name.is_empty()))
     }
 
-    /// The columns of these names.
+    /// The columns with these names.
     ///
     /// # Errors
     /// As [`Columns::parse`].
@@ -166,12 +166,12 @@ impl Columns {
         Self::of_table(|column| PREFETCH.iter().position(|&name| name == column.name))
     }
 
-    /// Every column (`-a`), those of L2 only if `with_l2`, and no costs.
+    /// Every column (`-a`) without costs; those of L2 only if `with_l2`.
     pub fn all(with_l2: bool) -> Self {
         Self::of_table(|column| (!column.is_cost() && (with_l2 || !column.is_l2())).then_some(0))
     }
 
-    /// The same, and behind them what requests cost.
+    /// The same, followed by the columns of costs.
     #[must_use]
     pub fn with_costs(mut self) -> Self {
         self.0.extend(COLUMNS.iter().filter(|column| column.is_cost()));
@@ -192,24 +192,24 @@ impl Columns {
 }
 
 impl Default for Columns {
-    /// `time read ddread ddh% dmread dmh% pread ph% size c avail`, OpenZFS's own since 2.2.
+    /// `time read ddread ddh% dmread dmh% pread ph% size c avail`, OpenZFS's own default since 2.2.
     fn default() -> Self {
         Self::of_table(|column| DEFAULT.iter().position(|&name| name == column.name))
     }
 }
 
-/// Names at most two edits away or containing `wanted`, closest first, at most five.
-fn nearest(wanted: &str) -> Vec<&'static str> {
-    // Longer than any name by more than the distance: no need to compare.
-    if wanted.len() > 16 {
+/// At most five names that contain `name` or differ by at most two edits, closest first.
+fn nearest(name: &str) -> Vec<&'static str> {
+    // A name this long is too far from every column's.
+    if name.len() > 16 {
         return Vec::new();
     }
-    let wanted = wanted.to_lowercase();
+    let name = name.to_lowercase();
     let mut near: Vec<(usize, &'static str)> = COLUMNS
         .iter()
         .filter_map(|column| {
-            let edits = edit_distance(&wanted, column.name);
-            let contains = wanted.len() > 1 && column.name.contains(wanted.as_str());
+            let edits = edit_distance(&name, column.name);
+            let contains = name.len() > 1 && column.name.contains(name.as_str());
             (contains || edits <= 2 && edits < column.name.len()).then_some((edits, column.name))
         })
         .collect();

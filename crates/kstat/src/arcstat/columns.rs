@@ -1,11 +1,11 @@
-//! The table of `arcstat`'s columns, in the order `arcstat -v` lists them.
+//! The table of `arcstat`'s columns, in the order of `arcstat -v`.
 //!
-//! Source of names, widths, scales and formulas: `cmd/zarcstat.in`, OpenZFS 2.4. The last one is
-//! our own.
+//! Source of names, widths, scales and formulas: `cmd/zarcstat.in`, OpenZFS 2.4. The last column is
+//! ogive's own.
 
 use super::column::{CACHED, Column, Formula, Quarters, Scale};
 
-/// Every column there is.
+/// All columns.
 pub static COLUMNS: &[Column] = TABLE;
 
 type Names = &'static [&'static str];
@@ -72,7 +72,7 @@ const fn part(
     column(name, width, Scale::Percent, Formula::LevelShare(part, whole), description)
 }
 
-/// Width of a column of the breakdown: its name's.
+/// A column of the breakdown, which is as wide as its name.
 const fn cut(name: &'static str, fields: Names, description: &'static str) -> Column {
     size(name, name.len(), fields, description)
 }
@@ -145,13 +145,13 @@ const ALL_METADATA: Names = &[
     "demand_metadata_misses",
 ];
 
-/// All accesses the prefetcher classifies.
+/// All accesses that the prefetcher classifies.
 const PREFETCHER: Names =
     &["zfetch_hits", "zfetch_future", "zfetch_stride", "zfetch_past", "zfetch_misses"];
 const SIZE: Names = &["size"];
 const L2_ASIZE: Names = &["l2_asize"];
 
-// One column a line, which rustfmt would spread over seven.
+// One line per column; rustfmt would use seven.
 #[rustfmt::skip]
 const TABLE: &[Column] = &[
     column("time", 8, Scale::Text, Formula::Time, "Time of the reading"),
@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_column_is_made_of_rows() {
+    fn each_column_uses_existing_rows() {
         let is_row = |name: &str| match name.strip_prefix("zfetch_") {
             Some(name) => ogive_stats::ZFETCHSTATS.iter().any(|row| row.name == name),
             None => {

@@ -1,8 +1,8 @@
-//! Rows as text, as `arcstat` lays them out.
+//! Prints rows as text, in `arcstat`'s layout.
 //!
-//! A number is divided by its scale until it fits under it, gets one decimal if the width leaves
-//! room for it, and is right-aligned; with an interval of one second whole numbers have no
-//! decimal. The header returns every so many rows.
+//! A number is divided by its scale until it is smaller than the scale. It gets one decimal if the
+//! width allows it, and is right-aligned. With an interval of one second whole numbers have no
+//! decimal. The header is repeated after a number of rows.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use super::report::{Cell, Report};
 /// Suffixes after 0 to 5 divisions.
 const SUFFIXES: [&str; 6] = ["", "K", "M", "G", "T", "P"];
 
-/// How far from one second an interval may be and count as one: timers fire late.
+/// The tolerance of an interval of one second, because timers fire late.
 const ONE_SECOND_SLACK: f64 = 0.05;
 
-/// Rows between two headers where the height of the terminal is not known.
+/// Rows between two headers if the height of the terminal is unknown.
 const DEFAULT_HEADER_ROWS: usize = 20;
 
-/// How rows are printed, and how many since the last header.
+/// The settings of printing, and the rows since the last header.
 #[derive(Debug, Clone)]
 pub struct Layout {
     columns: Columns,
@@ -29,7 +29,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// `arcstat`'s own layout of `columns`: two blanks between them, numbers shortened.
+    /// `arcstat`'s own layout of `columns`: two blanks between them, shortened numbers.
     pub fn new(columns: Columns) -> Self {
         Self {
             columns,
@@ -54,8 +54,8 @@ impl Layout {
         self
     }
 
-    /// Repeats the header so that one is always on a terminal of this height; call again when the
-    /// height changes. Heights of three lines and less are ignored, as `arcstat` ignores them.
+    /// Repeats the header so that a terminal of this height always shows one. Call it again when
+    /// the height changes. As in `arcstat`, heights of three lines and less are ignored.
     pub fn set_terminal_rows(&mut self, rows: u16) {
         if rows > 3 {
             self.header_rows = usize::from(rows) - 3;
@@ -67,8 +67,8 @@ impl Layout {
         &self.columns
     }
 
-    /// The row of `report`, ended by a line feed, with the header before it when it is due: before
-    /// the first row and then after every 21 (or the terminal's height less 2).
+    /// The row of `report` with a line feed. The header precedes the first row and then every 21st,
+    /// or as often as the terminal's height less 2.
     pub fn line(&mut self, report: &Report<'_>, time: &str) -> String {
         let mut text = String::new();
         let rows = match self.rows_since_header {
@@ -122,14 +122,14 @@ impl Layout {
     }
 }
 
-/// As many decimals as there is room for: a cent an hour is as interesting as a hundred dollars.
+/// Prints as many decimals as fit, because a cent an hour matters as much as a hundred dollars.
 fn dollars(width: usize, number: f64) -> String {
     let decimals = width.saturating_sub(format!("{number:.0}").len() + 1);
     format!("{number:>width$.decimals$}")
 }
 
 fn shorten(column: &Column, number: f64, one_second: bool) -> String {
-    // A second is never exact, and 16.98 hits in 0.999 s are 17 in all but name.
+    // The interval is never exact: 16.98 hits in 0.999 s are 17.
     let mut number =
         if one_second && column.scale == Scale::Count { number.round() } else { number };
     let scale = match column.scale {

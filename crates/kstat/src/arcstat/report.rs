@@ -1,4 +1,4 @@
-//! What happened between two readings, column by column.
+//! The change between two readings, column by column.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 /// 2³², the denominator of `meta`, `pd` and `pm`.
 const FRACTION_ONE: f64 = 4_294_967_296.0;
 
-/// A reading, the one before it and the seconds between them.
+/// A reading, an earlier one, and the seconds between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     earlier: Option<&'a Snapshot>,
@@ -19,27 +19,27 @@ pub struct Report<'a> {
 /// One field of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// The time, as the caller gave it.
+    /// The time, as the caller formatted it.
     Text(String),
     /// A number in the column's own unit: bytes, a count, per second, or percent.
     Number(f64),
-    /// The source has none of the counters this column needs.
+    /// The source has none of the counters of this column.
     Absent,
 }
 
 impl<'a> Report<'a> {
-    /// The average since the counters began. If the source does not say when that was, the totals
-    /// are shown as they are, as if one second had passed.
+    /// The average since the counters began. If the source has no start time, the report shows the
+    /// totals, as if one second had passed.
     pub fn since_start(later: &'a Snapshot) -> Self {
         let elapsed_seconds = later.age_seconds().unwrap_or(1.0);
         Self { earlier: None, later, elapsed_seconds }
     }
 
-    /// What happened in the `elapsed_seconds` from `earlier` to `later`
-    /// ([`Snapshot::seconds_since`] knows them best, the caller's clock will do).
+    /// The change in the `elapsed_seconds` from `earlier` to `later`. [`Snapshot::seconds_since`]
+    /// gives the most accurate time, and the caller's clock suffices.
     ///
-    /// If the counters began anew in between (a module reloaded, a mount renewed), the report is
-    /// the one since that start: differences would be meaningless.
+    /// If the counters were reset in between (a module was reloaded, a mount restarted), the report
+    /// begins at the reset, because differences would be meaningless.
     pub fn between(earlier: &'a Snapshot, later: &'a Snapshot, elapsed_seconds: f64) -> Self {
         if !later.same_counters(earlier) {
             return Self::since_start(later);
@@ -49,12 +49,12 @@ impl<'a> Report<'a> {
         Self { earlier: Some(earlier), later, elapsed_seconds }
     }
 
-    /// The seconds the rates are divided by.
+    /// The seconds that rates are divided by.
     pub fn elapsed_seconds(&self) -> f64 {
         self.elapsed_seconds
     }
 
-    /// The field of `column`; `time` is what the time column shows.
+    /// The field of `column`; `time` is the text of the time column.
     pub fn cell(&self, column: &Column, time: &str) -> Cell {
         let number = match column.formula {
             Formula::Time => return Cell::Text(time.to_owned()),
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
         Record(columns.iter().map(|column| (column, self.cell(column, time))).collect())
     }
 
-    /// Sum of the levels; rows the source lacks count as 0 unless it lacks them all.
+    /// Sum of the levels. Missing rows count as 0, unless all are missing.
     fn level(&self, names: &[&str]) -> Option<f64> {
         sum(names.iter().map(|name| self.later.get(name)))
     }
@@ -89,7 +89,7 @@ impl<'a> Report<'a> {
         }))
     }
 
-    /// The share of each quarter is a product of two fractions: `meta` splits metadata from data,
+    /// The share of a quarter is a product of two fractions: `meta` splits metadata from data, and
     /// `pd` and `pm` split MRU from MFU within each.
     fn target(&self, quarters: Quarters) -> Option<f64> {
         let fraction = |name| Some(self.later.get(name)? as f64 / FRACTION_ONE);
@@ -100,7 +100,8 @@ impl<'a> Report<'a> {
             (quarters.mfu_data, (1.0 - pd) * (1.0 - meta)),
             (quarters.mfu_metadata, (1.0 - pm) * meta),
         ];
-        let share: f64 = shares.iter().filter(|(wanted, _)| *wanted).map(|(_, share)| share).sum();
+        let share: f64 =
+            shares.iter().filter(|(is_target, _)| *is_target).map(|(_, share)| share).sum();
         Some(share * self.level(CACHED)?)
     }
 }
@@ -112,16 +113,16 @@ fn sum(numbers: impl Iterator<Item = Option<i128>>) -> Option<f64> {
         .map(|sum| sum as f64)
 }
 
-/// 0 of nothing, as `arcstat` has it.
+/// 0 if the whole is 0, as in `arcstat`.
 fn percent(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let (part, whole) = (part?, whole?);
     Some(if whole > 0.0 { 100.0 * part / whole } else { 0.0 })
 }
 
-/// A row for programs: serialises as a map from column name to raw number, in column order.
+/// A row for programs. It serialises as a map from column name to raw number, in column order.
 ///
-/// Bytes, counts and flags that are whole are integers, rates and percentages that are not are
-/// floating point, an absent field is null.
+/// Whole bytes, counts and flags are integers, other numbers are floating point, and an absent
+/// field is null.
 #[derive(Debug, Clone)]
 pub struct Record(Vec<(&'static Column, Cell)>);
 
@@ -149,8 +150,8 @@ impl Serialize for Record {
     }
 }
 
-/// Whole, and below 2⁵³ where every integer has its own floating point number. Percentages stay
-/// floating point so that a reader sees one type in a column.
+/// Whether it is whole and below 2⁵³, where every integer has its own floating point number.
+/// Percentages stay floating point, so that a column has one type.
 fn is_exact_integer(number: f64, scale: Scale) -> bool {
     scale != Scale::Percent && number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0
 }

@@ -1,14 +1,14 @@
-//! What one reading of the counters said.
+//! One reading of the counters.
 
 use std::collections::HashMap;
 
 use crate::kstat::Kstat;
 
-/// What `ogivestats` has of what the columns show.
+/// The row of `ogivestats` that the column of costs uses.
 const COST: &str = "origin_microdollars";
 
-/// The numbers of `arcstats` and, prefixed with `zfetch_`, of `zfetchstats` at one time, and those
-/// of what requests to a bucket cost.
+/// The numbers of one reading: those of `arcstats`, those of `zfetchstats` with the prefix
+/// `zfetch_`, and the cost of requests to a bucket.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     numbers: HashMap<String, i128>,
@@ -17,8 +17,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// From the kstats of one reading. Kstats of other names and rows of text are passed over;
-    /// the times are those of `arcstats`.
+    /// Collects the kstats of one reading. Other kstats and rows of text are skipped; the times are
+    /// those of `arcstats`.
     pub fn from_kstats<'a>(kstats: impl IntoIterator<Item = &'a Kstat>) -> Self {
         let mut snapshot = Self::default();
         for kstat in kstats {
@@ -42,7 +42,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// From names and numbers, for a caller that has the counters at hand.
+    /// Collects names and numbers from a caller that has the counters in memory.
     pub fn from_numbers<Name: Into<String>, Number: Into<i128>>(
         crtime_ns: i64,
         snaptime_ns: i64,
@@ -53,30 +53,30 @@ impl Snapshot {
         Self { numbers, crtime_ns, snaptime_ns }
     }
 
-    /// The number called `name`, if the source has it.
+    /// The number with this name, if the source has it.
     pub fn get(&self, name: &str) -> Option<i128> {
         self.numbers.get(name).copied()
     }
 
-    /// Whether there is an L2 at all: something on it, or a device for it.
+    /// Whether there is an L2: it has content or a device.
     pub fn has_l2(&self) -> bool {
         ["l2_size", "l2_ndev"].iter().any(|name| self.get(name).is_some_and(|number| number > 0))
     }
 
-    /// Whether it is told what requests cost: the source is a bucket.
+    /// Whether the source has the cost of requests, which means that it is a bucket.
     pub fn has_costs(&self) -> bool {
         self.get(COST).is_some()
     }
 
-    /// Seconds from the beginning of the counters to this reading; `None` where the source does
-    /// not say (FreeBSD) or says nonsense.
+    /// Seconds from the start of the counters to this reading; `None` if the source has no times
+    /// (FreeBSD) or invalid ones.
     pub fn age_seconds(&self) -> Option<f64> {
         let age_ns = self.snaptime_ns.checked_sub(self.crtime_ns)?;
         (self.snaptime_ns > 0 && age_ns > 0).then_some(age_ns as f64 / 1e9)
     }
 
-    /// Seconds from `earlier` to this reading by the source's own clock; `None` if it has none or
-    /// the counters began anew in between.
+    /// Seconds from `earlier` to this reading by the source's clock; `None` if it has none or the
+    /// counters were reset in between.
     pub fn seconds_since(&self, earlier: &Self) -> Option<f64> {
         let elapsed_ns = self.snaptime_ns.checked_sub(earlier.snaptime_ns)?;
         let same = self.crtime_ns == earlier.crtime_ns && earlier.snaptime_ns > 0;
