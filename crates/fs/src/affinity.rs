@@ -1,31 +1,30 @@
-//! Keeps a thread at one processor for a while.
+//! Pins a thread to one processor for a while.
 //!
-//! A new thread inherits the processors of the thread that starts it, for all its life. So a thread
-//! that is kept at one processor is released before it starts another thread, and before it does
-//! anything that takes long.
+//! A new thread inherits the affinity mask of the thread that starts it, for all its life. So a
+//! pinned thread is unpinned before it starts another thread, and before it does anything slow.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::cell::Cell;
 use std::io;
 
 thread_local! {
-    /// Where this thread might run before it was kept.
+    /// The affinity mask of this thread before it was pinned.
     static ALLOWED: Cell<Option<CpuSet>> = const { Cell::new(None) };
 }
 
-/// Whether the calling thread is kept at a processor.
+/// Whether the calling thread is pinned.
 pub(crate) fn is_kept() -> bool {
     ALLOWED.get().is_some()
 }
 
-/// Whether the calling thread may run on a processor. The program may have been started with fewer
-/// processors than the system would insist on.
+/// Whether the calling thread may run on a processor. The affinity mask of the process may exclude
+/// some.
 pub(crate) fn may_run_on(processor: usize) -> bool {
     let allowed = ALLOWED.get().map_or_else(|| sched_getaffinity(None), Ok);
     processor < CpuSet::MAX_CPU && allowed.is_ok_and(|allowed| allowed.is_set(processor))
 }
 
-/// Keeps the calling thread at a processor, until [`let_go`].
+/// Pins the calling thread to a processor, until [`let_go`].
 ///
 /// # Errors
 /// If the system does not let it run there.
@@ -44,11 +43,10 @@ pub(crate) fn keep_at(processor: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the calling thread run again wherever it might.
+/// Restores the affinity mask of the calling thread.
 pub(crate) fn let_go() {
     let Some(allowed) = ALLOWED.take() else { return };
-    // The thread was allowed there a moment ago. If it no longer is, it does its work on one
-    // processor.
+    // The mask was valid a moment ago. If it no longer is, the thread stays on one processor.
     if let Err(errno) = sched_setaffinity(None, &allowed) {
         log::debug!("a thread stays at its processor: {errno}");
     }

@@ -1,31 +1,31 @@
-//! Puts the parts of a large append in order, which are sent at once and come in any order.
+//! Puts the parts of a large append in order. The kernel sends them at once, and they arrive in any
+//! order.
 //!
-//! The kernel cuts a large write past the page cache into requests, and sends them without waiting
-//! for one before the next. In an append each part belongs behind the one before it. A part that
-//! comes early leaves a gap in the file, in which the late parts belong.
+//! The kernel cuts a large write past the page cache into requests, and sends each without waiting
+//! for the one before. In an append each part belongs behind its predecessor. A part that arrives
+//! early leaves a gap in the file, which the late parts fill.
 //!
-//! Offsets are the kernel's, which takes the file to end where the first part begins. The file may
-//! really have ended elsewhere, so a part's place in it may differ from its offset.
+//! Offsets are the kernel's, which expects the file to end where the first part begins. The real
+//! end may be elsewhere, so a part's place in the file may differ from its offset.
 
 use std::ops::{Range, RangeInclusive};
 
-/// A part of memory that begins with a page, unless it is the last.
+/// A part in memory that begins at a page boundary has this length, unless it is the last.
 const PART_BYTES: u64 = 1 << 20;
-/// The length of a part but the last is at least this: a request has 1 MiB, less the rest of a
-/// page.
+/// Every part but the last has at least this length: 1 MiB less the rest of a page.
 const PART_MIN_BYTES: u64 = PART_BYTES - (4 << 10);
 
-/// The parts of one write that have come, if one came before its time.
+/// The parts of one write that have arrived, if one arrived early.
 #[derive(Debug, Default)]
 pub(crate) struct AppendParts {
     gaps: Vec<Gap>,
-    /// Where the last of them ended, as the kernel says, and in the file.
+    /// The end of the last part, by the kernel's offset and in the file.
     end: Option<(u64, u64)>,
 }
 
-/// Where the kernel took a file to end, if the append at `start` is not the first part of a write.
-/// `sizes` are those that the kernel may have believed in. It appends at the greatest of them at
-/// most, so further on whole parts must be missing.
+/// The kernel's end of the file, if the append at `start` is not the first part of a write. `sizes`
+/// are the sizes that the kernel may have cached. It appends at the greatest of them at most, so
+/// beyond that whole parts must be missing.
 pub(crate) fn end_before(start: u64, sizes: &RangeInclusive<u64>) -> Option<u64> {
     let (least, greatest) = (*sizes.start(), *sizes.end());
     let ahead_bytes = start.checked_sub(greatest).filter(|ahead| *ahead > 0)?;
@@ -34,7 +34,7 @@ pub(crate) fn end_before(start: u64, sizes: &RangeInclusive<u64>) -> Option<u64>
     end.or_else(|| (ahead_bytes >= PART_MIN_BYTES).then_some(greatest))
 }
 
-/// Bytes that are still to come, by the kernel's offsets, and where they belong.
+/// Bytes that are still to come, by the kernel's offsets, and their place in the file.
 #[derive(Debug)]
 struct Gap {
     wanted: Range<u64>,
@@ -47,7 +47,7 @@ impl AppendParts {
         self.end.is_some()
     }
 
-    /// Where a part belongs: in a gap, or behind all that came before their time.
+    /// The place of a part: in a gap, or behind all that arrived early.
     pub(crate) fn place(&mut self, part: &Range<u64>) -> Option<u64> {
         let within = |gap: &Gap| gap.wanted.start <= part.start && part.end <= gap.wanted.end;
         if let Some(number) = self.gaps.iter().position(within) {
@@ -63,8 +63,8 @@ impl AppendParts {
         Some(self.come_early(part, end))
     }
 
-    /// A part comes while those before it have got as far as `end`, which is the same place by the
-    /// kernel's offset and in the file. Where it belongs.
+    /// Adds a part that arrives early, and returns its place. The parts before it reach `end`: one
+    /// place, by the kernel's offset and in the file.
     pub(crate) fn come_early(&mut self, part: &Range<u64>, end: (u64, u64)) -> u64 {
         let (end, place_of_end) = end;
         let place = place_of_end.saturating_add(part.start.saturating_sub(end));
@@ -75,13 +75,13 @@ impl AppendParts {
         place
     }
 
-    /// Where the parts end, by the kernel's offset, if none is missing; then no more are expected.
+    /// The end of the parts, by the kernel's offset, if none is missing. Then no more are expected.
     pub(crate) fn take_end(&mut self) -> Option<u64> {
         let is_whole = self.gaps.is_empty();
         self.end.take_if(|_| is_whole).map(|(end, _)| end)
     }
 
-    /// Gives them up, and says where they have ended so far, by the kernel's offset.
+    /// Stops expecting parts. Returns their end so far, by the kernel's offset.
     pub(crate) fn give_up(&mut self) -> Option<u64> {
         std::mem::take(self).end.map(|(end, _)| end)
     }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(end_before(u64::MAX, &(0..=u64::MAX)), None);
     }
 
-    /// Five parts that come in any order, in a file that really ended 100 bytes further on.
+    /// Five parts that arrive in any order, in a file that really ended 100 bytes further on.
     #[test]
     fn parts_that_come_in_any_order_are_put_in_order() {
         let parts = [1000..1010, 1010..1020, 1020..1030, 1030..1040, 1040..1043];

@@ -1,16 +1,17 @@
-//! What is in the cache by file and directory, for the file `objects` of the control directory.
+//! The contents of the cache by file and directory, for the file `objects` of the control
+//! directory.
 //!
 //! Nothing is counted by file until a program asks. Then the resident records are walked one by one
-//! ([`tally`]), and the answer also has what was sampled since the first question
-//! ([`crate::sampling`]). A record knows its object by version alone. The inodes that the kernel
-//! knows say which file has which version, so names cost nothing either.
+//! ([`tally`]). The answer also has the samples since the first request ([`crate::sampling`]). A
+//! record knows its object by version alone. The inodes that the kernel knows map versions to
+//! files, so names need no memory either.
 //!
-//! Versions without an inode are added up in one sum, `unnamed`: records of files that the kernel
-//! has forgotten, and of earlier contents. No reader can ask for the latter, and eviction takes
-//! them in turn. A file is named as the kernel looked it up last.
+//! Records of versions without an inode are added up as `unnamed`: files that the kernel has
+//! forgotten, and earlier contents of files. No reader can ask for the latter, and eviction takes
+//! them in turn. A file has the name of the kernel's last lookup.
 //!
-//! Memory is bounded by [`tally`], the inodes' directories, and [`ROWS_MAX`] rows an order. No lock
-//! is held longer than for one step of a walk.
+//! Memory is bounded by [`tally`], the inodes' directories, and [`ROWS_MAX`] rows per order. No
+//! lock is held longer than for one step of a walk.
 
 mod paths;
 mod tally;
@@ -27,7 +28,7 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use tally::{Resident, Tally};
 
-/// Rows of one order: the files with most bytes, most reads, and so on.
+/// Rows per order: the files with most bytes, most reads, and so on.
 const ROWS_MAX: usize = 100;
 
 /// The figures of a file, a directory, or everything.
@@ -37,7 +38,7 @@ struct Figures {
     counts: Counts,
 }
 
-/// The orders that rows are chosen by.
+/// The orders by which rows are chosen.
 const ORDERS: [fn(&Figures) -> u64; 4] = [
     |figures| figures.resident.bytes(),
     |figures| figures.counts.reads,
@@ -51,7 +52,7 @@ impl Figures {
         self.counts.add(&other.counts);
     }
 
-    fn tell(&self) -> Value {
+    fn json_object(&self) -> Value {
         let Self { resident, counts } = self;
         json!({
             "records": resident.records,
@@ -66,14 +67,14 @@ impl Figures {
         })
     }
 
-    fn tell_with_path(&self, path: String) -> Value {
-        let mut told = self.tell();
-        told["path"] = path.into();
-        told
+    fn json_object_with_path(&self, path: String) -> Value {
+        let mut object = self.json_object();
+        object["path"] = path.into();
+        object
     }
 }
 
-/// What is in the cache now, and what was sampled since the first question: a JSON object.
+/// The present contents of the cache, and the samples since the first request: a JSON object.
 pub(crate) fn json<O: Origin>(view: &View<O>, now: Instant) -> String {
     let sampled = view.observers.sampled(now);
     let mut tally = Tally::default();
@@ -82,10 +83,10 @@ pub(crate) fn json<O: Origin>(view: &View<O>, now: Instant) -> String {
         Kind::Data => tally.add(entry.key.version, entry.list, entry.weight_bytes),
         Kind::Metadata => metadata.note(entry.list, entry.weight_bytes),
     });
-    format!("{:#}\n", tell(&view.inodes, tally, metadata, &sampled))
+    format!("{:#}\n", report(&view.inodes, tally, metadata, &sampled))
 }
 
-fn tell<O: Origin>(
+fn report<O: Origin>(
     inodes: &InodeTable<O>,
     tally: Tally,
     metadata: Resident,
@@ -104,13 +105,13 @@ fn tell<O: Origin>(
     let file_rows = file_rows.into_iter().filter_map(|named| {
         let inode = inodes.get(named.number)?;
         let path = directories.path(&inode.kernel_names.last())?;
-        Some(named.figures.tell_with_path(path))
+        Some(named.figures.json_object_with_path(path))
     });
     let file_rows: Vec<Value> = file_rows.collect();
     let all = directories.figures();
     let directory_rows = rows(&all, |(_, figures)| figures);
     let directory_rows = directory_rows.into_iter().filter_map(|(number, figures)| {
-        Some(figures.tell_with_path(directories.path_of(*number)?))
+        Some(figures.json_object_with_path(directories.path_of(*number)?))
     });
     let directory_rows: Vec<Value> = directory_rows.collect();
     json!({
@@ -119,15 +120,15 @@ fn tell<O: Origin>(
         "sampled_seconds": sampled.elapsed.as_secs_f64(),
         "sampled_one_in": sampled.one_in,
         "lease_seconds": LEASE.as_secs(),
-        "total": total.tell(),
-        "metadata": Figures { resident: metadata, ..Figures::default() }.tell(),
-        "unnamed": unnamed.tell(),
+        "total": total.json_object(),
+        "metadata": Figures { resident: metadata, ..Figures::default() }.json_object(),
+        "unnamed": unnamed.json_object(),
         "files": file_rows,
         "directories": directory_rows,
     })
 }
 
-/// Finds the files that have these versions, and moves their figures out of the unnamed ones.
+/// Finds the files of these versions, and moves their figures out of the unnamed ones.
 fn name<O: Origin>(
     inodes: &InodeTable<O>,
     mut versions: HashMap<Version, Figures>,
@@ -147,7 +148,7 @@ fn name<O: Origin>(
     (files, directories)
 }
 
-/// Those that come first by any order, the largest first.
+/// The first rows by any order, the largest first.
 fn rows<T>(all: &[T], figures: impl Fn(&T) -> &Figures) -> Vec<&T> {
     let mut chosen = vec![false; all.len()];
     let mut positions: Vec<usize> = (0..all.len()).collect();

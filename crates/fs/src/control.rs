@@ -1,34 +1,33 @@
-//! The control directory: `MNT/.ogive/`, files that are not in the origin.
+//! The control directory: `MNT/.ogive/`, with files that are not in the origin.
 //!
 //! - `arcstats`, `zfetchstats`: counters, byte for byte in OpenZFS's format
-//! - `dmu_tx`, `zil`, `vdev_cache_stats`, `vdev_mirror_stats`: zeroes, for tools that insist on
-//!   them
-//! - `ogivestats`: counters that OpenZFS has no name for, same format
-//! - `mount`: what is mounted, how, by which process, and whether the source has gone (JSON)
-//! - `memory`: what the mount reads of memory pressure
-//! - `objects`: what is in the cache by file and directory, and how it is read (JSON)
+//! - `dmu_tx`, `zil`, `vdev_cache_stats`, `vdev_mirror_stats`: zeroes, for tools that need these
+//!   files
+//! - `ogivestats`: counters without a name in OpenZFS, in the same format
+//! - `mount`: the source, the options, the process, and whether the source has gone (JSON)
+//! - `memory`: the memory pressure that the mount reads
+//! - `objects`: the contents of the cache by file and directory, and how it is read (JSON)
 //! - `reads`: the last reads of a sample of the records (`docs/objects.md`)
-//! - `hidden`: keys of a bucket that no directory can show, and why
+//! - `hidden`: keys of a bucket that no directory can show, with the reason
 //! - `trace`: records of what is read, from opening to closing (`docs/trace-format.md`)
 //! - `arc_max`: largest size of the cache in bytes; writing sets it
 //! - `reclaim`: the outcome of the last request; writing asks for bytes of cache to give back, or
 //!   `all`
-//! - `prune`: the outcome of the last request; writing asks for bytes of inodes to let go of, or
-//!   `all`
+//! - `prune`: the outcome of the last request; writing asks for bytes of inodes to forget, or `all`
 //! - `l2`: the devices of the second level, and the outcome of the last request (JSON); writing
 //!   takes `add PATH` or `remove PATH`
-//! - `proc/`, `sys/`: the trees below which OpenZFS's own tools look ([`tree`])
+//! - `proc/`, `sys/`: the trees in which OpenZFS's own tools look ([`tree`])
 //!
 //! A program can enter the directory and open its files by name, but no listing of the root shows
-//! it. A value that `--arc-max` refuses is `EINVAL` here, and the log says why.
+//! it. A value that `--arc-max` refuses is `EINVAL` here, and the log gives the reason.
 //!
 //! A file's contents are made when it is opened, so a reader sees one moment. The exception is
-//! `trace`: a read returns what has come in since the last one, and never waits. One program at a
-//! time can have it open. `trace`, `reads` and `objects` are for the daemon's user alone.
+//! `trace`: a read returns the records since the last read, and never waits. Only one program at a
+//! time can have it open. `trace`, `reads` and `objects` are readable by the daemon's user alone.
 //!
 //! Open files take [`HELD_BYTES_MAX`] at most, which `control_held_bytes` in `ogivestats` counts.
-//! Beyond it an open gets `ENFILE`. One thread at a time makes `objects`, which takes as long as
-//! walking the cache does; another open meanwhile gets `EBUSY`.
+//! Beyond it an open gets `ENFILE`. One thread at a time makes `objects`, which takes as long as a
+//! walk of the cache. Another open meanwhile gets `EBUSY`.
 
 mod tree;
 
@@ -44,23 +43,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-/// What a file of the directory shows or takes.
+/// The kinds of files in the directory.
 #[derive(Clone, Copy, Debug)]
 enum File {
     Arcstats,
-    /// The same with the rows that tools of before OpenZFS 2.2 look for besides.
+    /// The same with the rows that tools older than OpenZFS 2.2 also need.
     ArcstatsForAll,
     Zfetchstats,
     Companion(&'static ogive_kstat::Table),
-    /// The mount as a dataset of a pool.
+    /// The mount, as a dataset of a pool.
     Dataset,
-    /// The mount's state as that of a pool.
+    /// The mount's state, as that of a pool.
     State,
-    /// What stands where tools look for the version of OpenZFS.
+    /// The version file of OpenZFS, for tools that read it.
     Version,
-    /// As `ArcMax`, where it cannot be set.
+    /// Like `ArcMax`, but read-only.
     ArcMaxShown,
-    /// The size of a cache that there is not.
+    /// The size of a cache that does not exist here.
     None,
     Ogivestats,
     Mount,
@@ -73,16 +72,16 @@ enum File {
     Reads,
     /// The devices of the second level.
     L2,
-    /// What the origin cannot show.
+    /// Keys and names that the origin cannot show.
     Hidden,
 }
 
-/// Longest request that can be written, except for those about devices.
+/// Longest request that can be written, except for requests about devices.
 const REQUEST_MAX_BYTES: usize = 64;
 
 /// Memory at which no further file can be opened, in bytes.
 const HELD_BYTES_MAX: u64 = 64 << 20;
-/// Memory of an open file besides its contents, in bytes.
+/// Memory of an open file without its contents, in bytes.
 const HANDLE_BYTES: u64 = 128;
 
 /// The control directory of a mount.
@@ -90,13 +89,13 @@ pub(crate) struct Control<O: Origin> {
     view: Weak<View<O>>,
     name: OsString,
     statistics: Statistics,
-    /// What the mount is, for the file `mount`.
+    /// The description of the mount, for the file `mount`.
     description: serde_json::Value,
-    /// How requests come from the kernel, once that is known.
+    /// The transport of requests, once it is known.
     transport: OnceLock<&'static str>,
     owner: (u32, u32),
     release_memory: fn(),
-    /// A program has the cache walked.
+    /// A program is having the cache walked.
     is_walked: AtomicBool,
     handles: Handles<Handle>,
     /// Memory of the handles, in bytes.
@@ -104,7 +103,7 @@ pub(crate) struct Control<O: Origin> {
     outcome: Mutex<Outcome>,
 }
 
-/// What came of the last requests. A leaf lock: requests are carried out after it is released.
+/// The outcomes of the last requests. A leaf lock: requests are carried out after it is released.
 #[derive(Default)]
 struct Outcome {
     reclaimed: String,
@@ -148,12 +147,12 @@ impl<O: Origin> Control<O> {
         }
     }
 
-    /// Notes how requests come from the kernel. It does not change while it is mounted.
+    /// Sets the transport of requests, which does not change while the file system is mounted.
     pub(crate) fn set_transport(&self, transport: &'static str) {
         let _ = self.transport.set(transport);
     }
 
-    /// What is mounted and how, and whether it is there.
+    /// The source, the options, and the availability of the source.
     fn describe(&self, view: &View<O>) -> String {
         let standing: Availability = view.origin.availability();
         let mut description = self.description.clone();
@@ -188,7 +187,7 @@ impl<O: Origin> Control<O> {
         self.description.get("source").and_then(serde_json::Value::as_str).unwrap_or_default()
     }
 
-    /// Whether this is the directory's name.
+    /// Whether this is the name of the control directory.
     pub(crate) fn is_named(&self, name: &OsStr) -> bool {
         !self.name.is_empty() && self.name == name
     }
@@ -198,35 +197,35 @@ impl<O: Origin> Control<O> {
         tree::find(parent, name)
     }
 
-    /// Whether this is the number of the directory or of one in it.
+    /// Whether this is the number of the control directory or of a directory in it.
     pub(crate) fn is_directory(&self, number: u64) -> bool {
         tree::is_directory(number)
     }
 
-    /// Permission bits of the directory or a file of it.
+    /// Permission bits of the directory or of a file in it.
     pub(crate) fn permissions(&self, number: u64) -> Option<u16> {
         if tree::is_directory(number) {
             return Some(0o555);
         }
         Some(match tree::file(number)? {
-            // Which files are read, and by which name, is shown to no other user.
+            // No other user may see which files are read, and by which name.
             File::Trace | File::Objects | File::Reads | File::Hidden => 0o400,
             file if file.is_writable() => 0o644,
             _ => 0o444,
         })
     }
 
-    /// User and group that the directory belongs to: those of the daemon.
+    /// The directory's owner: user and group of the daemon.
     pub(crate) fn owner(&self) -> (u32, u32) {
         self.owner
     }
 
-    /// Name, number and kind of everything in the directory or one in it.
+    /// Name, number and kind of every entry of the directory or of one in it.
     pub(crate) fn entries(&self, directory: u64) -> Vec<(&'static str, u64, FileKind)> {
         tree::entries(directory)
     }
 
-    /// Opens a file, making its contents.
+    /// Opens a file and makes its contents.
     pub(crate) fn open(&self, number: u64, flags: OFlags) -> Result<u64> {
         let file = tree::file(number).ok_or(Errno::ISDIR)?;
         let writable = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
@@ -262,7 +261,7 @@ impl<O: Origin> Control<O> {
             File::ArcMax | File::ArcMaxShown => format!("{}\n", view.cache.max_bytes()),
             File::Reclaim => self.outcome.lock().reclaimed.clone(),
             File::Prune => self.outcome.lock().pruned.clone(),
-            // What the kernel reads itself is not seen here, so a recording would lack it.
+            // A recording would lack everything that the kernel reads itself.
             File::Trace if view.passthrough.is_agreed() => return Err(Errno::NOTSUP),
             File::Trace => {
                 view.observers.start_recording(view.settings.record_size_bytes)?;
@@ -272,7 +271,7 @@ impl<O: Origin> Control<O> {
             File::Reads => return self.reads(&view),
             File::Hidden => {
                 let mut lines = String::new();
-                // A line each, whatever is in them.
+                // One line each, whatever they contain.
                 view.origin.hidden(&mut |what, why| {
                     lines.extend(what.escape_debug());
                     lines.push('\t');
@@ -292,7 +291,7 @@ impl<O: Origin> Control<O> {
     /// The last reads of a sample of the records.
     fn reads(&self, view: &View<O>) -> Result<Vec<u8>> {
         if view.passthrough.is_agreed() {
-            // As with the trace.
+            // For the same reason as with the trace.
             return Err(Errno::NOTSUP);
         }
         let stats = view.cache.stats();
@@ -300,7 +299,7 @@ impl<O: Origin> Control<O> {
         Ok(view.observers.sampled_reads(Instant::now(), reads))
     }
 
-    /// What is in the cache by object. One walk at a time: the next may begin when it is done.
+    /// The contents of the cache by object. One walk at a time.
     fn objects(&self, view: &View<O>) -> Result<String> {
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
@@ -315,12 +314,12 @@ impl<O: Origin> Control<O> {
         Ok(crate::cached_objects::json(view, Instant::now()))
     }
 
-    /// Whether opening this takes as long as walking the cache does.
+    /// Whether opening this file takes as long as a walk of the cache.
     pub(crate) fn takes_time(&self, number: u64) -> bool {
         matches!(tree::file(number), Some(File::Objects))
     }
 
-    /// The contents of a file of counters; none of another file, or after the mount's end.
+    /// The contents of a counter file; none of another file, or after the mount's end.
     pub(crate) fn kstat(&self, name: &str) -> Option<String> {
         let file = tree::file(self.find(crate::inode_number::CONTROL_FIRST, OsStr::new(name))?)?;
         match file {
@@ -389,7 +388,7 @@ impl<O: Origin> Control<O> {
         Ok(())
     }
 
-    /// Lets go of a handle.
+    /// Releases a handle.
     pub(crate) fn release(&self, handle: u64) {
         let Some(removed) = self.handles.remove(handle) else { return };
         self.held_bytes.fetch_sub(removed.bytes(), Ordering::Relaxed);
@@ -405,25 +404,25 @@ impl File {
     }
 }
 
-/// Has the second level do with another device, or with one less.
+/// Adds a device to the second level, or removes one.
 fn change_devices<O: Origin>(view: &View<O>, request: &[u8]) -> Result<usize> {
     if request.len() > second_level::REQUEST_MAX_BYTES {
         return Err(Errno::INVAL);
     }
     let Some(level) = &view.second_level else {
-        log::warn!("there is no second level to change: the mount was begun without --l2");
+        log::warn!("there is no second level to change: the mount was started without --l2");
         return Err(Errno::OPNOTSUPP);
     };
     level.change(request)?;
     Ok(request.len())
 }
 
-/// The state of a pool that has this standing, in OpenZFS's words (`zpool_get_state_str`).
+/// The state of a pool with this availability, in OpenZFS's words (`zpool_get_state_str`).
 fn state(standing: &Availability) -> &'static str {
     if standing.gone.is_some() { "UNAVAIL" } else { "ONLINE" }
 }
 
-/// Whether a cache may have this size: what `--arc-max` refuses is refused later, too.
+/// Checks the size of a cache: later settings have the same limits as `--arc-max`.
 fn check_arc_max(
     max_bytes: u64,
     record_size_bytes: u64,

@@ -1,10 +1,9 @@
-//! What a mount counts beside the engine.
+//! The counters of a mount, without those of the engine.
 //!
 //! Names and meanings are rows of the table in `ogive-stats`. A new counter is a row there whose
 //! owner is `mount`, and the place here that adds to it.
-//!
-//! Counters are striped by thread, so that threads which answer reads do not pass a cache line to
-//! and fro; a reader adds the stripes up.
+//! Counters are striped by thread, so that threads which answer reads do not pass a cache line back
+//! and forth. A reader adds up the stripes.
 
 use crate::latency::Latency;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +13,7 @@ const STRIPES: usize = 16;
 
 macro_rules! counters {
     ($($name:ident $doc:literal;)+) => {
-        /// Everything counted: a row of `ogivestats` each, and what other files are made of.
+        /// Every counter: a row of `ogivestats` each, and the source of other files.
         #[derive(Clone, Copy, Debug)]
         #[repr(usize)]
         #[expect(non_camel_case_types, reason = "the names of the rows")]
@@ -32,17 +31,17 @@ macro_rules! counters {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub(crate) struct Counts {
             $(#[doc = $doc] pub(crate) $name: u64,)+
-            /// Reads that went on where a sequential stream stood.
+            /// Reads that continued a sequential stream.
             pub(crate) stream_hits: u64,
-            /// Reads that did not.
+            /// Reads that fitted no stream.
             pub(crate) stream_misses: u64,
             /// Most streams seen on one handle.
             pub(crate) streams_max: u64,
             /// Prefetches started.
             pub(crate) prefetch_issued: u64,
-            /// Prefetches under way.
+            /// Prefetches in flight.
             pub(crate) prefetch_active: u64,
-            /// Bytes that the second level brought.
+            /// Bytes read from the second level.
             pub(crate) second_level_bytes: u64,
         }
 
@@ -76,20 +75,20 @@ ogive_stats::owned!(mount counters);
 
 const COUNTERS: usize = Counter::last as usize;
 
-/// What became of a request that came through a ring.
+/// The outcome of a request that came through a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// The cache had what it asked for.
+    /// The cache had the answer.
     Answered,
     /// The thread that received it asked the origin.
     Waited,
-    /// Another thread, which may wait for the origin, took it.
+    /// It was queued for another thread, which may wait for the origin.
     Queued,
-    /// It was made so that the kernel looks at its queue again.
+    /// It was sent only to wake its queue.
     Nudged,
 }
 
-/// One thread's share; on cache lines of its own.
+/// The counters of some threads, on cache lines of their own.
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe([AtomicU64; COUNTERS]);
@@ -127,7 +126,7 @@ impl Counters {
         self.add(Counter::read_bytes, bytes);
     }
 
-    /// The origin was read, in so much time.
+    /// The origin was read, in this time.
     pub(crate) fn origin_read(&self, bytes: u64, took: Duration) {
         self.origin_latency.add(took);
         self.add(Counter::origin_reads, 1);
@@ -140,7 +139,7 @@ impl Counters {
         self.add(Counter::written_bytes, bytes);
     }
 
-    /// A read went on where a stream of a handle stood, or did not.
+    /// A read continued a stream of its handle, or fitted none.
     pub(crate) fn stream(&self, hit: bool, streams: usize) {
         self.add(if hit { Counter::stream_hits } else { Counter::stream_misses }, 1);
         if streams as u64 > self.streams_max.load(Ordering::Relaxed) {
@@ -153,14 +152,15 @@ impl Counters {
         self.add(Counter::prefetch_issued, 1);
     }
 
-    /// A prefetch ended, well or not.
+    /// A prefetch ended, successfully or not.
     pub(crate) fn prefetch_ended(&self) {
         self.add(Counter::prefetch_ended, 1);
     }
 
-    /// Prefetches under way.
+    /// Prefetches in flight.
     pub(crate) fn prefetch_active(&self) -> u64 {
-        // Those that have ended first: one that is issued meanwhile makes too many, not too few.
+        // Reads the ended ones first: a prefetch that is issued meanwhile makes the result too
+        // large, not too small.
         let ended = self.sum(Counter::prefetch_ended);
         self.sum(Counter::prefetch_issued).saturating_sub(ended)
     }
@@ -186,14 +186,14 @@ impl Counters {
         self.add(counter, 1);
     }
 
-    /// A file was opened that the kernel was to read and write itself, and does so or does not.
+    /// A file was opened, with the kernel or this process to read and write it.
     pub(crate) fn opened(&self, by_kernel: bool) {
         let counter =
             if by_kernel { Counter::passthrough_opens } else { Counter::passthrough_refused };
         self.add(counter, 1);
     }
 
-    /// A request panicked, or what is done beside them.
+    /// A request panicked, or other work did.
     pub(crate) fn panicked(&self) {
         self.add(Counter::panics, 1);
     }

@@ -1,18 +1,18 @@
 //! Short offsets into directories that are too large for a listing.
 //!
-//! Such a directory is read through, with the origin's own cookies, which have up to 63 bits. A
-//! program of 32 bits takes an offset of at most 31 bits: beyond it its readdir(3) ends with
-//! `EOVERFLOW`. So short cookies are used as they are, and the others are numbered in the order in
+//! Such a directory is read through with the origin's own cookies, which have up to 63 bits. A
+//! 32-bit program takes offsets of at most 31 bits: beyond them its readdir(3) ends with
+//! `EOVERFLOW`. So short cookies are used unchanged, and the others are numbered in the order in
 //! which they are first seen. Bit 30 is set in all of these offsets, and in none of a listing's
 //! ([`crate::listing`]).
 //!
-//! An offset stands for the same cookie as long as the table lives. The table lives as long as a
+//! An offset maps to the same cookie as long as the table lives. The table lives as long as a
 //! handle is open, however often it is rewound and whatever names come and go. Handles that share
-//! the kernel's cache of a directory share a table, because the kernel goes on with one handle
+//! the kernel's cache of a directory share a table, because the kernel reads on with one handle
 //! where another ended ([`crate::inode`]).
 //!
 //! Memory is bounded. Beyond [`COOKIES_MAX`] cookies the oldest are dropped, and their offsets are
-//! refused. Where all handles hold too much ([`crate::held_names`]), the bound is
+//! refused. When all handles together hold too much ([`crate::held_names`]), the bound is
 //! [`COOKIES_LEAST`].
 //!
 //! The lock is a leaf.
@@ -26,13 +26,13 @@ use std::sync::Arc;
 
 /// Set in the offsets of a directory that is read through.
 const THROUGH: u64 = 1 << 30;
-/// Set besides in those that are numbers; below it are cookies as they are.
+/// Set in numbered offsets as well; below it are cookies unchanged.
 const NUMBERED: u64 = 1 << 29;
-/// Most cookies that are remembered of a directory: some 300 MiB, as long as it is open.
+/// Most cookies kept of a directory: some 300 MiB, as long as it is open.
 const COOKIES_MAX: usize = 1 << 24;
-/// So many each handle remembers in any case: several answers of the largest kind.
+/// Each handle keeps at least this many: several replies of the largest kind.
 const COOKIES_LEAST: usize = 1 << 13;
-/// Memory of a cookie and its number, in bytes, with the room that the tables have to spare.
+/// Memory of a cookie and its number, in bytes, with the spare room of the tables.
 const COOKIE_BYTES: u64 = 20;
 
 /// The offsets of one directory.
@@ -45,20 +45,20 @@ struct Numbered {
     cookies: VecDeque<u64>,
     /// The number of the oldest cookie.
     first: u64,
-    /// The number of each, found by its cookie.
+    /// The number of each cookie.
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
     cookies_max: usize,
     held: Arc<HeldNames>,
 }
 
-/// Whether an offset is of a directory that was read through.
+/// Whether an offset belongs to a directory that is read through.
 pub(crate) fn is_through(offset: u64) -> bool {
     offset & THROUGH != 0
 }
 
 impl DirCookies {
-    /// Offsets whose memory counts as names that are held.
+    /// Offsets whose memory counts as held names.
     pub(crate) fn new(held: &Arc<HeldNames>) -> Self {
         Self::remembering(COOKIES_MAX, held)
     }
@@ -74,13 +74,12 @@ impl DirCookies {
         }))
     }
 
-    /// The offset that stands for a cookie of the origin.
+    /// The offset for a cookie of the origin.
     pub(crate) fn of(&self, cookie: u64) -> u64 {
         THROUGH | if cookie < NUMBERED { cookie } else { NUMBERED | self.0.lock().number(cookie) }
     }
 
-    /// The cookie that an offset stands for; none if the offset was never given out, or too long
-    /// ago.
+    /// The cookie of an offset; none if the offset was never given out, or too long ago.
     pub(crate) fn cookie(&self, offset: u64) -> Option<u64> {
         if offset == 0 {
             return Some(0);
@@ -136,7 +135,7 @@ impl Drop for Numbered {
 mod tests {
     use super::*;
 
-    /// Cookies as ext4's: hashes of names, of 63 bits.
+    /// Cookies like ext4's: 63-bit hashes of names.
     fn long(number: u64) -> u64 {
         number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | 1 << 62
     }
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_dropped_offsets_stand_for_no_cookie() {
+    fn unknown_and_dropped_offsets_have_no_cookie() {
         let offsets = DirCookies::remembering(3, &Arc::default());
         assert_eq!(offsets.cookie(0), Some(0), "the beginning");
         for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {
@@ -180,12 +179,12 @@ mod tests {
         let told: Vec<u64> = (0..10).map(|number| offsets.of(long(number))).collect();
         let known = |at: usize| offsets.cookie(told[at]);
         assert_eq!((known(6), known(7), known(9)), (None, Some(long(7)), Some(long(9))));
-        assert_ne!(offsets.of(long(0)), told[0], "a number is not given twice so soon");
+        assert_ne!(offsets.of(long(0)), told[0], "a number is not reused so soon");
         assert_eq!(offsets.0.lock().numbers.len(), 3);
     }
 
     #[test]
-    fn numbers_begin_again_when_there_are_no_more() {
+    fn numbers_start_again_when_they_run_out() {
         let offsets = DirCookies::remembering(4, &Arc::default());
         offsets.0.lock().first = NUMBERED - 2;
         let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
@@ -206,12 +205,12 @@ mod tests {
         held.add(1 << 40);
         let last = offsets.of(long(2 * least));
         assert_eq!(offsets.cookie(last), Some(long(2 * least)));
-        assert_eq!(offsets.cookie(told[0]), None, "it has grown no more");
+        assert_eq!(offsets.cookie(told[0]), None, "it stopped growing");
         assert_eq!(offsets.cookie(told[1]), Some(long(1)));
         let small = DirCookies::new(&held);
         let first = small.of(long(0));
         (1..least).for_each(|number| assert_ne!(small.of(long(number)), first));
-        assert_eq!(small.cookie(first), Some(long(0)), "so much each has in any case");
+        assert_eq!(small.cookie(first), Some(long(0)), "each keeps at least this many");
         drop((offsets, small));
         assert_eq!(held.bytes(), 1 << 40);
     }

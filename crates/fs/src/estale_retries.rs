@@ -1,26 +1,26 @@
-//! Threads that were told to look a path up again.
+//! Threads whose request was refused with `ESTALE`, and that come back after another path walk.
 //!
-//! A request answered with `ESTALE` makes the kernel walk the path anew and send the request once
-//! more, within the system call of one thread (`do_filp_open` in `fs/namei.c`). The second request
-//! has nothing left to check. It must not be refused again, because the program would see the
-//! error. So refused threads are remembered until they are back.
+//! A request that is answered with `ESTALE` makes the kernel walk the path again and retry once.
+//! Both happen within the system call of one thread (`do_filp_open` in `fs/namei.c`). The second
+//! request has nothing left to check. It must not be refused again, because the program would get
+//! the error. So refused threads are remembered until they are back.
 //!
 //! Not every thread comes back. Its path may be gone, or the walk may have found an object of
 //! another type, which ended the system call. A later request of that thread is not a retry. So the
-//! outcome of the walk is remembered, too.
+//! outcome of the walk is remembered as well.
 //!
-//! A walk ends with a lookup of the object that is then asked for. The name may differ from the one
-//! by which the object was known: a file may have several, and its old name may be a directory's by
-//! now. A thread comes back without such a lookup if it walked no path (`open(".")`), or a path of
-//! a file system on top of this one (overlayfs). It does not come back if the known name led
-//! elsewhere. After a second refusal the program has seen the error, and only a new lookup makes
-//! its next request a retry.
+//! A walk ends with a lookup of the object that the retry then names. The name may differ from the
+//! known one: a file may have several names, and its old name may lead to a directory by now. In
+//! two cases a thread comes back without such a lookup. It walked no path (`open(".")`), or a path
+//! of a file system on top of this one (overlayfs). It does not come back if the known name led
+//! elsewhere. After a second refusal the program has got the error, and only a new lookup makes its
+//! next request a retry.
 //!
 //! A killed thread is forgotten after a while.
 //!
-//! The origin itself may have said `ESTALE`: the object is gone. A network file system remembers
-//! where a name led, and would lead the walk to the same object again. So during a walk the server
-//! is asked anew for each name that such a thread looks up.
+//! The origin itself may have answered `ESTALE`: the object is gone. A network file system caches
+//! names, and would lead the walk to the same object again. So during a walk the server must
+//! revalidate each name that such a thread looks up.
 //!
 //! The locks are leaves.
 
@@ -31,38 +31,38 @@ use std::ffi::OsStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread may take to come back, in which it looks a path up.
+/// How long a thread may take to look the path up and come back.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a walk may take of a thread that met an object which is gone.
+/// How long the path walk of a thread may take after it met a removed object.
 const WALK: Duration = Duration::from_secs(2);
-/// Threads that are expected back at most. With more, those that are late are left out, and all if
-/// that is not half of them: a program of those may see `ESTALE`.
+/// The most threads that are expected back. Beyond it the late ones are dropped, or all if fewer
+/// than half are late. The program of a dropped thread may get `ESTALE`.
 const THREADS_MAX: usize = 1 << 14;
-/// Most threads that ask anew: each lookup looks through all of them.
+/// The most threads whose lookups revalidate names: each lookup scans all of them.
 const STALE_MAX: usize = 1024;
 
 /// Threads that are expected back.
 pub(crate) struct EstaleRetries {
     patience: Duration,
     threads: Mutex<HashMap<u32, Refused>>,
-    /// How many they are, so that lookups of other threads need no lock.
+    /// The number of these threads, so that lookups of other threads need no lock.
     count: AtomicUsize,
     /// Threads that got `ESTALE`, and when.
     stale: Mutex<HashMap<u32, Instant>>,
-    /// How many they are.
+    /// The number of these threads.
     stale_count: AtomicUsize,
 }
 
-/// What is known of a thread since it was refused.
+/// The lookups of a thread since it was refused.
 struct Refused {
     since: Instant,
-    /// The name by which the object that it asked for was known, and its number.
+    /// The number of the object that the thread asked for, and the object's known name.
     object: (Name, u64),
-    /// What it found under that name since.
+    /// The object that it found under that name since.
     found: Option<u64>,
-    /// What it found last, under any name.
+    /// The object that it found last, under any name.
     found_last: Option<u64>,
-    /// It had come back already: nothing but a lookup brings it again.
+    /// It had come back already: only a lookup makes its next request a retry.
     is_second: bool,
 }
 
@@ -73,7 +73,7 @@ impl Default for EstaleRetries {
 }
 
 impl EstaleRetries {
-    /// With another time for a thread to come back.
+    /// With another time limit for a thread to come back.
     pub(crate) fn with_patience(patience: Duration) -> Self {
         Self {
             patience,
@@ -84,7 +84,7 @@ impl EstaleRetries {
         }
     }
 
-    /// Notes that a thread gets `ESTALE`, after which it walks a path anew.
+    /// Notes that a thread gets `ESTALE`, after which it walks a path again.
     pub(crate) fn met_stale(&self, thread: u32) {
         let mut stale = self.stale.lock();
         if stale.len() >= STALE_MAX {
@@ -96,7 +96,7 @@ impl EstaleRetries {
         self.stale_count.store(stale.len(), Ordering::Relaxed);
     }
 
-    /// Whether the source has to be asked anew for a name that a thread looks up.
+    /// Whether the source must revalidate a name that a thread looks up.
     pub(crate) fn revalidates(&self, thread: u32) -> bool {
         if self.stale_count.load(Ordering::Relaxed) == 0 {
             return false;
@@ -128,7 +128,7 @@ impl EstaleRetries {
 
     /// A thread has looked up a name, which led to an object.
     pub(crate) fn found(&self, thread: u32, (parent, name): (u64, &OsStr), number: u64) {
-        // A thread's own refusal happened before its lookup, by way of the kernel.
+        // The kernel orders a thread's own refusal before its lookup.
         if self.count.load(Ordering::Relaxed) > 0
             && let Some(refused) = self.threads.lock().get_mut(&thread)
         {
@@ -139,7 +139,7 @@ impl EstaleRetries {
         }
     }
 
-    /// Whether a thread that asks for an object is back, which it can be only once.
+    /// Whether a thread's request for an object is a retry, which it can be only once.
     pub(crate) fn is_retry(&self, thread: u32, number: u64) -> bool {
         self.take(thread).is_some_and(|refused| {
             let is_the_same = !refused.is_second && refused.object.1 == number;
@@ -149,7 +149,7 @@ impl EstaleRetries {
         })
     }
 
-    /// A thread does not come back: looking up its path has failed.
+    /// A thread does not come back: the lookup of its path has failed.
     pub(crate) fn give_up(&self, thread: u32) {
         self.take(thread);
     }
@@ -173,7 +173,7 @@ mod tests {
     /// The name and the number of the refused object.
     const NUMBER: u64 = 3;
 
-    /// A machine that stands still delays no thread.
+    /// With a time limit that never expires, however slow the machine is.
     fn retries() -> EstaleRetries {
         EstaleRetries::with_patience(Duration::from_secs(3600))
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_thread_that_met_a_removed_object_asks_anew() {
+    fn only_a_thread_that_met_a_removed_object_revalidates_names() {
         let retries = retries();
         assert!(!retries.revalidates(7));
         retries.met_stale(7);
@@ -213,7 +213,7 @@ mod tests {
         refuse(&retries, 7, false);
         retries.give_up(7);
         assert!(!retries.is_retry(7, NUMBER));
-        // A watcher of events does not come back. Its next open has to be checked.
+        // A fanotify watcher does not come back. Its next open has to be checked.
         refuse(&retries, 7, false);
         assert!(!retries.is_retry(7, NUMBER + 1));
     }
@@ -227,11 +227,11 @@ mod tests {
         find(&retries, 7, "other", 4);
         find(&retries, 7, "name", 3);
         assert!(retries.is_retry(7, 3));
-        // A walk of another file system's path on top of this one.
+        // A path walk of another file system on top of this one.
         refuse(&retries, 7, false);
         find(&retries, 7, "other", 4);
         assert!(retries.is_retry(7, 3));
-        // The walk met a file where a directory was wanted; later the thread opens something else.
+        // The walk met a file instead of a directory; later the thread opens another file.
         refuse(&retries, 7, false);
         find(&retries, 7, "name", 3);
         assert!(!retries.is_retry(7, 4));
@@ -256,7 +256,7 @@ mod tests {
     fn after_a_second_refusal_only_a_lookup_brings_a_thread_back() {
         let retries = retries();
         refuse(&retries, 7, true);
-        assert!(!retries.is_retry(7, 3), "the program was told: this is a new call");
+        assert!(!retries.is_retry(7, 3), "the program got the error: this is a new call");
         refuse(&retries, 7, true);
         find(&retries, 7, "name", 3);
         assert!(retries.is_retry(7, 3));

@@ -1,7 +1,7 @@
-//! Open files and directories, and the numbers the kernel knows them by.
+//! Open files and directories, and the kernel's numbers for them.
 //!
-//! A handle's number is looked up on every read, so the table is sharded and read-locked for the
-//! length of one probe. Numbers are never reused.
+//! A handle's number is looked up on every read. So the table is sharded, and a shard is
+//! read-locked for one probe. Numbers are never reused.
 
 use crate::append_parts::AppendParts;
 use crate::dir_cookies::{self, DirCookies};
@@ -20,23 +20,23 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
     pub(crate) file: O::File,
     pub(crate) writable: bool,
-    /// Its size says how much can be read. If not, the origin is asked for each read.
+    /// Its size says how much can be read. If not, each read goes to the origin.
     pub(crate) size_is_reliable: bool,
-    /// Records that are read by it may go to the second level.
+    /// Its records may go to the second level.
     pub(crate) may_be_kept: bool,
-    /// The version it was opened at.
+    /// The version at its open.
     pub(crate) version: Version,
-    /// The kernel drops the file's pages while it opens this, and is not known to have done so.
+    /// The kernel drops the file's pages while it opens this handle, and may not have done so yet.
     pub(crate) drops_pages: AtomicBool,
-    /// Parts that it appends past the page cache. They take turns: the lock is held while one is
+    /// Its appends past the page cache. Their parts take turns: the lock is held while one is
     /// written.
     pub(crate) append_parts: Mutex<AppendParts>,
-    /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
+    /// Sequential streams through this handle. A leaf lock, held for a few comparisons.
     pub(crate) streams: Mutex<Streams>,
 }
 
 impl<O: Origin> OpenFile<O> {
-    /// A request by this handle has come. So the kernel has opened it, and has dropped its old
+    /// A request by this handle has arrived. So the kernel has opened it, and has dropped its old
     /// pages.
     pub(crate) fn is_opened(&self) {
         if self.drops_pages.load(Ordering::Relaxed)
@@ -50,19 +50,19 @@ impl<O: Origin> OpenFile<O> {
 /// A directory that a program has open.
 pub(crate) struct OpenDirectory<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
-    /// Opened when the origin has to be asked for something.
+    /// Opened when the origin is needed.
     pub(crate) directory: OnceLock<O::Directory>,
-    /// Device it is on: its entries' numbers are of that device.
+    /// The device of the directory, and of its entries' numbers.
     pub(crate) device: u64,
-    /// It shows the names that the kernel has cached, and the names that it reads are cached.
+    /// It shares the kernel's cached names.
     pub(crate) sharing: Option<Sharing>,
     pub(crate) view: Mutex<DirectoryView>,
-    /// What its offsets stand for, where it is too large for a listing.
+    /// The table of its offsets, if it is too large for a listing.
     pub(crate) dir_cookies: OnceLock<Arc<DirCookies>>,
 }
 
 impl<O: Origin> OpenDirectory<O> {
-    /// What its offsets stand for, where it is too large for a listing.
+    /// The table of its offsets, if it is too large for a listing.
     pub(crate) fn dir_cookies(&self, held: &Arc<HeldNames>) -> &DirCookies {
         self.dir_cookies.get_or_init(|| match self.sharing {
             Some(_) => self.inode.dir_cache.dir_cookies(held),
@@ -71,13 +71,13 @@ impl<O: Origin> OpenDirectory<O> {
     }
 }
 
-/// A handle remembers the names of so many earlier passes: offsets from them keep their meaning.
+/// A handle keeps the names of this many earlier passes, so that their offsets stay valid.
 const EARLIER_MAX: usize = 4;
 
-/// What an open directory reads, from its beginning to its end and once more.
+/// The names that a directory handle reads, in one pass after another.
 pub(crate) struct DirectoryView {
     pub(crate) pass: Pass,
-    /// The names of passes before, the last one at the end.
+    /// The names of earlier passes, the latest at the end.
     earlier: Vec<HeldListing>,
 }
 
@@ -85,29 +85,29 @@ pub(crate) struct DirectoryView {
 pub(crate) enum Pass {
     /// Nothing was read yet.
     Fresh {
-        /// Version of the directory and whether it may be found in the cache by it.
+        /// Version of the directory, and whether the cache may have a listing for it.
         version: (Version, bool),
     },
-    /// It reads these.
+    /// It reads these names.
     Reads(Names),
 }
 
-/// The names that are read.
+/// The names of a pass.
 #[derive(Clone)]
 pub(crate) enum Names {
-    /// As they were when reading began.
+    /// The names when reading began.
     Listed(HeldListing),
-    /// Too many to keep: they are the origin's.
+    /// Too many to keep: each read goes to the origin.
     Through,
 }
 
 impl DirectoryView {
-    /// Before anything was read of a directory of this version.
+    /// Before the first read of a directory of this version.
     pub(crate) fn fresh(version: (Version, bool)) -> Self {
         Self { pass: Pass::Fresh { version }, earlier: Vec::new() }
     }
 
-    /// The names that an offset is a place in; `None` where a pass begins.
+    /// The names that an offset belongs to; `None` at the start of a pass.
     pub(crate) fn read_on(&self, offset: u64) -> Option<Names> {
         if offset == 0 {
             return None;
@@ -116,12 +116,12 @@ impl DirectoryView {
             return Some(Names::Through);
         }
         let Pass::Reads(Names::Listed(present)) = &self.pass else {
-            let told = self.earlier.iter().find(|listing| listing.has_told(offset));
-            return told.cloned().map(Names::Listed);
+            let earlier = self.earlier.iter().find(|listing| listing.gave_out(offset));
+            return earlier.cloned().map(Names::Listed);
         };
         let mut all = self.earlier.iter().chain([present]);
-        let told = all.find(|listing| listing.has_told(offset)).unwrap_or(present);
-        Some(Names::Listed(told.clone()))
+        let listing = all.find(|listing| listing.gave_out(offset)).unwrap_or(present);
+        Some(Names::Listed(listing.clone()))
     }
 
     /// Begins a pass over these names.

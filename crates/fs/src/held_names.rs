@@ -1,12 +1,12 @@
-//! Bounds the memory of names that programs hold by having directories open.
+//! Bounds the memory of names that programs hold through open directories.
 //!
 //! Each handle that reads on in a listing holds it, even when the cache has evicted it long ago. In
-//! a directory that changes all the time each handle has a listing of its own. The table of offsets
-//! of a directory that is read through grows with what was read of it. All of these share a part of
+//! a directory that changes all the time, each handle has a listing of its own. The table of
+//! offsets of a directory that is read through grows as it is read. All of these share a part of
 //! the cache's size, at least [`LEAST_BYTES`]. Beyond it a directory is read through
 //! ([`crate::dir_cookies`]), and a table drops its oldest offsets.
 //!
-//! `names_held_bytes` in `ogivestats` shows the present size. It goes with the handles.
+//! `names_held_bytes` in `ogivestats` shows the present size. It is freed with the handles.
 
 use crate::listing::Listing;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The names' share of the cache's maximum.
 const SHARE: u64 = 32;
-/// So much may be held however small the cache is: sixteen of the largest listings.
+/// The share's least size, however small the cache is: sixteen of the largest listings.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// The memory of all handles' names.
@@ -22,7 +22,7 @@ const LEAST_BYTES: u64 = 32 << 20;
 pub(crate) struct HeldNames {
     bytes: AtomicU64,
     bytes_max: AtomicU64,
-    /// The most that was held since memory was given back.
+    /// The most that was held since memory was last given back.
     peak_bytes: AtomicU64,
 }
 
@@ -42,17 +42,17 @@ impl HeldNames {
         self.bytes_max.store((cache_max_bytes / SHARE).max(LEAST_BYTES), Ordering::Relaxed);
     }
 
-    /// Bytes that are held.
+    /// Bytes held now.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing more may be held.
+    /// Whether the bound is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes() >= self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Holds a listing, unless it would be the first to hold it and there is no room.
+    /// Holds a listing. `None` if no handle holds it yet and the bound is reached.
     pub(crate) fn hold(self: &Arc<Self>, listing: Arc<Listing>) -> Option<HeldListing> {
         if self.is_full() && !listing.is_held() {
             return None;
@@ -60,13 +60,13 @@ impl HeldNames {
         Some(HeldListing::new(listing, self.clone()))
     }
 
-    /// So much more is held.
+    /// Adds to the held bytes.
     pub(crate) fn add(&self, bytes: u64) {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
     }
 
-    /// Whether much memory of names was freed, so that it is time to give it back; true once.
+    /// Whether much memory of names was freed, so that it should be given back; true once.
     pub(crate) fn has_shrunk(&self) -> bool {
         let (now, peak) = (self.bytes(), self.peak_bytes.load(Ordering::Relaxed));
         let has_shrunk = peak >= LEAST_BYTES / 4 && now <= peak / 2;
@@ -76,13 +76,13 @@ impl HeldNames {
         has_shrunk && swap(peak).is_ok()
     }
 
-    /// So many bytes are not held any more.
+    /// Subtracts from the held bytes.
     pub(crate) fn remove(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// A listing that is held. However many hold it, it is counted once.
+/// A held listing. However many handles hold it, it counts once.
 #[derive(Debug)]
 pub(crate) struct HeldListing {
     listing: Arc<Listing>,
@@ -149,10 +149,10 @@ mod tests {
         let held = HeldNames::default();
         held.add(LEAST_BYTES / 8);
         held.remove(LEAST_BYTES / 8);
-        assert!(!held.has_shrunk(), "that is little");
+        assert!(!held.has_shrunk(), "too little was freed");
         held.add(LEAST_BYTES);
         held.remove(LEAST_BYTES / 4);
-        assert!(!held.has_shrunk(), "most of it is held");
+        assert!(!held.has_shrunk(), "most of it is still held");
         held.remove(LEAST_BYTES / 2);
         assert!(held.has_shrunk() && !held.has_shrunk());
     }
@@ -165,7 +165,7 @@ mod tests {
         held.set_cache_max(1 << 40);
         held.add((1 << 40) / SHARE);
         assert!(held.is_full() && held.hold(other.clone()).is_none());
-        assert!(held.hold(one.listing.clone()).is_some(), "it is there anyhow");
+        assert!(held.hold(one.listing.clone()).is_some(), "it is held already");
         held.remove((1 << 40) / SHARE);
         assert!(held.hold(other).is_some());
     }

@@ -1,6 +1,6 @@
-//! How many inodes there may be, and what came of asking the kernel to forget some.
+//! The limit of inodes, and the results of asking the kernel to forget some.
 //!
-//! [`crate::pruning`] asks. Only one thread prunes for the limit at a time. If the kernel keeps its
+//! [`crate::pruning`] asks. Only one thread at a time prunes for the limit. If the kernel keeps its
 //! inodes, the next prune waits until there are more.
 
 use ogive_arc::PruneResult;
@@ -16,7 +16,7 @@ pub(crate) struct InodeLimit {
     tally: Tally,
 }
 
-/// Requests for inodes outside of the engine's, which it counts itself.
+/// Requests for inodes, without the engine's own, which it counts itself.
 #[derive(Default)]
 struct Tally {
     requests: AtomicU64,
@@ -38,27 +38,27 @@ impl InodeLimit {
         }
     }
 
-    /// Whether it is this caller's turn to prune a table of `length` inodes. If it is, the caller
-    /// has to say when it is done ([`Self::pruned_to`]).
+    /// Whether this caller has to prune a table of `length` inodes now. If so, it must report the
+    /// end of the prune ([`Self::pruned_to`]).
     pub(crate) fn is_due(&self, length: usize) -> bool {
         length > self.prune_at.load(Ordering::Relaxed)
             && !self.pruning.swap(true, Ordering::Relaxed)
     }
 
-    /// How many inodes have to go from a table of `length`: down to seven eighths of the limit.
+    /// How many inodes a table of `length` has to lose: down to seven eighths of the limit.
     pub(crate) fn excess(&self, length: usize) -> usize {
         length.saturating_sub(self.limit - self.limit / 8)
     }
 
     /// The table was pruned, and has `length` inodes now.
     pub(crate) fn pruned_to(&self, length: usize) {
-        // If the kernel keeps them there is no point in asking again before there are more.
+        // If the kernel keeps them, asking again before there are more is pointless.
         self.prune_at.store(self.limit.max(length + self.limit / 8), Ordering::Relaxed);
         self.give_memory_back();
         self.pruning.store(false, Ordering::Relaxed);
     }
 
-    /// Counts a request and what came of it.
+    /// Counts a request and its result.
     pub(crate) fn count(&self, result: &PruneResult) {
         self.tally.requests.fetch_add(1, Ordering::Relaxed);
         self.tally.examined.fetch_add(result.examined, Ordering::Relaxed);
@@ -72,12 +72,12 @@ impl InodeLimit {
         self.limit as u64
     }
 
-    /// How often it was asked so far.
+    /// How many requests there were so far.
     pub(crate) fn requests(&self) -> u64 {
         self.tally.requests.load(Ordering::Relaxed)
     }
 
-    /// What came of it so far.
+    /// Their results so far.
     pub(crate) fn pruned(&self) -> PruneResult {
         PruneResult {
             examined: self.tally.examined.load(Ordering::Relaxed),
@@ -87,8 +87,8 @@ impl InodeLimit {
         }
     }
 
-    /// Gives memory back to the system after much was freed: the kernel has forgotten inodes
-    /// unasked, or programs have closed directories.
+    /// Gives memory back to the system after much was freed: the kernel has forgotten inodes on its
+    /// own, or programs have closed directories.
     pub(crate) fn give_memory_back(&self) {
         (self.release_memory)();
     }

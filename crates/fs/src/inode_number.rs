@@ -2,24 +2,24 @@
 //!
 //! FUSE names an inode by a *node id*, and programs see a number in `st_ino`. Tools remember the
 //! number (git's index, tar's incremental lists, hard-link detection). So it is the origin's own
-//! wherever that is possible, and the same after every remount.
+//! number wherever possible, and the same after every remount.
 //!
-//! The node id is the same number, except for a *later* object: one that the origin gave the number
-//! of another object that the kernel still knows. With that node id the kernel would take the known
-//! inode for bad, and every program that has it open would get `EIO` (`fuse_stale_inode` of
-//! `fs/fuse/fuse_i.h`).
+//! The node id is the same number, except for a *later* object. That is an object with a number
+//! that the origin reused while the kernel still knows the earlier object. With the earlier node
+//! id, the kernel would mark the earlier inode as bad. Every program that has it open would get
+//! `EIO` (`fuse_stale_inode` of `fs/fuse/fuse_i.h`).
 //!
 //! | range | inodes |
 //! |---|---|
 //! | 1 | the root of the view, as FUSE demands |
 //! | up to `0xdfff_…` | the origin's number, for objects on the root's device |
 //! | `0xe000_…` to `0xefff_…` | 12 bits of device index, 48 bits of the number there |
-//! | `0xf000_…` to `0xf7ff_…` | digests of device and number, for what fits nowhere else |
+//! | `0xf000_…` to `0xf7ff_…` | digests of device and number, for all other objects |
 //! | `0xf800_…` up | node ids of later objects; never shown |
 //! | the last 256 | the control directory and its files |
 //!
-//! A digest needs no memory, and is the same after a remount. Among a million objects two share a
-//! digest with a chance of one in a million; they are then taken for one object. The table of
+//! A digest needs no memory, and is the same after a remount. Among a million objects the chance
+//! that two share a digest is one in a million; the two would then be one object. The table of
 //! devices has [`DEVICES_MAX`] rows, each for as long as the mount lives.
 //!
 //! The lock guards the table of devices, and nothing is called under it.
@@ -56,7 +56,7 @@ impl Numbers {
         Self { root: RwLock::new(root), devices: Mutex::default() }
     }
 
-    /// Notes that the origin's root is another object now.
+    /// Sets the origin's new root object.
     pub(crate) fn set_root(&self, root: (u64, u64)) {
         *self.root.write() = root;
     }
@@ -79,7 +79,7 @@ impl Numbers {
         odd(device, inode)
     }
 
-    /// The place of a device in the table; nothing if it has no room for it.
+    /// The row of a device in the table; `None` if the table is full.
     fn index(&self, device: u64) -> Option<usize> {
         let mut devices = self.devices.lock();
         let known = devices.iter().position(|known| *known == device);
@@ -96,8 +96,8 @@ impl Numbers {
     }
 }
 
-/// The number of what fits nowhere else. Its key is no secret: it has to be the same after a
-/// remount.
+/// The number of an object without a range. The key of the digest is no secret: the number has to
+/// be the same after a remount.
 fn odd(device: u64, inode: u64) -> u64 {
     let message = [device.to_le_bytes(), inode.to_le_bytes()].concat();
     let digest = VersionSecret::new([0; 32]).digest(&message);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_fit_nowhere_else_are_the_same_after_a_remount_and_take_no_memory() {
+    fn digests_are_the_same_after_a_remount_and_take_no_memory() {
         let objects = [(8, 1), (8, u64::MAX), (9, 1 << 48), (9, ODD_FIRST)];
         let numbers = Numbers::new((8, 2));
         let before = objects.map(|(device, inode)| numbers.of(device, inode));

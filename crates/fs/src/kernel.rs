@@ -1,8 +1,8 @@
-//! What the daemon tells the kernel unasked: to invalidate something, or to make a request.
+//! Notifications of the daemon to the kernel: invalidations, and requests for a request.
 //!
 //! Notifications are messages to the device that answer no request (`include/uapi/linux/fuse.h`).
-//! `FUSE_NOTIFY_PRUNE` is of Linux 6.18; an older kernel says `EINVAL`, and names are invalidated
-//! one by one instead. `FUSE_NOTIFY_RETRIEVE` makes the kernel make a request.
+//! `FUSE_NOTIFY_PRUNE` exists since Linux 6.18. An older kernel returns `EINVAL`, and names are
+//! invalidated one by one instead. `FUSE_NOTIFY_RETRIEVE` makes the kernel send a request.
 
 mod backing;
 
@@ -28,18 +28,18 @@ const NOTIFY_RETRIEVE: i32 = 5;
 const RETRIEVE_BYTES: usize = 32;
 /// `FUSE_NOTIFY_PRUNE`.
 const NOTIFY_PRUNE: i32 = 9;
-/// Inodes named in one notification; the kernel reads them in one go.
+/// Inodes per notification; the kernel reads them at once.
 const PRUNE_BATCH: usize = 256;
 /// `struct fuse_out_header`.
 const HEADER_BYTES: usize = 16;
 /// `struct fuse_notify_prune_out`.
 const PRUNE_BYTES: usize = 16;
 
-/// The kernel's side of the session, once there is one. The lock is held only to copy a handle.
+/// The kernel's side of the session, once it exists. The lock is held only to copy a handle.
 #[derive(Default)]
 pub(crate) struct Kernel {
     connection: RwLock<Option<Connection>>,
-    /// Requests that were asked for.
+    /// Requests that the kernel was asked to send.
     asked_for: AtomicU64,
 }
 
@@ -50,13 +50,13 @@ struct Connection {
 }
 
 impl Kernel {
-    /// Sets the session to talk to and finds out whether it can prune by number.
+    /// Sets the session, and checks whether the kernel can prune by number.
     pub(crate) fn connect(&self, device: std::sync::Arc<OwnedFd>) {
         let prunes = send_prune(&device, &[]).is_ok();
         *self.connection.write() = Some(Connection { device, prunes });
     }
 
-    /// Lets go of the session, so that its device can be closed.
+    /// Drops the session, so that its device can be closed.
     pub(crate) fn disconnect(&self) {
         *self.connection.write() = None;
     }
@@ -74,28 +74,28 @@ impl Kernel {
         Backing::open(&connection.device, file)
     }
 
-    /// Gives such a file up. With the session they all go.
+    /// Closes such a file. The end of the session closes them all.
     pub(crate) fn close_backing(&self, backing: Backing) {
         let Some(connection) = self.connection() else {
             return;
         };
         if let Err(errno) = backing.close(&connection.device) {
-            log::debug!("cannot give up a file that the kernel reads itself: {errno}");
+            log::debug!("cannot close a file that the kernel reads itself: {errno}");
         }
     }
 
-    /// Whether inodes can be pruned by number; if not, names have to be remembered.
+    /// Whether inodes can be pruned by number; if not, names have to be kept.
     pub(crate) fn prunes_by_number(&self) -> bool {
         self.connection.read().as_ref().is_some_and(|connection| connection.prunes)
     }
 
-    /// The attributes of this inode must be asked for again. Takes no locks that a request in
-    /// progress may hold, so it may be called while serving one.
+    /// Makes the kernel ask for the attributes of this inode again. Takes no locks that a request
+    /// in progress may hold, so it may be called while serving one.
     pub(crate) fn invalidate_attributes(&self, number: u64) {
         self.invalidate(number, -1);
     }
 
-    /// The pages of this inode must be read again. Waits for pages that are being read or
+    /// Makes the kernel read the pages of this inode again. Waits for pages that are being read or
     /// written, so it must not be called while serving a request for the same inode.
     pub(crate) fn invalidate_pages(&self, number: u64) {
         self.invalidate(number, 0);
@@ -105,11 +105,11 @@ impl Kernel {
         let Some(connection) = self.connection() else {
             return;
         };
-        // The inode may have gone meanwhile, and so may the session: there is nothing to do then.
+        // The inode or the session may have gone meanwhile; then nothing is left to do.
         let mut message = notification(NOTIFY_INVAL_INODE, INVAL_INODE_BYTES);
         message.extend_from_slice(&number.to_ne_bytes());
         message.extend_from_slice(&offset.to_ne_bytes());
-        // To its end.
+        // Up to the end of the file.
         message.extend_from_slice(&0i64.to_ne_bytes());
         if let Err(errno) = send(&connection.device, &message) {
             log::debug!("cannot invalidate inode {number}: {errno}");
@@ -125,20 +125,20 @@ impl Kernel {
         numbers.chunks(PRUNE_BATCH).try_for_each(|batch| send_prune(&connection.device, batch))
     }
 
-    /// Makes the kernel make a request, from the processor this is called on: it has to send no
-    /// bytes of the page cache of a regular file. Never waits.
+    /// Makes the kernel send a request, from the processor of the caller. The request has to return
+    /// no bytes of the page cache of a regular file. Never waits.
     ///
     /// # Errors
     /// `ENOENT` if the kernel does not know the file, `ENODEV` after the session ended.
     pub(crate) fn ask_for_a_request(&self, number: u64) -> Result<(), Errno> {
         let connection = self.connection().ok_or(Errno::NODEV)?;
-        // The request bears the number that it is given here. It must not be one of the kernel's,
-        // which counts up from zero, nor odd, which means an interrupt.
+        // The request carries this number. It must not be one of the kernel's own, which count up
+        // from zero, nor odd, which means an interrupt.
         let unique = (1 << 63) | (2 * self.asked_for.fetch_add(1, Ordering::Relaxed));
         send_retrieve(&connection.device, unique, number)
     }
 
-    /// Asks the kernel to forget a name, in use or not.
+    /// Makes the kernel forget a name, in use or not.
     pub(crate) fn invalidate_name(&self, parent: u64, name: &OsStr) {
         let Some(connection) = self.connection() else {
             return;
@@ -160,7 +160,7 @@ fn send_retrieve(device: &OwnedFd, unique: u64, number: u64) -> Result<(), Errno
     let mut message = notification(NOTIFY_RETRIEVE, RETRIEVE_BYTES);
     message.extend_from_slice(&unique.to_ne_bytes());
     message.extend_from_slice(&number.to_ne_bytes());
-    // From its beginning, no bytes.
+    // From the start of the file, no bytes.
     message.extend_from_slice(&[0; 16]);
     send(device, &message)
 }
@@ -175,7 +175,7 @@ fn send_prune(device: &OwnedFd, numbers: &[u64]) -> Result<(), Errno> {
     send(device, &message)
 }
 
-/// A message that answers no request, without the `length_bytes` that follow.
+/// The start of a message that answers no request and has `length_bytes` more.
 fn notification(code: i32, length_bytes: usize) -> Vec<u8> {
     let total_bytes = HEADER_BYTES + length_bytes;
     let mut message = Vec::with_capacity(total_bytes);

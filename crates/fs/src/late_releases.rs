@@ -1,19 +1,19 @@
-//! Waits for files that programs have closed, and whose release the kernel has not sent yet.
+//! Waits for the releases of files that programs have closed already.
 //!
-//! FUSE sends a release some time after the last `close(2)` has returned. A source that hides a
-//! removed file in its directory while it is open (NFS) refuses to remove that directory until
-//! then, though no program has the file open. So a refused request waits a moment for releases, and
-//! tries again after each.
+//! FUSE sends a release some time after the last `close(2)` has returned. Some sources (NFS) hide a
+//! removed file in its directory while it is open. Until its release they refuse to remove that
+//! directory, though no program has the file open. So a refused request waits a moment for
+//! releases, and retries after each.
 //!
 //! The lock is a leaf.
 
 use parking_lot::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a program is kept waiting that removes a directory in which another has a file open.
+/// How long a program waits that removes a directory in which another program has a file open.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Counts files that were released.
+/// Counts released files.
 #[derive(Debug, Default)]
 pub(crate) struct LateReleases {
     count: Mutex<u64>,
@@ -27,8 +27,8 @@ impl LateReleases {
         self.changed.notify_all();
     }
 
-    /// Tries something after each release, until it succeeds or a time is over, and then once more:
-    /// a source may take a moment to close its own file.
+    /// Retries an operation after each release until it succeeds. At the time limit it retries once
+    /// more, because a source may take a moment to close its own file.
     pub(crate) fn retry<T, E>(
         &self,
         patience: Duration,
@@ -61,7 +61,7 @@ mod tests {
         let (releases, mut tries) = (LateReleases::default(), 0);
         let result = releases.retry(Duration::from_secs(3600), || {
             tries += 1;
-            // As another thread does meanwhile.
+            // Another thread does this meanwhile.
             releases.note();
             if tries < 3 { Err(()) } else { Ok(tries) }
         });

@@ -1,13 +1,13 @@
-//! How long something took, as a distribution: how often it was within each of some bounds.
+//! A distribution of times: how many were within each of some bounds.
 //!
-//! What is counted takes longer than the counting, a read of the origin for example, so the
-//! counters are shared by all threads, without stripes. They are read one after another, so a
-//! reader may see one event more in one than in another.
+//! A measured event, such as a read of the origin, takes much longer than the counting. So all
+//! threads share the counters, without stripes. Counters are read one after another, so a reader
+//! may see one event more in one counter than in another.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds in microseconds, from the time of a page cache to one that is hardly an answer.
+/// Upper bounds in microseconds, from a hit in a page cache to a source that hardly answers.
 pub(crate) const BOUNDS_US: [u64; 15] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
     5_000_000, 30_000_000,
@@ -17,13 +17,13 @@ pub(crate) const BOUNDS_US: [u64; 15] = [
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Latency {
-    /// How many took as long as this bound allows and longer than the one before allows.
+    /// How many were within this bound and exceeded the one before.
     buckets: [AtomicU64; BOUNDS_US.len()],
     total_ns: AtomicU64,
 }
 
 impl Latency {
-    /// Counts one.
+    /// Counts one time.
     pub(crate) fn add(&self, took: Duration) {
         let us = took.as_nanos().div_ceil(1_000);
         if let Some(bucket) = BOUNDS_US.iter().position(|bound| us <= u128::from(*bound)) {
@@ -33,7 +33,7 @@ impl Latency {
         self.total_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Each bound, with how many were within it.
+    /// Each bound, with the number of times within it.
     pub(crate) fn within(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let mut within = 0_u64;
         let counts = self.buckets.each_ref().map(|bucket| {
@@ -43,7 +43,7 @@ impl Latency {
         BOUNDS_US.into_iter().zip(counts)
     }
 
-    /// The time of all together, in nanoseconds.
+    /// The sum of all times, in nanoseconds.
     pub(crate) fn total_ns(&self) -> u64 {
         self.total_ns.load(Ordering::Relaxed)
     }
@@ -64,6 +64,7 @@ mod tests {
         assert_eq!(within[..2], [(50, 2), (100, 4)]);
         assert_eq!(within[4], (1_000, 5));
         assert_eq!(within[BOUNDS_US.len() - 1], (30_000_000, 5), "the longest is within none");
+    /// The sum of all times, in nanoseconds.
         assert_eq!(latency.total_ns(), 31_001_102_000 + 50_001);
     }
 }

@@ -1,44 +1,43 @@
 //! A FUSE view of an origin through an adaptive replacement cache.
 //!
-//! [`Mount::start`] shows a directory at a mount point. Reads are answered from [`ogive_arc`]'s
-//! cache. Changes go through to the origin before they are answered. The cache is never the
-//! authority: it can be dropped, and the daemon killed, at any moment, without losing a byte that a
-//! program was told is written.
+//! [`Mount::start`] mounts a directory. Reads are answered from [`ogive_arc`]'s cache. Changes go
+//! through to the origin before they are answered. The cache is never the authority: it can be
+//! dropped, and the daemon killed, at any moment. No acknowledged write is lost.
 //!
 //! # The path of one read
 //!
 //! ```text
 //! kernel ─► session ─► view ─► engine ── hit ─► hold ─► bytes of the record ─► kernel
 //!                        │        └─ miss: one load a record ─► origin
-//!                        └─ prefetch: what a sequential reader asks for next
+//!                        └─ prefetch: the next records of a sequential reader
 //! ```
 //!
 //! | module | idea |
 //! |---|---|
 //! | `mount` | a mount's life |
 //! | `session` | the protocol; no other module knows it |
-//! | `view` | what each operation means |
+//! | `view` | the meaning of each operation |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
 //! | `dir_cookies`, `held_names` | offsets into directories too large for a listing; memory for names |
-//! | `estale_retries` | threads that were told to look a path up again |
-//! | `renames_seen` | what became of names through the mount |
-//! | `inode`, `inode_number`, `handle` | what the kernel knows, and by which numbers |
-//! | `append_parts` | the order of a large append that comes in parts |
-//! | `second_level` | what outlives memory, and the process |
+//! | `estale_retries` | threads that come back after `ESTALE` |
+//! | `renames_seen` | names that were changed through the mount |
+//! | `inode`, `inode_number`, `handle` | the kernel's inodes and open files, by number |
+//! | `append_parts` | the order of a large append in parts |
+//! | `second_level` | records on SSD, which outlive the process |
 //! | `prefetch`, `origin_latency` | which readers are sequential; how fast the origin is |
 //! | `workers` | the threads that wait for the origin |
-//! | `affinity` | keeps a thread at a processor |
+//! | `affinity` | pins a thread to a processor |
 //! | `inode_limit`, `pruning`, `memory`, `memory_bell` | giving memory back |
-//! | `control`, `statistics`, `counters`, `latency` | the control directory and what it shows |
-//! | `log_events` | what a mount says in the log |
-//! | `cached_objects` | what is in the cache, by file and directory |
-//! | `observers`, `recording`, `sampling` | what is read, while a program asks |
+//! | `control`, `statistics`, `counters`, `latency` | the control directory and its contents |
+//! | `log_events` | the events that a mount logs |
+//! | `cached_objects` | the contents of the cache, by file and directory |
+//! | `observers`, `recording`, `sampling` | reads, while a program asks for them |
 //!
-//! `unsafe` is in `session::uring::ring`, which says why it may, and in `session::device` and
+//! `unsafe` is in `session::uring::ring`, which gives the reason, and in `session::device` and
 //! `kernel::backing` for a system call each.
 //!
-//! What the view promises its users about other people's changes is in `docs/coherence.md`.
+//! `docs/coherence.md` has the view's promises about changes by other programs.
 
 #![deny(unsafe_code)]
 

@@ -3,10 +3,10 @@
 //! A listing is immutable. It is read whole when a program starts to read a directory, so that
 //! later changes never disturb the reader.
 //!
-//! An offset into it is a position with the listing's number above it. The kernel keeps names of
-//! several readers in one list, in the order of their offsets. Without the number it would go on in
-//! one listing where another ended. Offsets have 30 bits: programs of 32 bits take 31, half of
-//! which are for directories larger than [`NAMES_MAX`]. Those are read through
+//! An offset into it is a position with the listing's number above it. The kernel keeps the names
+//! of several readers in one list, in the order of their offsets. Without the number it would read
+//! on in one listing where another ended. Offsets have 30 bits. 32-bit programs take 31 bits, but
+//! half of that range is for directories larger than [`NAMES_MAX`]. Those are read through
 //! ([`crate::dir_cookies`]).
 
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Most names that a listing keeps; about 2 MiB with names of 32 bytes.
 const NAMES_MAX: usize = 1 << 15;
-/// Bits of a cookie for the position of the name before it, below [`NAMES_MAX`], and above them for
+/// Bits of a cookie for the position of the name before it, below [`NAMES_MAX`]. The bits above are
 /// the listing's number.
 const POSITION_BITS: u32 = 15;
 const NUMBER_BITS: u32 = 15;
@@ -24,7 +24,7 @@ const NUMBER_BITS: u32 = 15;
 /// The names of one directory.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// Above the positions in its cookies: not 0, and different from all recent listings'.
+    /// The part above the position in its cookies: not 0, and different from all recent listings'.
     number: u64,
     names: Vec<u8>,
     entries: Vec<Name>,
@@ -46,7 +46,7 @@ impl Listing {
         Self { number, names: Vec::new(), entries: Vec::new(), holders: AtomicUsize::new(0) }
     }
 
-    /// One of these names, all of files.
+    /// A listing of these names, all of files.
     #[cfg(test)]
     pub(crate) fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut listing = Self::empty();
@@ -62,18 +62,18 @@ impl Listing {
         self.holders.load(Ordering::Relaxed) > 0
     }
 
-    /// One more handle holds it; whether it is the first.
+    /// Adds a handle that holds it; returns whether it is the first.
     pub(crate) fn is_held_once_more(&self) -> bool {
         self.holders.fetch_add(1, Ordering::Relaxed) == 0
     }
 
-    /// One handle fewer holds it; whether it was the last.
+    /// Removes a handle that holds it; returns whether it was the last.
     pub(crate) fn is_held_once_less(&self) -> bool {
         self.holders.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
-    /// Reads the directory, with attributes if they are about to be asked for; `None` if it has too
-    /// many names to keep.
+    /// Reads the directory, with attributes if they will be needed next. `None` if it has too many
+    /// names to keep.
     pub(crate) fn read<O: Origin>(
         origin: &O,
         directory: &O::Directory,
@@ -107,20 +107,20 @@ impl Listing {
         true
     }
 
-    /// How many names there are.
+    /// The number of names.
     pub(crate) fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether a cookie is its own.
-    pub(crate) fn has_told(&self, cookie: u64) -> bool {
+    /// Whether this listing gave out a cookie.
+    pub(crate) fn gave_out(&self, cookie: u64) -> bool {
         cookie >> POSITION_BITS == self.number
     }
 
     /// Calls `visit` for each entry from `cookie` on, 0 for the first, until it returns false.
     pub(crate) fn visit(&self, cookie: u64, visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) {
-        // A cookie of another listing is of another handle, or of long ago. Its position is as good
-        // as any.
+        // A cookie of another listing belongs to another handle, or is very old. Its position is as
+        // good as any.
         let position = cookie & ((1 << POSITION_BITS) - 1);
         let first = if cookie == 0 { 0 } else { position as usize + 1 };
         let first = first.min(self.entries.len());
@@ -149,23 +149,24 @@ impl Listing {
     }
 }
 
-/// Reads a directory from its start, of an origin that gets attributes with names, so that no
-/// question for each entry has to follow.
+/// Reads a directory from its start, for an origin that gets attributes with names. So no request
+/// for each entry has to follow.
 ///
-/// A FUSE source sends them with the first piece of a directory, and with each further piece if an
-/// entry of the piece before was looked up. So one entry of each piece is looked up.
+/// A FUSE source sends attributes with the first piece of a directory. It sends them with each
+/// further piece if an entry of the piece before was looked up. So one entry of each piece is
+/// looked up.
 pub(crate) fn read_with_attributes<O: Origin>(
     origin: &O,
     directory: &O::Directory,
     visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
 ) -> Result<(), Errno> {
-    /// Fewer than stand in any piece: 32 KiB of the longest names, each with 152 bytes besides.
+    /// Fewer than any piece has: 32 KiB of the longest names, each with 152 more bytes.
     const NAMES_A_LOOK: usize = 64;
     let mut count = 0;
     origin.read_directory(directory, 0, &mut |entry| {
         if entry.name != "." && entry.name != ".." {
             if count % NAMES_A_LOOK == 0 {
-                // Whether the entry is still there is found out when it is used.
+                // Whether the entry still exists matters only when it is used.
                 let _ = origin.lookup_in(directory, entry.name);
             }
             count += 1;
@@ -190,8 +191,8 @@ mod tests {
         }
         let mut cookies = vec![0];
         listing.visit(0, &mut |entry| {
-            assert!(listing.has_told(entry.cookie) && !is_through(entry.cookie));
-            assert!(entry.cookie < 1 << 31, "programs of 32 bits read on as well");
+            assert!(listing.gave_out(entry.cookie) && !is_through(entry.cookie));
+            assert!(entry.cookie < 1 << 31, "32-bit programs can read on as well");
             cookies.push(entry.cookie);
             true
         });
@@ -206,7 +207,7 @@ mod tests {
         let other = Listing::empty();
         assert_ne!(other.number, listing.number);
         listing.visit(0, &mut |entry| {
-            assert!(!other.has_told(entry.cookie));
+            assert!(!other.gave_out(entry.cookie));
             true
         });
     }
@@ -224,7 +225,7 @@ mod tests {
             last = entry.cookie;
             true
         });
-        assert!(listing.has_told(last), "its last position has room, too");
-        listing.visit(last, &mut |_| panic!("nothing comes behind the last name"));
+        assert!(listing.gave_out(last), "the last position also fits");
+        listing.visit(last, &mut |_| panic!("no name follows the last"));
     }
 }

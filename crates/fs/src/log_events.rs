@@ -1,37 +1,38 @@
-//! What a mount says in the log: that memory is short and the ARC shrinks, that the ARC's rule has
-//! changed, that the second level has used up its budget of writes.
+//! The events that a mount logs: memory is short and the ARC shrinks, the ARC's rule has changed,
+//! the second level's write budget is used up.
 //!
-//! The reclaim thread looks when it is awake anyhow: when some megabytes have come in, or memory is
-//! short. No thread wakes up for a line in the log, so the end of an event may be logged late. Each
-//! kind of line is logged at once, and then at most as often as the constants below say. An hour of
-//! the worst storm has 120 lines of memory, 12 of rules, and 12 of the second level's budget.
+//! The reclaim thread checks whenever it is awake: after some megabytes have come in, or when
+//! memory is short. No thread wakes up for a line in the log, so the end of an event may be logged
+//! late. Each kind of line is logged at once, and then at most as often as the constants below
+//! allow. An hour of the worst storm has 120 lines about memory, 12 about rules, and 12 about the
+//! second level's budget.
 
 use ogive_arc::policy::duel::Rule;
 use ogive_arc::reclaim::{Decision, Reading};
 use ogive_text::{Bytes, Change, Recurring};
 use std::time::{Duration, Instant};
 
-/// How often memory is said to be short at most, and how long it must be ample before that is
-/// logged.
+/// The shortest time between two lines about short memory. Memory must be ample for this long
+/// before that is logged.
 const MEMORY_PAUSE: Duration = Duration::from_secs(60);
-/// The same of what the second level may write, and how often the rule of each kind is said.
+/// The same for the second level's budget, and between two lines about the rule of each kind.
 const SLOW_PAUSE: Duration = Duration::from_secs(600);
-/// Counters are not looked at more often than this.
+/// The shortest time between two checks of the counters.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Kinds of content, as they are called in statistics.
+/// Kinds of content, by their names in statistics.
 const CONTENTS: [&str; 2] = ["data", "metadata"];
 
-/// The figures that are looked at.
+/// The figures that are checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
-    /// The size the ARC aims at.
+    /// The target size of the ARC.
     pub(crate) target_bytes: u64,
-    /// Bytes it was made to give back, since the mount.
+    /// Bytes that it had to give back, since the mount.
     pub(crate) reclaimed_bytes: u64,
     /// The rules of data and metadata, as numbers of [`Rule`].
     pub(crate) rules: [u64; 2],
-    /// What the second level refused since it had no budget left, since the mount, in records.
+    /// Records that the second level refused for lack of budget, since the mount.
     pub(crate) refused_by_budget: u64,
 }
 
@@ -45,11 +46,11 @@ pub(crate) enum Event {
     BudgetBack { seconds: u64, refused_records: u64 },
 }
 
-/// What was logged last.
+/// The state of the last lines.
 #[derive(Debug)]
 pub(crate) struct EventReporter {
     memory: Recurring,
-    /// Shrinks since memory was said to be short, and the bytes given back by then.
+    /// Shrinks since short memory was last logged, and the bytes given back until then.
     shrinks: u64,
     reclaimed_before: u64,
     rules: [ReportedRule; 2],
@@ -63,12 +64,12 @@ pub(crate) struct EventReporter {
 #[derive(Clone, Copy, Debug)]
 struct ReportedRule {
     rule: u64,
-    /// `None`: from the start.
+    /// When; `None` at the start.
     at: Option<Instant>,
 }
 
 impl EventReporter {
-    /// Of a mount that begins with these rules: a change before the first look is one, too.
+    /// For a mount that starts with these rules: a change before the first check counts.
     pub(crate) fn new(rules: [u64; 2]) -> Self {
         Self {
             memory: Recurring::new(MEMORY_PAUSE, MEMORY_PAUSE),
@@ -83,7 +84,7 @@ impl EventReporter {
     }
 
     /// Memory is short, and the ARC gives some back. `from_bytes` was its target before, and
-    /// `reclaimed_bytes` all that it had given back by then.
+    /// `reclaimed_bytes` the total that it had given back until then.
     pub(crate) fn short(
         &mut self,
         reading: Reading,
@@ -100,12 +101,12 @@ impl EventReporter {
         change.map(|_| Event::MemoryShort { reading, from_bytes, target_bytes })
     }
 
-    /// Whether to look at the figures now.
+    /// Whether the next check is due.
     pub(crate) fn is_time(&self, now: Instant) -> bool {
         self.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY)
     }
 
-    /// Looks at the figures, and logs what has changed.
+    /// Checks the figures, and logs changes.
     pub(crate) fn look(&mut self, figures: &Figures, now: Instant, say: &mut impl FnMut(Event)) {
         self.looked = Some(now);
         if let Some(Change::Went(after)) = self.memory.say(false, now) {
@@ -145,13 +146,13 @@ fn name(rule: u64) -> &'static str {
     usize::try_from(rule).ok().and_then(|rule| Rule::ALL.get(rule)).map_or("?", |rule| rule.name())
 }
 
-/// What the reclaim thread was about when it lowered the target, or could not.
+/// The target that the reclaim thread decided on, whether it could lower it or not.
 pub(crate) fn target_after(decision: &Decision, from_bytes: u64) -> u64 {
     decision.shrink_to_bytes.unwrap_or(from_bytes).min(from_bytes)
 }
 
 impl Event {
-    /// Writes it: as a sentence, with its figures as members of their own.
+    /// Writes the line: a sentence, and its figures as separate fields.
     pub(crate) fn log(self) {
         match self {
             Self::MemoryShort { reading, from_bytes, target_bytes } => log::info!(
@@ -205,7 +206,7 @@ mod tests {
     const QUIET: Figures =
         Figures { target_bytes: 100, reclaimed_bytes: 0, rules: [0, 3], refused_by_budget: 0 };
 
-    /// Looks at figures by second, and returns which lines came when.
+    /// Checks figures by second, and returns the lines with their times.
     fn events(figures: impl IntoIterator<Item = (u64, Figures)>) -> Vec<(u64, Event)> {
         let (start, mut reporter, mut events) =
             (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
@@ -224,7 +225,7 @@ mod tests {
         let once = once.map(|(rule, second)| (second, Figures { rules: [rule, 3], ..QUIET }));
         let changed = |from, to| Event::RuleChanged { content: "data", from, to };
         assert_eq!(events(once), [(2, changed("lirs", "arc"))]);
-        // Also if it was not looked at before.
+        // Also if it happened before the first check.
         let late = [(5, Figures { rules: [3, 3], ..QUIET })];
         assert_eq!(events(late), [(5, changed("lirs", "arc"))]);
         let storm = (0..3600_u64).map(|at| (at, Figures { rules: [at % 2, 3], ..QUIET }));

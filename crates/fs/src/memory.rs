@@ -1,4 +1,4 @@
-//! The system's memory: how much of it the cache may take, and when to give some back.
+//! The cache's share of the system's memory, and when to give some back.
 
 use crate::log_events::{self, EventReporter, Figures};
 use crate::view::View;
@@ -9,18 +9,18 @@ use ogive_pressure::{Reading as Memory, Sources, Waiter};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// The least that the cache keeps by default, as OpenZFS's `arc_c_min`, and the largest share of
-/// its maximum that may be.
+/// The least size of the cache by default, like OpenZFS's `arc_c_min`, and the largest share of its
+/// maximum that this may be.
 const ARC_MIN_BYTES: u64 = 32 << 20;
 const ARC_MIN_SHARE: u64 = 4;
-/// Memory left to others: a share of all, as OpenZFS's `arc_sys_free`, with a least value for a
-/// machine, and one for a group, which has less to do besides.
+/// Memory left to other programs, as a share of all, like OpenZFS's `arc_sys_free`. A machine has
+/// one least value, and a cgroup a smaller one, because it has less to run.
 const RESERVE_SHARE: u64 = 32;
 const RESERVE_MIN_BYTES: u64 = 64 << 20;
 const HEADROOM_MIN_BYTES: u64 = 8 << 20;
-/// What the cache gives back each time its cgroup is squeezed without being full.
+/// The share of the cache to give back each time its cgroup is squeezed without being full.
 const SQUEEZED_SHARE: u64 = 4;
-/// With less than so many times that left, a stall is taken to be this cache's fault.
+/// With less than this many reserves left, a stall counts as this cache's fault.
 const TIGHT_RESERVES: u64 = 4;
 
 /// Bounds of the cache in bytes.
@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The given value, or half of the memory there is and a thirty-second part of it.
+    /// The given values. The defaults are half of the memory, and a 32nd of it.
     pub(crate) fn new(limit_bytes: u64, max_bytes: Option<u64>, min_bytes: Option<u64>) -> Self {
         let max_bytes = max_bytes.unwrap_or(limit_bytes / 2);
         let share = (limit_bytes / RESERVE_SHARE).max(ARC_MIN_BYTES);
@@ -40,7 +40,8 @@ impl Bounds {
     }
 }
 
-/// What to leave free on a machine with `total_bytes`, and in a group that may use `limit_bytes`.
+/// The memory to leave free on a machine with `total_bytes`, and in a cgroup limited to
+/// `limit_bytes`.
 pub(crate) fn governor(total_bytes: u64, limit_bytes: u64) -> GovernorConfig {
     let share = |bytes: u64, least: u64| (bytes / RESERVE_SHARE).max(least).min(bytes / 8);
     GovernorConfig {
@@ -50,8 +51,8 @@ pub(crate) fn governor(total_bytes: u64, limit_bytes: u64) -> GovernorConfig {
     }
 }
 
-/// After how many bytes of growth to look at the system's memory: seldom on a large machine, and
-/// before a small group is exhausted.
+/// The growth in bytes after which to check the system's memory: rarely on a large machine, and
+/// before a small cgroup is exhausted.
 pub(crate) fn check_every_bytes(limit_bytes: u64) -> u64 {
     (limit_bytes / 128).clamp(1 << 20, 64 << 20)
 }
@@ -71,7 +72,7 @@ pub(crate) struct SystemPressure<O: Origin> {
 
 impl<O: Origin> SystemPressure<O> {
     /// # Errors
-    /// What the system says if it gives no descriptor to wait with.
+    /// The system's error if it gives no descriptor to wait on.
     pub(crate) fn new(
         sources: Sources,
         config: GovernorConfig,
@@ -79,7 +80,7 @@ impl<O: Origin> SystemPressure<O> {
         release_memory: fn(),
     ) -> std::io::Result<Self> {
         let reserve_bytes = config.headroom_reserve_bytes;
-        // Several, because a neighbour that grows leaves each behind only once.
+        // Several thresholds, because a neighbour that grows passes each only once.
         let waiter = sources.waiter(&[reserve_bytes, reserve_bytes / 2, reserve_bytes / 4])?;
         let target_bytes = view.cache.level().target_bytes;
         if let Some(memory) = memory(&sources) {
@@ -103,8 +104,8 @@ impl<O: Origin> SystemPressure<O> {
         })
     }
 
-    /// Tasks also stall for memory when one of their groups is at its limit and the machine is not.
-    /// Such a stall is not this cache's fault unless there is little memory left for it, too.
+    /// Tasks also stall for memory when one of their cgroups is at its limit and the machine is
+    /// not. Such a stall is not this cache's fault unless little memory is left for it, too.
     fn is_tight(&self) -> bool {
         let reading = read(&self.sources);
         let share = |reserve_bytes: u64| reserve_bytes.saturating_mul(TIGHT_RESERVES);
@@ -116,9 +117,10 @@ impl<O: Origin> SystemPressure<O> {
         is_short(&reading, &config)
     }
 
-    /// Gives back a good part of the cache at once, whatever the kernel says of the present limit.
+    /// Gives back a good part of the cache at once, whatever the kernel says about the present
+    /// limit.
     ///
-    /// A limit of cgroup v1 cannot be lowered below the usage: the kernel refuses with `EBUSY` as
+    /// A limit of cgroup v1 cannot be lowered below the usage. The kernel refuses with `EBUSY` as
     /// soon as it finds nothing to reclaim, and the limit stays. The user can only try again, and
     /// should not have to do so a hundred times.
     fn give_way(&mut self) {
@@ -134,8 +136,8 @@ impl<O: Origin> SystemPressure<O> {
         view.memory_bell.ring();
     }
 
-    /// Says that memory is short, unless that was said lately. The target was the one of the last
-    /// look, and is `target_bytes` now.
+    /// Logs that memory is short, unless that was logged recently. The target was that of the last
+    /// check, and is `target_bytes` now.
     fn say_short(&mut self, view: &View<O>, reading: Reading, target_bytes: u64) {
         let targets = (self.target_bytes.max(target_bytes), target_bytes);
         let reclaimed_bytes = || view.cache.stats().reclaim_bytes;
@@ -145,7 +147,7 @@ impl<O: Origin> SystemPressure<O> {
         }
     }
 
-    /// Logs what has changed, since this thread is awake.
+    /// Logs changes, since this thread is awake.
     fn log_changes(&mut self, view: &View<O>) {
         let now = Instant::now();
         if !self.log_events.is_time(now) {
@@ -161,15 +163,15 @@ impl<O: Origin> SystemPressure<O> {
         self.log_events.look(&figures, now, &mut log_events::Event::log);
     }
 
-    /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
-    /// last time, or copies have left, that is changed.
+    /// Releases the memory of evicted records, which the allocator still has. Does so whenever the
+    /// target has fallen since the last time, or copies were evicted.
     fn release_what_was_reclaimed(&mut self) {
         let Some(view) = self.view.upgrade() else {
             return;
         };
         let Level { target_bytes, size_bytes, .. } = view.cache.level();
         let handed_bytes = view.cache.handed_bytes();
-        // Copies that were taken back are fewer, too, and free nothing.
+        // Copies that became ordinary records also lower the count, and free nothing.
         let has_let_go = handed_bytes < self.handed_bytes && size_bytes < self.size_bytes;
         if target_bytes < self.target_bytes || has_let_go {
             (self.release_memory)();
@@ -196,8 +198,8 @@ impl<O: Origin> Pressure for SystemPressure<O> {
             Ok(events) if events.woken || events.threshold || events.stopped => WakeReason::Woken,
             Ok(_) => WakeReason::TimedOut,
             Err(error) => {
-                // Without events the growth of the cache is still followed; waiting in a loop
-                // that fails would burn the CPU that this project exists to save.
+                // Without events, the growth of the cache is still checked. Waiting in a failing
+                // loop would burn the CPU that this project exists to save.
                 log::warn!("cannot wait for memory pressure: {error}");
                 std::thread::park_timeout(timeout.unwrap_or(Duration::from_secs(60)));
                 WakeReason::TimedOut
@@ -216,10 +218,10 @@ impl<O: Origin> Pressure for SystemPressure<O> {
         }
     }
 
-    /// The thread that brings the next record calls this each time the cache has grown by
-    /// [`check_every_bytes`]. It looks at the memory itself. It stops the growth where there is
-    /// none to spare, and drops copies where none is free: the reclaim thread may be too late to
-    /// save a small group.
+    /// The thread that loads the next record calls this each time the cache has grown by
+    /// [`check_every_bytes`]. It checks the memory itself. It stops the growth if no memory can be
+    /// spared, and drops copies if none is free. The reclaim thread may be too late to save a small
+    /// cgroup.
     fn waker(&self) -> Waker {
         let waker = self.waiter.waker();
         let (sources, view, config) = (self.sources.clone(), self.view.clone(), self.config);
@@ -249,8 +251,8 @@ fn as_engine_reads(memory: &Memory) -> Reading {
         available_bytes: Some(memory.available_bytes),
         headroom_bytes: (memory.limit_bytes < memory.total_bytes)
             .then(|| i64::try_from(memory.headroom_bytes).unwrap_or(i64::MAX)),
-        // The triggers tell whether there are stalls now. The average that could be read fades for
-        // ten seconds after the last.
+        // The triggers report whether tasks stall now. The readable average fades for ten seconds
+        // after the last stall.
         stalled: false,
     }
 }
@@ -258,9 +260,9 @@ fn as_engine_reads(memory: &Memory) -> Reading {
 /// How much of the cache may be copies of the page cache, in bytes, when they are `handed_bytes`
 /// now.
 ///
-/// A copy must not push out the page that it copies. So this goes by unused memory, with the page
-/// cache counted as used. Free memory beyond the reserve is shared: each record that comes in is a
-/// copy and a page.
+/// A copy must not push out the page that it copies. So the limit depends on unused memory, with
+/// the page cache counted as used. Free memory beyond the reserve is shared: each record that comes
+/// in is a copy and a page.
 fn handed_limit(reading: &Memory, config: &GovernorConfig, handed_bytes: u64) -> u64 {
     let beyond = |bytes: u64, reserve_bytes: u64| {
         i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(reserve_bytes)

@@ -1,7 +1,8 @@
-//! Tells the threads of a mount that memory is wanted back.
+//! Wakes the threads of a mount that can give memory back.
 //!
-//! Some memory can be given back only by its own thread, which sleeps: the thread leaves an eventfd
-//! here and watches it. The lock is a leaf, held for a push or while the eventfds are written to.
+//! Some memory can be given back only by its own thread, which sleeps. Such a thread registers an
+//! eventfd here and polls it. The lock is a leaf, held for a push or while the eventfds are
+//! written.
 
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,14 +10,14 @@ use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// The eventfds of the threads that have something to give back.
+/// The eventfds of the threads that can give memory back.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBell {
     event_fds: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
 impl MemoryBell {
-    /// An eventfd for the calling thread; once it is dropped it is not written to any more.
+    /// An eventfd for the calling thread, which is written to until it is dropped.
     ///
     /// # Errors
     /// If the process may open no more descriptors.
@@ -26,7 +27,7 @@ impl MemoryBell {
         Ok(event_fd)
     }
 
-    /// Memory is wanted back.
+    /// Asks for memory.
     pub(crate) fn ring(&self) {
         self.event_fds.lock().retain(|event_fd| {
             let Some(event_fd) = event_fd.upgrade() else { return false };

@@ -1,9 +1,9 @@
 //! A mount from its first system call to its last.
 //!
 //! A mount starts from the bottom up: origin, memory, engine, view, session. A failure leaves
-//! nothing behind. It ends with the kernel first: the file system is unmounted, the session threads
-//! see their device gone, the threads that wait for the origin finish their work, and the rest is
-//! dropped.
+//! nothing behind. It ends with the kernel first. The file system is unmounted, and the session
+//! threads lose their device. The threads that wait for the origin finish their work, and then the
+//! rest is dropped.
 
 mod attach;
 mod error;
@@ -40,10 +40,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Default of the threads that wait for the origin.
+/// Default number of threads that wait for the origin.
 const ORIGIN_THREADS: usize = 32;
-/// Default of the session threads for each processor, and the bounds of their number. With one
-/// each, a processor whose thread is just waking up would have none to take the next request.
+/// Default number of session threads per processor, and its bounds. With one each, a processor
+/// whose thread is just waking up would have none for the next request.
 const SESSION_THREADS_PER_PROCESSOR: usize = 2;
 const SESSION_THREADS_MIN: usize = 2;
 const SESSION_THREADS_MAX: usize = 16;
@@ -51,7 +51,7 @@ const SESSION_THREADS_MAX: usize = 16;
 const INODES_SHARE: u64 = 16;
 const INODES_MIN: u64 = 1 << 16;
 
-/// A file system that is mounted and answers.
+/// A mounted file system that answers requests.
 pub struct Mount<O: Origin = DirectoryOrigin> {
     view: Arc<View<HealthChecked<O>>>,
     session: JoinHandle<std::io::Result<()>>,
@@ -71,15 +71,15 @@ pub struct Kstats {
     read: Arc<ReadKstat>,
 }
 
-/// The threads that serve a mount, and its rings, if there are any.
+/// The threads that serve a mount, and its rings, if any.
 type Served<O> = (device::Threads, Option<Rings<O>>);
 
-/// The text of the counters of this name.
+/// Reads the text of the counters with this name.
 type ReadKstat = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Kstats {
-    /// The present text of `arcstats`, `zfetchstats` or `ogivestats`, as the file of this name in
-    /// the control directory has it; `None` for another name, and once the mount has ended.
+    /// The present text of `arcstats`, `zfetchstats` or `ogivestats`, as in the control directory's
+    /// file of this name. `None` for another name, and once the mount has ended.
     pub fn read(&self, name: &str) -> Option<String> {
         (self.read)(name)
     }
@@ -110,7 +110,7 @@ impl Mount {
 }
 
 impl<O: Origin> Mount<O> {
-    /// Mounts any origin, under the name that `options` have as its source; when this returns the
+    /// Mounts any origin under the name that `options` has as its source; when this returns the
     /// file system answers.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl<O: Origin> Mount<O> {
         Self::begin(origin, &source, (inode_bytes, Permissions::Kernel), options, |_| {})
     }
 
-    /// `attached` is called when the kernel has mounted, and before it is answered.
+    /// `attached` is called after the kernel has mounted, and before the first answer.
     fn begin(
         origin: O,
         source: &std::path::Path,
@@ -178,8 +178,8 @@ impl<O: Origin> Mount<O> {
         let session = run(session, threads, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
-        // After the inodes: the memory that they pin comes back from the origin in a moment, the
-        // index of the second level only with the next mount.
+        // Pruned after the inodes. The memory of a pruned inode comes back from the origin quickly,
+        // that of the second level's index only with the next mount.
         let index = view.second_level.clone();
         let index_registration = index.map(|level| view.cache.register_prune("l2_index", level));
         let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
@@ -196,17 +196,17 @@ impl<O: Origin> Mount<O> {
         })
     }
 
-    /// A handle to end the mount with.
+    /// A handle that ends the mount.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
     }
 
-    /// A handle to read the mount's counters by.
+    /// A handle that reads the mount's counters.
     pub fn kstats(&self) -> Kstats {
         self.kstats.clone()
     }
 
-    /// Waits until the file system is unmounted, and returns what the mount did.
+    /// Waits until the file system is unmounted, and returns the mount's summary.
     ///
     /// # Errors
     /// If the session ended in another way than by unmounting.
@@ -231,11 +231,11 @@ impl<O: Origin> Mount<O> {
     }
 }
 
-/// Tells the origin which file system is served from it, before the first request is answered: a
-/// request may lead back here.
+/// Gives the origin the device number of the mount before the first answer, because a request may
+/// lead back here.
 fn tell_origin_of_mount(origin: &DirectoryOrigin, mount_point: &std::path::Path) {
     if let Some(device) = attach::device_at(mount_point) {
-        // It was not told before.
+        // It is set only once.
         let _ = origin.served_as().set(device);
     }
 }
@@ -259,7 +259,7 @@ fn cache(
     }
 }
 
-/// Mounts, and starts the threads that answer requests; `attached` is called in between.
+/// Mounts, and starts the threads that answer requests; calls `attached` in between.
 fn serve<O: Origin>(
     session: &Arc<Session<HealthChecked<O>>>,
     source: &std::path::Path,
@@ -280,8 +280,8 @@ fn serve<O: Origin>(
     Ok((started, unmounter))
 }
 
-/// Waits for the end of the connection, and then for the requests in flight. Threads that are
-/// caught in an origin that hangs are left behind.
+/// Waits for the end of the connection, and then for the requests in flight. Threads that hang in
+/// the origin are left behind.
 fn run<O: Origin>(
     session: Arc<Session<O>>,
     threads: device::Threads,
@@ -301,7 +301,7 @@ fn run<O: Origin>(
     })
 }
 
-/// Starts giving memory back. A mount that gets no events of pressure is still a mount.
+/// Starts giving memory back under pressure. A mount without pressure events works all the same.
 fn reclaimer<O: Origin>(
     pressure: Sources,
     limit_bytes: u64,
@@ -325,9 +325,9 @@ fn salt() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Logs of which file systems little can be kept.
+/// Logs the file systems of which little can be cached.
 fn warn_of_untrusted_times(origin: &DirectoryOrigin, trust: TrustTimes) {
-    // The user asked for it and needs no advice against it.
+    // The user asked for it, and needs no advice against it.
     let advice = match trust {
         TrustTimes::Never => "",
         _ => {
@@ -345,7 +345,7 @@ fn warn_of_untrusted_times(origin: &DirectoryOrigin, trust: TrustTimes) {
     });
 }
 
-/// Logs that other file systems are part of the view, which no program can see.
+/// Logs that other file systems are part of the view, because no program can see that.
 fn warn_of_mounts_below(origin: &DirectoryOrigin) {
     const NAMED_MAX: usize = 3;
     let below = origin.mounted_below();
@@ -377,7 +377,7 @@ fn not_alone(errno: Errno) -> String {
     format!("cannot be had: {why}")
 }
 
-/// Says how late what others change on NFS can be seen, and what to do about it.
+/// Logs how late changes by other NFS clients can be seen, and the remedy.
 fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
     let Some(client) = origin.nfs_client() else { return };
     let (files, directories) = (&client.files_seconds, &client.directories_seconds);
@@ -406,7 +406,7 @@ fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
     );
 }
 
-/// `given`, or `automatic` for 0.
+/// `given`, or `automatic` if that is 0.
 fn or(given: usize, automatic: usize) -> usize {
     if given == 0 { automatic } else { given }
 }

@@ -1,10 +1,10 @@
-//! Hands each record that is read to a recording or a sampling, if there is one.
+//! Passes each record that is read to a recording or a sampling, if either is on.
 //!
 //! Without either, a read costs one relaxed load for both. The file `trace` records everything
-//! ([`Recording`]). The files `objects` and `reads` *sample*: while a program reads them, records
-//! whose hash says so are counted, and for the others only the hash is computed ([`Sampling`]). A
-//! sampling has a lease. It ends by itself with the first sampled record after the lease is over,
-//! so no thread wakes up for it.
+//! ([`Recording`]). The files `objects` and `reads` *sample* while a program reads them. A hash
+//! selects the records that are counted; the others cost only that hash ([`Sampling`]). A sampling
+//! has a lease. It ends with the first sampled record after the lease, so no thread wakes up for
+//! it.
 //!
 //! The lock of the sampling is a leaf.
 
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Bits of what is on.
+/// Bits of the active observers.
 const RECORDS: u8 = 1;
 const SAMPLES: u8 = 2;
 
@@ -28,12 +28,12 @@ pub(crate) struct Observers {
     recording: Recording,
     /// Bits of a record's hash that are zero if it is sampled.
     mask: AtomicU64,
-    /// A leaf lock. The bit of samples is changed under it.
+    /// A leaf lock. The bit of samples changes under it.
     sampling: Mutex<Option<Box<Sampling>>>,
 }
 
 impl Observers {
-    /// Whether there are any.
+    /// Whether any observer is active.
     #[inline(always)]
     pub(crate) fn are_active(&self) -> bool {
         self.on.load(Ordering::Relaxed) != 0
@@ -42,7 +42,7 @@ impl Observers {
     /// Starts a recording.
     ///
     /// # Errors
-    /// `EBUSY` if there is one.
+    /// `EBUSY` if one is running.
     pub(crate) fn start_recording(&self, record_size_bytes: u64) -> Result<(), Errno> {
         self.recording.start(record_size_bytes)?;
         self.on.fetch_or(RECORDS, Ordering::Relaxed);
@@ -55,24 +55,24 @@ impl Observers {
         self.recording.stop();
     }
 
-    /// Takes whole records out of the recording, at most so many bytes.
+    /// Takes whole records out of the recording, at most this many bytes.
     pub(crate) fn take_recorded(&self, length_bytes: u32) -> Vec<u8> {
         self.recording.take(length_bytes)
     }
 
-    /// What was sampled so far. Sampling goes on, or begins, until a lease from now on is over.
+    /// The samples so far. Starts or continues the sampling until the end of a lease from now.
     pub(crate) fn sampled(&self, now: Instant) -> Sampled {
         self.sampling(now, |sampling| sampling.sampled(now))
     }
 
-    /// The last reads that were sampled, one by one, as `ogive_kstat::sampled_reads` has them; as
-    /// [`Self::sampled`] it begins a sampling or goes on with it. `reads` are all that programs
-    /// have asked for since the mount began.
+    /// The last sampled reads, one by one, in the format of `ogive_kstat::sampled_reads`. Starts or
+    /// continues the sampling like [`Self::sampled`]. `reads` counts all records that programs have
+    /// asked for since the mount.
     pub(crate) fn sampled_reads(&self, now: Instant, reads: u64) -> Vec<u8> {
         self.sampling(now, |sampling| sampling.reads(now, reads))
     }
 
-    /// Looks into the sampling, which begins if there is none.
+    /// Reads the sampling; starts one if none is running.
     fn sampling<T>(&self, now: Instant, look: impl FnOnce(&mut Sampling) -> T) -> T {
         let mut sampling = self.sampling.lock();
         sampling.take_if(|sampling| sampling.is_over(now));
@@ -83,7 +83,7 @@ impl Observers {
         look(sampling)
     }
 
-    /// A program has read a record. To be called if there are observers.
+    /// A program has read a record. Called only with active observers.
     #[cold]
     pub(crate) fn read(&self, version: Version, index: u64, bytes: usize) {
         let on = self.on.load(Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl Observers {
         }
     }
 
-    /// A record is going to be read ahead. To be called if there are observers.
+    /// A record is about to be read ahead. Called only with active observers.
     #[cold]
     pub(crate) fn read_ahead(&self, version: Version, index: u64, bytes: usize) {
         if self.on.load(Ordering::Relaxed) & RECORDS != 0 {
@@ -104,7 +104,7 @@ impl Observers {
         }
     }
 
-    /// A record that a program wants has to be loaded, or it has come from somewhere.
+    /// A record that a program needs has to be loaded, or was loaded.
     pub(crate) fn loads(&self, version: Version, index: u64, event: Event) {
         if self.on.load(Ordering::Relaxed) & SAMPLES != 0 {
             self.sample(version, index, event);
@@ -117,7 +117,7 @@ impl Observers {
             return;
         }
         let mut sampling = self.sampling.lock();
-        // It may have ended since.
+        // The sampling may have ended meanwhile.
         let Some(now) = sampling.as_mut() else { return };
         match now.note(hash, version, event, Instant::now()) {
             Picked::Counted => {}
@@ -140,7 +140,7 @@ mod tests {
     fn there_is_no_observer_before_the_first_question_and_after_the_lease() {
         let observers = Observers::default();
         assert!(!observers.are_active());
-        // The lease began so long ago that it is over with the next sampled record.
+        // The lease began so long ago that the next sampled record ends it.
         let long_ago = Instant::now().checked_sub(2 * LEASE).unwrap();
         assert!(observers.sampled(long_ago).counts.is_empty());
         assert!(observers.are_active());

@@ -1,33 +1,32 @@
 //! How long the origin takes for a record at present, and so how many records one thread reads.
 //!
-//! Handing a record over to another thread costs two context switches. That is nothing beside a
-//! disk or a network, where as many threads as there are records have them all in flight at once.
-//! It is more than the read itself where the record comes out of the origin's own page cache; there
-//! one thread reads several. Which of the two holds changes from one moment to the next, so it is
-//! measured, record by record.
+//! Handing a record over to another thread costs two context switches. Compared with a disk or a
+//! network that is nothing: with a thread for each record, all are in flight at once. It costs more
+//! than the read itself if the record comes out of the origin's own page cache; then one thread
+//! reads several. Which case holds changes from moment to moment, so every record is measured.
 //!
-//! What counts is how long the thread waited for the origin. On a busy machine a thread that waits
-//! for a processor takes as long as one that waits for a disk, and more threads would make it
-//! worse. The kernel tells the two apart: it counts how often a thread has given up its processor
+//! The measure is how long the thread waited for the origin. On a busy machine a thread that waits
+//! for a processor takes as long as one that waits for a disk. There, more threads would only make
+//! it worse. The kernel distinguishes them: it counts how often a thread has given up its processor
 //! voluntarily.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long one thread may be busy with records that others could read meanwhile.
+/// How long one thread may take for records that others could read in parallel.
 const AT_ONCE: Duration = Duration::from_micros(500);
-/// What a record takes that nothing is waited for: copying, at most.
+/// The most that a record takes without a wait, for the copy alone.
 const COPIED: Duration = Duration::from_micros(50);
-/// The share that the latest record has in the average.
+/// The weight of the latest record in the average.
 const WEIGHT: u64 = 8;
 
-/// A recent average in nanoseconds; 0 until there is one. Two that are noted at the same moment may
-/// count as one.
+/// A recent average in nanoseconds; 0 until there is one. Two records at the same moment may count
+/// as one.
 #[derive(Debug, Default)]
 pub(crate) struct OriginLatency(AtomicU64);
 
-/// The calling thread asks the origin for a record.
+/// Measures one record, which the calling thread reads.
 #[derive(Debug)]
 pub(crate) struct TimedRead {
     since: Instant,
@@ -35,18 +34,18 @@ pub(crate) struct TimedRead {
 }
 
 impl TimedRead {
-    /// It asks now.
+    /// Starts the measurement.
     pub(crate) fn begin() -> Self {
         let given_away = given_away();
         Self { since: Instant::now(), given_away }
     }
 
-    /// Since when.
+    /// Its start.
     pub(crate) fn since(&self) -> Instant {
         self.since
     }
 
-    /// Whether it has given up its processor voluntarily since.
+    /// Whether the thread has given up its processor voluntarily since.
     fn has_waited(&self) -> bool {
         self.given_away.is_none() || self.given_away != given_away()
     }
@@ -58,7 +57,7 @@ fn given_away() -> Option<i64> {
 }
 
 impl OriginLatency {
-    /// Notes a record that the calling thread has got, after this time.
+    /// Notes a record that the calling thread has read in this time.
     pub(crate) fn note(&self, timed: &TimedRead, took: Duration) {
         self.note_record(if timed.has_waited() { took } else { took.min(COPIED) });
     }
@@ -73,8 +72,8 @@ impl OriginLatency {
         self.0.store(average.max(1), Ordering::Relaxed);
     }
 
-    /// How many records one thread reads, one after the other: between one and `most`. One while
-    /// nothing is known.
+    /// How many records one thread reads, one after the other: between one and `most`. One before
+    /// any measurement.
     pub(crate) fn records(&self, most: u64) -> u64 {
         let average = self.0.load(Ordering::Relaxed);
         let records = (AT_ONCE.as_nanos() as u64).checked_div(average).unwrap_or(0);
@@ -93,9 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn records_out_of_memory_are_read_together_and_slow_ones_each_by_itself() {
+    fn records_out_of_memory_are_read_together_and_slow_ones_one_by_one() {
         let micros = Duration::from_micros;
-        assert_eq!(after([]).records(8), 1, "nothing is known");
+        assert_eq!(after([]).records(8), 1, "nothing was measured");
         assert_eq!(after([micros(25)]).records(8), 8);
         assert_eq!(after([micros(125)]).records(8), 4);
         assert_eq!(after([micros(20_000)]).records(8), 1);
@@ -126,8 +125,8 @@ mod tests {
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(records(timed), 1);
         assert_eq!(records(TimedRead { given_away: None, ..TimedRead::begin() }), 1, "unknown");
-        // What it did not wait for counts little, however long the machine kept it from running.
-        // A stop by a signal, or a page that is fetched, is a wait as well: not each time, though.
+        // A read without a wait counts little, however long the machine kept the thread from
+        // running. A stop by a signal and a page fault are waits as well, though not each time.
         assert!((0..1000).any(|_| records(TimedRead::begin()) == 8));
     }
 }

@@ -1,25 +1,23 @@
 //! Which reads are sequential, and how far ahead of them to read.
 //!
-//! The model is OpenZFS's zfetch (`module/zfs/dmu_zfetch.c`). A handle has a few streams, each of
-//! which remembers where the next read of a sequential reader would start. A read that lands there
-//! is a hit and moves the stream on. The second such read starts prefetching, and each one after
-//! that doubles the distance, up to a limit. A read that fits no stream replaces the least recently
-//! used one. So a program that reads at random has streams that never hit, and nothing is
-//! prefetched for it.
+//! The model is OpenZFS's zfetch (`module/zfs/dmu_zfetch.c`). A handle has a few streams. Each
+//! remembers where the next read of a sequential reader would start. A read that lands there is a
+//! hit and moves the stream on. The second hit starts prefetching, and each later one doubles the
+//! distance, up to a limit. A read that fits no stream replaces the least recently used one. So the
+//! streams of a random reader never hit, and nothing is prefetched for it.
 //!
-//! This module is pure: offsets in, a range to prefetch out. The caller skips what is already
+//! This module is pure: offsets in, a range to prefetch out. The caller skips records that are
 //! cached or being loaded. The origin decides when prefetching starts and how far it goes
 //! ([`ReadAhead`]).
 
 use ogive_origin::ReadAhead;
 use std::ops::Range;
 
-/// Streams per handle, as OpenZFS's `zfetch_max_streams`.
+/// Streams per handle, like OpenZFS's `zfetch_max_streams`.
 const STREAMS_MAX: usize = 8;
-/// A read may miss its expected place by so many times its own length: the kernel sends the reads
-/// of one readahead window to several threads, and they arrive in any order. The gap is in
-/// proportion to the length, because among small reads at random in a small file a wider one would
-/// be hit by chance.
+/// A read may miss its expected place by this many times its own length. The kernel sends the reads
+/// of one readahead window to several threads, and they arrive in any order. The gap is
+/// proportional to the length. Otherwise small random reads in a small file would hit it by chance.
 const SLACK_LENGTHS: u64 = 2;
 /// But never by more than this, in bytes.
 const SLACK_MAX_BYTES: u64 = 256 * 1024;
@@ -35,7 +33,7 @@ pub(crate) struct Streams {
 struct Stream {
     /// Where the next read is expected.
     next: u64,
-    /// Everything before this was asked for by a prefetch.
+    /// Prefetches have covered everything before this.
     ahead: u64,
     distance_bytes: u64,
     /// How much was read since it started.
@@ -44,10 +42,10 @@ struct Stream {
     used: u64,
 }
 
-/// What a read means for the streams.
+/// The result of a read for the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It goes on where a stream stood; prefetch this range, if it is not empty.
+    /// It continues a stream; prefetch this range, if it is not empty.
     Hit(Range<u64>),
     /// It fits no stream.
     Miss,
@@ -71,7 +69,7 @@ impl Streams {
             return Progress::Miss;
         };
         stream.used = self.clock;
-        // A gap is not sequential yet; the read that fills it, a straggler, makes it so.
+        // A gap is not sequential yet; a late read that fills it makes it so.
         stream.hits = stream.hits.saturating_add(u32::from(offset <= stream.next));
         stream.read_bytes = stream.read_bytes.saturating_add(length_bytes);
         if end <= stream.next {
@@ -88,9 +86,8 @@ impl Streams {
             (None, before) => before.saturating_mul(2),
         };
         let distance = distance.min(reach.most_bytes);
-        // In steps of half the distance, so that loads are issued in runs and not one by one. A
-        // distance that grows with each read grows when half of it has been read: otherwise each
-        // read would be a request.
+        // Half the distance at a time, so that loads form runs. A distance that grows with each
+        // read grows when half of it has been read; otherwise each read would be a request.
         let is_far = |distance: u64| stream.ahead > end.saturating_add(distance / 2);
         match reach.times_read {
             Some(_) if before > 0 && is_far(before.min(distance)) => {
@@ -251,8 +248,8 @@ mod tests {
         }
         assert_eq!(ahead[0], (2, 1, MIB), "{ahead:?}");
         let (read, distance, _) = ahead[1];
-        // Of seven reads four times as much.
-        assert_eq!((read, distance), (6, 3), "half of it was read first: {ahead:?}");
+        // Seven reads of four times the length.
+        assert_eq!((read, distance), (6, 3), "half of the distance was read first: {ahead:?}");
         assert!(ahead[2..].iter().all(|(_, distance, _)| *distance == 4), "{ahead:?}");
     }
 

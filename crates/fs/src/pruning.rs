@@ -1,14 +1,14 @@
 //! Asks the kernel to forget inodes.
 //!
-//! The kernel keeps an inode of ours for every one of its own, and it keeps those until memory is
-//! short, which a machine with much memory never is. So the table has a limit of its own
-//! ([`crate::inode_limit`]), and when the cache has to give memory back it asks here, too. Either
-//! way the kernel is asked to forget inodes that no program has open, least recently looked up
-//! first, each once ([`crate::inode::InodeTable::take_idle`]). The inodes that it forgets come back
-//! as FORGET requests, and those are counted as freed.
+//! The kernel keeps an inode of ours for every one of its own, and it keeps its own until memory is
+//! short. On a machine with much memory that never happens. So the table has its own limit
+//! ([`crate::inode_limit`]). When the cache has to give memory back, it asks here, too. Either way
+//! the kernel is asked to forget inodes that no program has open, least recently looked up first.
+//! It is asked once for each ([`crate::inode::InodeTable::take_idle`]). Forgotten inodes come back
+//! as FORGET requests, and those count as freed.
 //!
-//! A kernel before 6.18 can only be asked to drop names, and drops a directory's even while a
-//! program is inside. So directories are left alone there.
+//! A kernel before 6.18 can only drop names, and drops a directory's name even while a program is
+//! inside. So directories are left alone there.
 
 use crate::statistics::INODE_BYTES;
 use crate::view::View;
@@ -17,14 +17,14 @@ use ogive_origin::{Errno, FileKind, Origin};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Inodes asked for before waiting to see how many the kernel forgets.
+/// Inodes per batch; then the prune waits to see how many the kernel forgets.
 const BATCH: usize = 4096;
 /// How long to wait for the kernel to answer a batch.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl<O: Origin> View<O> {
-    /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
-    /// way of the session.
+    /// Prunes inodes if there are too many, on another thread, because the kernel answers through
+    /// the session.
     pub(crate) fn keep_inode_limit(self: &Arc<Self>) {
         if self.inode_limit.is_due(self.inodes.len()) {
             let view = self.clone();
@@ -47,7 +47,7 @@ impl<O: Origin> View<O> {
     }
 }
 
-/// The inode table as an owner of memory that the engine may ask.
+/// The inode table as an owner of memory that the engine may prune.
 pub(crate) struct InodePruner<O: Origin> {
     pub(crate) view: Weak<View<O>>,
 }
@@ -86,7 +86,7 @@ pub(crate) fn prune<O: Origin>(view: &View<O>, wanted: usize) -> PruneResult {
     result
 }
 
-/// Asks for these inodes and returns for how many the kernel could be asked.
+/// Asks for these inodes; returns for how many of them the kernel could be asked.
 fn ask<O: Origin>(view: &View<O>, numbers: &[u64]) -> u64 {
     if view.kernel.prunes_by_number() {
         return match view.kernel.prune(numbers) {

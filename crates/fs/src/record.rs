@@ -1,20 +1,20 @@
-//! What the engine holds for a mount: records of files, and the metadata worth keeping.
+//! The engine's contents for a mount: records of files, and metadata that is worth caching.
 //!
-//! A key starts with a *version*: 128 bits that stand for one object with one content. Nothing is
-//! ever replaced under a key that a reader may still ask for. So a stale record is unreachable
-//! rather than removed, and a new version invalidates everything about an object.
+//! A key starts with a *version*: 128 bits for one object with one content. Nothing is ever
+//! replaced under a key that a reader may still ask for. So a stale record is unreachable rather
+//! than removed, and a new version invalidates everything about an object.
 //!
 //! A record has three names on its way. Here it is [`Key`]: version and index. For the second level
 //! `second_level` makes a name of version, index and record size. `ogive_l2` keeps a keyed hash of
-//! that, 16 bytes (`Store::key`), so that a device does not show what it holds. [`crate::version`]
+//! that, 16 bytes (`Store::key`), so that a device does not reveal its contents. [`crate::version`]
 //! makes the version itself from the origin's identity of the object.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// Bookkeeping that a record costs beside its bytes: the value's header, the reference-counted
-/// cell around it, the engine's entry and its share of the index. Added to the weight of each
-/// entry, so that many small files cannot grow the process past its limit.
+/// The overhead of a record beyond its bytes: the value's header, the reference-counted cell around
+/// it, the engine's entry and its share of the index. It is added to the weight of each entry, so
+/// that many small files cannot grow the process beyond its limit.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 256;
 
 /// 128 bits for one object with one content. See [`crate::version`].
@@ -50,15 +50,15 @@ impl Key {
     }
 }
 
-/// How much a record is worth to a second level, which outlives the process.
+/// The worth of a record to a second level, which outlives the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// It may not be kept: nothing vouches that these bytes are the version's.
+    /// It may not be kept: nothing vouches that these bytes belong to the version.
     #[default]
     Fleeting,
-    /// It is what this version says, for ever.
+    /// It belongs to this version for ever.
     Lasting,
-    /// As is this, which a long sequential run has passed by.
+    /// The same, after a long sequential run has passed it.
     Passing,
 }
 

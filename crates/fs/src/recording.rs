@@ -1,12 +1,12 @@
-//! Records what is read: the file `trace` of the control directory.
+//! Records the reads of a mount: the file `trace` of the control directory.
 //!
 //! A program that opens the file starts a recording, reads records out of it, and ends it by
-//! closing it. There is one recording at a time. Without one, nothing is called here
-//! ([`crate::observers`]). With one, each record read goes into a ring of bounded size, under a
-//! leaf lock. When the ring is full, records are counted instead, and the count stands in the trace
-//! where they are missing. The format is `ogive_kstat::trace`.
+//! closing the file. Only one recording runs at a time. Without one, nothing is called here
+//! ([`crate::observers`]). Each record read goes into a ring of bounded size, under a leaf lock.
+//! When the ring is full, records are counted instead, and the trace has the count in their place.
+//! The format is `ogive_kstat::trace`.
 //!
-//! What the kernel's page cache answers never comes here and is not recorded.
+//! Reads that the kernel's page cache answers never reach this process and are not recorded.
 
 use crate::record::Version;
 use ogive_kstat::trace::{Access, Event, HEADER_BYTES, Header, Kind, RECORD_BYTES};
@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::{Instant, SystemTime};
 
-/// Most records that wait to be taken: 2 MiB, at 100 ms between two looks 650,000 a second.
+/// Most records that wait to be read: 2 MiB. With 100 ms between two reads, that is 650,000 a
+/// second.
 const RING_RECORDS_MAX: usize = 1 << 16;
 
 /// The recording of a mount.
@@ -37,7 +38,7 @@ impl Recording {
     /// Starts a recording.
     ///
     /// # Errors
-    /// `EBUSY` if there is one.
+    /// `EBUSY` if one is running.
     pub(crate) fn start(&self, record_size_bytes: u64) -> Result<(), Errno> {
         let mut ring = self.ring.lock();
         if ring.is_some() {
@@ -62,10 +63,10 @@ impl Recording {
         *self.ring.lock() = None;
     }
 
-    /// Notes that a record was read, if there is a recording.
+    /// Records a read, if a recording is running.
     pub(crate) fn note(&self, version: Version, index: u64, bytes: usize, access: Access) {
         let mut ring = self.ring.lock();
-        // It may have ended since.
+        // It may have ended meanwhile.
         let Some(ring) = ring.as_mut() else { return };
         if ring.waiting.len() >= RING_RECORDS_MAX {
             ring.dropped += 1;
@@ -78,7 +79,7 @@ impl Recording {
         }
         ring.waiting.push_back(Event::Read {
             time_ns,
-            // Both halves, since neither alone is unique.
+            // Both halves, because neither alone is unique.
             object: (version >> 64) as u64 ^ version as u64,
             index,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
@@ -87,7 +88,7 @@ impl Recording {
         });
     }
 
-    /// Takes out whole records, at most so many bytes; possibly none.
+    /// Takes out whole records, at most this many bytes; possibly none.
     pub(crate) fn take(&self, length_bytes: u32) -> Vec<u8> {
         let mut ring = self.ring.lock();
         let Some(ring) = ring.as_mut() else { return Vec::new() };

@@ -1,10 +1,9 @@
 //! Names that were changed through the mount, for as long as the kernel may come by the old ones.
 //!
-//! When a program renames or removes something through the mount, the kernel follows: it knows the
-//! new name, and has forgotten the old one. The inode still has the old name. This table says what
-//! became of that name, when it is needed: so a rename asks the origin for nothing, and need not
-//! know what it moves. The answer is a hint. The origin is asked whether the new name leads to the
-//! inode.
+//! When a program renames or removes an object through the mount, the kernel follows: it has the
+//! new name and has dropped the old one. The inode still has the old name. This table maps the old
+//! name to the new one. A rename itself asks the origin nothing, and need not know the object that
+//! it moves. The table is a hint: the origin is asked whether the new name leads to the inode.
 //!
 //! The lock is a leaf.
 
@@ -13,11 +12,11 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
-/// Most names kept. With more all are dropped, and a later question about one of them is answered
+/// Most names kept. Beyond it all are dropped, and a later question about one of them is answered
 /// as after a change behind the mount.
 const NAMES_MAX: usize = 1 << 13;
 
-/// What became of names.
+/// The new names of objects, by their old names.
 #[derive(Debug, Default)]
 pub(crate) struct RenamesSeen(Mutex<HashMap<Name, Change>>);
 
@@ -27,20 +26,20 @@ struct Change {
     to: Option<Name>,
 }
 
-/// What is known of a name since the kernel was told it.
+/// The state of a name since a reply gave it to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NameState {
-    /// Nothing was done to it through the mount.
+    /// It was not changed through the mount.
     Unchanged,
-    /// What it led to was removed, or replaced.
+    /// Its object was removed, or replaced.
     Removed,
-    /// What it led to has this name instead since then.
+    /// Its object has this name since then.
     Moved(KernelName),
 }
 
 impl RenamesSeen {
-    /// What had this name has another at `at`, or none; `memory` is how long the kernel believes in
-    /// names.
+    /// An object's name changed to `to` at `at`, or was removed. The kernel caches names for up to
+    /// `memory`.
     pub(crate) fn note(&self, name: Name, to: Option<Name>, at: Instant, memory: Duration) {
         let mut changes = self.0.lock();
         let mut old = Vec::new();
@@ -56,11 +55,11 @@ impl RenamesSeen {
         drop((old, replaced));
     }
 
-    /// What became of a name since the kernel was told it.
-    pub(crate) fn since(&self, told: &KernelName) -> NameState {
-        match self.0.lock().get(&told.name) {
-            // At the very same time either may have been first; then nothing is known.
-            Some(change) if change.at > told.at => match &change.to {
+    /// The state of a name since a reply gave it to the kernel.
+    pub(crate) fn since(&self, reported: &KernelName) -> NameState {
+        match self.0.lock().get(&reported.name) {
+            // At the very same time either may have been first, so nothing follows.
+            Some(change) if change.at > reported.at => match &change.to {
                 Some(name) => NameState::Moved(KernelName { name: name.clone(), at: change.at }),
                 None => NameState::Removed,
             },
@@ -79,38 +78,42 @@ mod tests {
         Name::of(1, name.as_ref())
     }
 
-    fn told(text: &str, at: Instant) -> KernelName {
+    fn reported(text: &str, at: Instant) -> KernelName {
         KernelName { name: name(text), at }
     }
 
     #[test]
-    fn changes_of_a_name_are_known_for_those_told_it_before() {
+    fn changes_of_a_name_count_for_earlier_replies_only() {
         let start = Instant::now();
         let second = |seconds| start + Duration::from_secs(seconds);
         let renames = RenamesSeen::default();
-        let (a, b) = (told("a", second(1)), told("b", second(1)));
+        let (a, b) = (reported("a", second(1)), reported("b", second(1)));
         assert_eq!(renames.since(&a), NameState::Unchanged);
         renames.note(name("a"), Some(name("c")), second(2), MEMORY);
         renames.note(name("b"), None, second(2), MEMORY);
-        assert_eq!(renames.since(&a), NameState::Moved(told("c", second(2))));
+        assert_eq!(renames.since(&a), NameState::Moved(reported("c", second(2))));
         assert_eq!(renames.since(&b), NameState::Removed);
-        assert_eq!(renames.since(&told("a", second(2))), NameState::Unchanged, "it was told anew");
+        assert_eq!(
+            renames.since(&reported("a", second(2))),
+            NameState::Unchanged,
+            "it was reported again"
+        );
         renames.note(name("a"), None, second(3), MEMORY);
         assert_eq!(renames.since(&a), NameState::Removed);
     }
 
-    /// What takes the place of another is not taken for it.
+    /// An object that replaces another is not mistaken for it.
     #[test]
     fn an_object_moved_to_a_name_is_not_the_one_removed_from_it() {
         let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
         renames.note(name("b"), None, now, MEMORY);
         renames.note(name("a"), Some(name("b")), now, MEMORY);
-        let NameState::Moved(arrived) = renames.since(&told("a", start)) else {
+        let NameState::Moved(arrived) = renames.since(&reported("a", start)) else {
             panic!("it moved")
         };
         assert_eq!(renames.since(&arrived), NameState::Unchanged);
-        assert_eq!(renames.since(&told("b", start)), NameState::Removed);
+        assert_eq!(renames.since(&reported("b", start)), NameState::Removed);
     }
 
     #[test]
@@ -118,11 +121,11 @@ mod tests {
         let (renames, start) = (RenamesSeen::default(), Instant::now());
         let now = start + Duration::from_secs(1);
         for number in 0..2 * NAMES_MAX {
-            let latest = told(&number.to_string(), start);
+            let latest = reported(&number.to_string(), start);
             renames.note(latest.name.clone(), None, now, MEMORY);
             assert_eq!(renames.since(&latest), NameState::Removed);
             assert!(renames.0.lock().len() <= NAMES_MAX);
         }
-        assert_eq!(renames.since(&told("0", start)), NameState::Unchanged);
+        assert_eq!(renames.since(&reported("0", start)), NameState::Unchanged);
     }
 }

@@ -1,16 +1,17 @@
 //! Counters by object, from a sample of the records that are read.
 //!
-//! A record is sampled if the highest bits of a hash of its key are zero: all of its events are
-//! counted, or none. That is the spatial sampling of SHARDS (Waldspurger et al., "Efficient MRC
-//! Construction with SHARDS", FAST '15, section 3). It needs no memory of the records that it
-//! passes over, and preserves how often a record is read again. Each count stands for as many as
-//! the sampling rate of its time says.
+//! A record is sampled if the highest bits of a hash of its key are zero: either all of its events
+//! are counted, or none. That is the spatial sampling of SHARDS (Waldspurger et al., "Efficient MRC
+//! Construction with SHARDS", FAST '15, section 3). It needs no memory for the other records, and
+//! preserves how often a record is read again. Each count is scaled by the sampling rate of its
+//! time.
 //!
-//! The rate adapts. A sampling begins with every record. Whenever more than [`SAMPLES_A_SECOND`]
-//! would be counted, it goes on with half of them. So a mount that answers a million hits a second
-//! spends some milliseconds of each second on it, and one that answers ten counts exactly.
+//! The rate adapts. A sampling starts with every record. Whenever it would count more than
+//! [`SAMPLES_A_SECOND`], it continues with half of the records. So a mount that answers a million
+//! hits a second spends some milliseconds of each second on it, and one that answers ten counts
+//! exactly.
 //!
-//! The sampled reads can also be had one by one ([`log`]).
+//! The sampled reads can also be read one by one ([`log`]).
 //!
 //! The caller holds the lock of a sampling, and passes the time.
 
@@ -21,22 +22,21 @@ use crate::record::Version;
 use hashbrown::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long sampling goes on after a program has looked.
+/// How long sampling continues after a program has read it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// Samples of a second at most, at some hundred nanoseconds each.
+/// Most samples per second, at some hundred nanoseconds each.
 const SAMPLES_A_SECOND: u32 = 1 << 15;
-/// One record in 2^20 at least.
+/// The lowest rate: one record in 2^20.
 const SHIFT_MAX: u32 = 20;
-/// Objects that are counted at most; of more, those with the fewest reads are forgotten.
+/// Most objects that are counted; beyond it, those with the fewest reads are dropped.
 const OBJECTS_MAX: usize = 8192;
 
-/// The counters of an object. All are estimates: each sample counts for all the records that it
-/// stands for.
+/// The counters of an object. All are estimates: each sample is scaled by the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Records that programs read.
     pub(crate) reads: u64,
-    /// Those of them that had to be loaded.
+    /// Reads whose record had to be loaded.
     pub(crate) misses: u64,
     /// Bytes that came from the origin, read ahead or not.
     pub(crate) origin_bytes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     pub(crate) second_level_bytes: u64,
 }
 
-/// What happens to a record.
+/// An event of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// With the length of the record.
@@ -54,11 +54,11 @@ pub(crate) enum Event {
     SecondLevel(u64),
 }
 
-/// The outcome for a record whose hash says that it is sampled.
+/// The outcome for a record that the hash selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
     Counted,
-    /// It was counted, and the mask is another one from now on.
+    /// It was counted, and the mask changes from now on.
     LessFromNowOn,
     /// The lease is over.
     Over,
@@ -67,30 +67,30 @@ pub(crate) enum Picked {
 /// The figures of a sampling.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampled {
-    /// Since when.
+    /// Time since the start.
     pub(crate) elapsed: Duration,
-    /// One record in so many is sampled now.
+    /// One record in this many is sampled now.
     pub(crate) one_in: u64,
-    /// Everything, that of objects which were forgotten included.
+    /// The sum of all objects, including the dropped ones.
     pub(crate) total: Counts,
     /// By object.
     pub(crate) counts: HashMap<Version, Counts>,
 }
 
-/// A sampling in progress.
+/// A running sampling.
 #[derive(Debug)]
 pub(crate) struct Sampling {
     began: Instant,
     until: Instant,
     shift: u32,
-    /// Since when samples are counted for the rate, and how many there were.
+    /// The start of the current second, and its samples so far.
     second: (Instant, u32),
     total: Counts,
     counts: HashMap<Version, Counts>,
     log: Option<Log>,
 }
 
-/// A hash of a record's key with bits that are as good as random: versions are keyed hashes.
+/// A hash of a record's key. Its bits are as good as random, because versions are keyed hashes.
 pub(crate) fn hash(version: Version, index: u64) -> u64 {
     let version = (version >> 64) as u64 ^ version as u64;
     let mixed = version ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -109,7 +109,7 @@ impl Counts {
         self.second_level_bytes += other.second_level_bytes;
     }
 
-    /// Takes a part out.
+    /// Subtracts a part.
     pub(crate) fn sub(&mut self, part: &Self) {
         self.reads = self.reads.saturating_sub(part.reads);
         self.misses = self.misses.saturating_sub(part.misses);
@@ -140,22 +140,22 @@ impl Sampling {
         }
     }
 
-    /// Whether no program has looked for as long as a lease.
+    /// Whether the lease has expired.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         now >= self.until
     }
 
-    /// A program looks.
+    /// A program reads the sampling.
     pub(crate) fn renew(&mut self, now: Instant) {
         self.until = now + LEASE;
     }
 
-    /// Bits of a hash that are zero if its record is sampled: the highest.
+    /// The highest bits of a hash, which are zero if its record is sampled.
     pub(crate) fn mask(&self) -> u64 {
         !(u64::MAX >> self.shift)
     }
 
-    /// Counts what happened to a record with this hash.
+    /// Counts an event of a record with this hash.
     pub(crate) fn note(
         &mut self,
         hash: u64,
@@ -166,7 +166,7 @@ impl Sampling {
         if self.is_over(now) {
             return Picked::Over;
         }
-        // A thread that looked at the mask may have seen the one before.
+        // A thread may have read the mask before it changed.
         if hash & self.mask() != 0 {
             return Picked::Counted;
         }
@@ -198,7 +198,7 @@ impl Sampling {
         let mut reads: Vec<u64> = self.counts.values().map(|counts| counts.reads).collect();
         let middle = reads.len() / 2;
         let (_, &mut bound, above) = reads.select_nth_unstable(middle);
-        // Of those with as many reads as the one in the middle, as many as there is room for.
+        // Of those with as many reads as the median, keep as many as fit.
         let more = above.iter().filter(|reads| **reads > bound).count();
         let mut room = (OBJECTS_MAX / 2).saturating_sub(more);
         self.counts.retain(|_, counts| {
@@ -208,8 +208,8 @@ impl Sampling {
         });
     }
 
-    /// The last sampled reads one by one, which are kept from now on; `reads` are all that programs
-    /// have asked for since the mount began.
+    /// The last sampled reads, one by one, which are kept from now on. `reads` counts all records
+    /// that programs have asked for since the mount.
     pub(crate) fn reads(&mut self, now: Instant, reads: u64) -> Vec<u8> {
         self.log.take_if(|log| log.is_over(now));
         self.log.get_or_insert_with(|| Log::new(now, reads)).encode(now, reads)
@@ -268,7 +268,7 @@ mod tests {
         }
         let sampled = sampling.sampled(start + Duration::from_secs(2));
         assert!(sampled.one_in >= 32, "{} in a second", sampled.one_in);
-        // Six times until the rate is found, and then as many a second.
+        // Six times as many until the rate is found, and then one second's worth per second.
         assert!(counted <= 8 * u64::from(SAMPLES_A_SECOND), "{counted} were counted");
         let share = sampled.total.reads as f64 / all as f64;
         assert!((share - 1.0).abs() < 0.1, "{share} of all reads");
@@ -305,14 +305,14 @@ mod tests {
         let mut sampling = Sampling::new(start);
         let entries = |bytes: Vec<u8>| (bytes.len() - HEADER_BYTES) / ENTRY_BYTES;
         sampling.note(0, 1, Event::Read(4096), start);
-        assert_eq!(entries(sampling.reads(start, 1)), 0, "no reader had asked");
+        assert_eq!(entries(sampling.reads(start, 1)), 0, "no program had asked yet");
         sampling.note(0, 1, Event::Miss, start);
         sampling.note(0, 1, Event::Read(4096), start);
         assert_eq!(entries(sampling.reads(start, 2)), 1, "a miss is no read");
-        // Another reader keeps the sampling going.
+        // Another file's reader keeps the sampling running.
         sampling.renew(start + LEASE);
         sampling.note(0, 1, Event::Read(4096), start + LEASE);
-        assert!(sampling.log.is_none(), "no reader asks any more");
-        assert_eq!(entries(sampling.reads(start + LEASE, 3)), 0, "those are others");
+        assert!(sampling.log.is_none(), "no program asks any more");
+        assert_eq!(entries(sampling.reads(start + LEASE, 3)), 0, "this is a new log");
     }
 }

@@ -1,5 +1,5 @@
-//! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own. Their
-//! rows are declared in `ogive-stats`.
+//! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and a file of our own.
+//! Their rows are declared in `ogive-stats`.
 
 use crate::latency::Latency;
 use crate::view::View;
@@ -8,10 +8,10 @@ use ogive_kstat::{Rows, arcstats, files};
 use ogive_origin::Origin;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes of the daemon's memory that a known inode takes, measured over trees of 500,000 files:
-/// the inode, its slot and its share of the index, as the allocator rounds them.
+/// Bytes of the daemon's memory per known inode: the inode, its slot and its share of the index, as
+/// the allocator rounds them. Measured over trees of 500,000 files.
 pub(crate) const INODE_BYTES: u64 = 176;
-/// What an inode takes besides where the origin keeps its place: the object, and its name.
+/// Additional bytes where the origin keeps an inode's place: the object, and its name.
 pub(crate) const PLACE_BYTES: u64 = 144;
 
 /// Makes kstats of a mount.
@@ -21,12 +21,12 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Counters start now. `pressure` reads the memory of the system.
+    /// Starts the counters now. `pressure` reads the system's memory.
     pub(crate) fn new(pressure: Option<ogive_pressure::Sources>) -> Self {
         Self { created_ns: monotonic_ns(), pressure }
     }
 
-    /// Memory of the machine in bytes, if that is known.
+    /// Memory of the machine in bytes, if known.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         self.pressure.as_ref()?.read().ok().map(|reading| reading.total_bytes)
     }
@@ -36,14 +36,14 @@ impl Statistics {
         self.arcstats_rows(view).to_text()
     }
 
-    /// The same and at its end the rows that OpenZFS 2.2 removed: `arc_summary` of earlier
-    /// releases fails without them, and that of later ones passes over them.
+    /// The same, with the rows that OpenZFS 2.2 removed at its end. `arc_summary` of earlier
+    /// releases fails without them, and later ones ignore them.
     pub(crate) fn arcstats_for_all<O: Origin>(&self, view: &View<O>) -> String {
         let mut rows = self.arcstats_rows(view);
         let value = |name| rows.value(name).unwrap_or_default();
         let share = |bytes: u64, name| (u128::from(bytes) * u128::from(value(name))) >> 32;
-        // Metadata has a share of the target, and MRU one of either kind; the target of MRU was one
-        // number then, and metadata had limits, where it now has all that it earns.
+        // Data and metadata have a share of the target now, and so has MRU of either kind. Before
+        // OpenZFS 2.2, MRU had one target and metadata had limits.
         let c = value("c");
         let metadata = u64::try_from(share(c, "meta")).unwrap_or(c).min(c);
         let p = share(metadata, "pm") + share(c - metadata, "pd");
@@ -79,7 +79,7 @@ impl Statistics {
         rows
     }
 
-    /// What programs read and wrote, as the dataset `name` of a pool.
+    /// Reads and writes of programs, as the dataset `name` of a pool.
     pub(crate) fn dataset<O: Origin>(&self, view: &View<O>, name: &str) -> String {
         let counts = view.counters.counts();
         let mut rows = files::OBJSET.rows(self.created_ns, monotonic_ns());
@@ -110,7 +110,7 @@ impl Statistics {
         rows.to_text()
     }
 
-    /// A file that OpenZFS's tools insist on, with zeroes.
+    /// A file of zeroes, which OpenZFS's tools need.
     pub(crate) fn zeroes(&self, table: &'static ogive_kstat::Table) -> String {
         table.rows(self.created_ns, monotonic_ns()).to_text()
     }
@@ -125,7 +125,7 @@ impl Statistics {
             debug_assert!(known.is_ok(), "{name} has no row in `ogive-stats`");
         };
         let mut stats: Stats = view.cache.stats();
-        // Inodes count as pruned whether memory or the table's limit asked for it.
+        // Inodes count as pruned whether memory or the table's limit was the reason.
         let pruned = view.inode_limit.pruned();
         stats.prune_examined += pruned.examined;
         stats.prune_freed_objects += pruned.freed_objects;
@@ -157,7 +157,7 @@ impl Statistics {
         rows.to_text()
     }
 
-    /// The sources of memory pressure, one a line.
+    /// The sources of memory pressure, one per line.
     pub(crate) fn memory(&self) -> String {
         match &self.pressure {
             Some(sources) => sources.describe().iter().map(|note| format!("{note}\n")).collect(),

@@ -1,5 +1,5 @@
-//! An origin for tests: one file that is read in the background, by the tests' own step, and has
-//! many names.
+//! An origin for tests. It has one file with many names, and each test controls the background
+//! reads of that file.
 
 use ogive_origin::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags, FileKind,
@@ -13,11 +13,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A node that is only compared.
+/// A node with nothing but equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FakeNode {
     pub(crate) number: u64,
-    /// Which object of this number it is.
+    /// Distinguishes objects that had this number one after the other.
     pub(crate) life: u64,
 }
 
@@ -44,63 +44,62 @@ pub(crate) fn found(number: u64, life: u64) -> Found<FakeNode> {
     Found { node: FakeNode { number, life }, attributes, generation: life }
 }
 
-/// Bytes of a record of it.
+/// Bytes of a record of the file.
 pub(crate) const RECORD: u64 = 4096;
 /// Bytes of the file: ten records and a half.
 pub(crate) const SIZE: u64 = 10 * RECORD + RECORD / 2;
 
-/// An origin that has one file, below its root; its runs go on when the test says so. Operations
-/// other than listing, looking up and reading it are refused.
+/// An origin with one file below its root. Its runs advance when the test says so. Operations other
+/// than listing, looking up and reading the file are refused.
 #[derive(Default)]
 pub(crate) struct FakeOrigin {
     pub(crate) runs: Mutex<Vec<Going>>,
-    /// How often the file was overwritten; the origin vouches for an open file as of its open.
+    /// How often the file was overwritten; an open file is pinned to its contents at the open.
     pub(crate) overwritten: AtomicU64,
-    /// Reading ahead is refused.
+    /// Prefetch is refused.
     pub(crate) is_sparing: AtomicBool,
     /// The bytes of the file were found to be wrong.
     pub(crate) is_corrupt: AtomicBool,
     pub(crate) names: Mutex<Names>,
-    /// Other names that its root has instead, if any, each by the cookie behind it.
+    /// Other names in its root instead, if any, each by the cookie behind it.
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
-    /// It comes to an error before the name of this cookie.
+    /// Listing fails before the name of this cookie.
     pub(crate) breaks_off_at: Mutex<Option<u64>>,
-    /// It keeps the thread that asks for a run waiting, and does not give the record of this
-    /// number.
+    /// Runs keep the calling thread waiting, and fail at the record of this number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
-    /// It remembers a file that is gone, until it is asked anew.
+    /// It has cached the name of a removed file until it is asked to revalidate the name.
     pub(crate) is_stale: AtomicBool,
-    /// How often it was asked anew.
+    /// How often it was asked to revalidate a name.
     pub(crate) revalidations: AtomicU64,
     /// Any spelling of a name leads to the same object.
     pub(crate) folds_case: AtomicBool,
-    /// How often it had to bring attributes with names.
+    /// How often it had to fetch attributes with names.
     pub(crate) names_dropped: AtomicU64,
     /// It sends writes to its server before it answers with times.
     pub(crate) flushes_before_times: AtomicBool,
-    /// How often all attributes of the file were asked for.
+    /// How often it was asked for all attributes of the file.
     pub(crate) times_asked: AtomicU64,
     /// Its file can have no capabilities.
     pub(crate) lacks_capabilities: AtomicBool,
 }
 
-/// Names in its root, each of which leads to the file. They come by the hundred: with attributes in
-/// the first hundred, and later if an entry of the hundred before was looked up, as FUSE does.
+/// Names in its root, each of which leads to the file. They come in hundreds. The first hundred
+/// come with attributes, like FUSE; later ones do if an entry of the hundred before was looked up.
 #[derive(Default)]
 pub(crate) struct Names {
     /// Names that came with attributes.
-    pub(crate) told: HashSet<OsString>,
-    /// One that came was looked up.
+    pub(crate) with_attributes: HashSet<OsString>,
+    /// An entry of the last hundred was looked up.
     is_wanted: bool,
-    /// How often the attributes of one were asked for by themselves.
+    /// How often it was asked for the attributes of a single name.
     pub(crate) asked: u64,
 }
 
-/// How many names it has.
+/// The number of names.
 pub(crate) const NAMES: u64 = 1000;
 const NAMES_TOLD: u64 = 100;
 
-/// A run that was asked for, and how it goes on: with its next record, or with its end.
+/// A requested run, and how it advances: to its next record, or to its end.
 pub(crate) struct Going {
     pub(crate) run: Run,
     step: Box<dyn FnMut(Option<Result<()>>) + Send>,
@@ -127,20 +126,20 @@ pub(crate) fn attributes(inode: u64) -> Found<FakeNode> {
     found
 }
 
-/// The file after it was overwritten so often.
+/// The file after it was overwritten this many times.
 pub(crate) fn overwritten(times: u64) -> Found<FakeNode> {
     let mut found = attributes(2);
     found.attributes.modified.seconds += times as i64;
     found
 }
 
-/// The bytes of a record of the file as it was first.
+/// The bytes of a record of the original file.
 pub(crate) fn contents(index: u64) -> Vec<u8> {
     let length = RECORD.min(SIZE.saturating_sub(index * RECORD));
     (0..length).map(|at| (index * 7 + at) as u8).collect()
 }
 
-/// Gives the records of a run at once, up to one that cannot be read.
+/// Gives the records of a run at once, up to one that fails.
 fn give(run: Run, fails_at: u64, mut sink: impl RunSink) {
     for index in run.first..run.first + run.records {
         if index == fails_at {
@@ -303,7 +302,7 @@ impl Origin for FakeOrigin {
             }
             let name = OsString::from(number.to_string());
             if comes_with_attributes {
-                self.names.lock().told.insert(name.clone());
+                self.names.lock().with_attributes.insert(name.clone());
             }
             let kind = Some(FileKind::Regular);
             let entry = DirectoryEntry { name: &name, inode: 2, kind, cookie: number + 1 };
@@ -316,7 +315,7 @@ impl Origin for FakeOrigin {
 
     fn lookup_in(&self, (): &(), name: &OsStr) -> Result<Found<FakeNode>> {
         let mut names = self.names.lock();
-        if names.told.insert(name.to_owned()) {
+        if names.with_attributes.insert(name.to_owned()) {
             names.asked += 1;
         }
         names.is_wanted = true;

@@ -1,37 +1,37 @@
 //! Which version of a file's contents is current, and when it stops being so.
 //!
-//! The engine's keys start with a version. A wrong version serves stale bytes; one that changes too
-//! often throws a warm cache away. The rules, each of which `docs/coherence.md` turns into a
-//! promise:
+//! The engine's keys start with a version. A wrong version serves stale bytes. A version that
+//! changes too often throws a warm cache away. The rules, each of which `docs/coherence.md` turns
+//! into a promise:
 //!
 //! 1. *Opening* a file reads its identity from the origin. A *settled* identity (see
-//!    [`Identity::is_settled`]) gives the version by itself: the same unchanged file has the same
-//!    version at the next open, after it was forgotten, and after a restart.
+//!    [`Identity::is_settled`]) determines the version. An unchanged file has the same version at
+//!    the next open, after the kernel forgot it, and after a restart.
 //! 2. An identity that is not settled cannot vouch for the contents at the next open. The version
 //!    is unique, and the next open gets another.
-//! 3. A *write through the mount* keeps the version while the file stays open, and invalidates
+//! 3. A *write through the mount* keeps the version while the file stays open. It invalidates
 //!    exactly the records it touched, after the origin has the bytes. A later open finds another
-//!    identity, and so another version. A change behind the mount between two of our writes cannot
-//!    be told from ours, and must not be lost.
+//!    identity, and so another version. A change behind the mount between two of our writes looks
+//!    like ours, and must not be lost.
 //! 4. A change of the whole file (truncation, allocation, a copied range) gives a unique version at
 //!    once.
 //!
-//! With `sole_writer` the user has promised that nobody changes the origin behind the mount, and a
-//! file once opened keeps its version until rule 4.
+//! With `sole_writer` the user promises that no other program changes the origin behind the mount.
+//! A file once opened then keeps its version until rule 4.
 //!
 //! # Races between opening and changing
 //!
-//! The identity is read without a lock. By the time it decides the version, something newer may
-//! have: a later open, a write or a truncation through the mount. So each decision and each change
-//! draws a ticket, and an open draws its own before it reads the identity. If it finds a later
-//! ticket than its own, it takes a unique version, which is always right, if cold. Only if it
-//! arrives at the very version that is current has it missed nothing.
+//! The identity is read without a lock. Before it decides the version, a newer event may do so: a
+//! later open, a write or a truncation through the mount. So each decision and each change draws a
+//! ticket, and an open draws its own before it reads the identity. If it finds a later ticket than
+//! its own, it takes a unique version, which is always right, if cold. Only if it arrives at the
+//! current version itself has it missed nothing.
 //!
 //! # What makes versions unforeseeable
 //!
 //! All versions are keyed hashes under one secret ([`VersionSecret`]), because a writer to the
-//! origin chooses most of what an identity is made of. The second level keeps the secret, sealed,
-//! so that the next mount finds its records. Without one the secret is of this mount alone.
+//! origin chooses most fields of an identity. The second level keeps the secret, sealed, so that
+//! the next mount finds its records. Without a second level the secret lasts for this mount alone.
 //!
 //! The state is small and always used under the inode's lock; nothing is called while it is held.
 
@@ -49,17 +49,17 @@ pub(crate) struct Contents {
     pub(crate) size_bytes: u64,
     /// Ticket of the last decision or change.
     pub(crate) ticket: u64,
-    /// The version is that of a settled identity, and nothing was written through the mount
-    /// since: what a second level keeps of this version is what a reader must see.
+    /// The version is that of a settled identity, and nothing was written through the mount since.
+    /// So the second level's records of this version are valid for a reader.
     pub(crate) pristine: bool,
 }
 
-/// What opening a file decided.
+/// The decision at the open of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
     /// The contents from now on.
     pub(crate) contents: Contents,
-    /// The kernel's pages belong to this very version and may stay.
+    /// The kernel's pages belong to this version and may stay.
     pub(crate) keep_pages: bool,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Opened {
 pub(crate) struct Versions {
     racy_window: Duration,
     sole_writer: bool,
-    /// Numbers the tickets, and the versions that are one of a kind.
+    /// Numbers the tickets and the unique versions.
     next: AtomicU64,
-    /// Keeps those apart from other mounts' with the same secret.
+    /// Separates them from the unique versions of other mounts with the same secret.
     salt: u64,
     secret: VersionSecret,
 }
@@ -90,8 +90,8 @@ impl Versions {
         identity.digest(&self.secret) == version
     }
 
-    /// The version of this identity: the same each time if it is settled at `now`, unique
-    /// otherwise.
+    /// The version of this identity. It is always the same if the identity is settled at `now`,
+    /// unique otherwise.
     pub(crate) fn of(&self, identity: &Identity, now: Time) -> (Version, bool) {
         if identity.is_settled(now, self.racy_window) {
             (identity.digest(&self.secret), true)
@@ -105,14 +105,14 @@ impl Versions {
         self.sole_writer
     }
 
-    /// A number larger than all before. An open draws it before it reads the identity, a change
-    /// after it has been made.
+    /// A number larger than all before. An open draws it before it reads the identity; a change
+    /// draws it after it was made.
     pub(crate) fn ticket(&self) -> u64 {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Contents of a file on being opened, with the identity that was read at `now` or later by
-    /// an open that drew `ticket`.
+    /// Contents of a file that is being opened. `identity` was read at `now` or later, by an open
+    /// that drew `ticket`.
     pub(crate) fn open(
         &self,
         known: Option<Contents>,
@@ -143,13 +143,13 @@ impl Versions {
         Contents { version, size_bytes, ticket, pristine: false }
     }
 
-    /// A version that no key has started with so far.
+    /// A version that no key has had so far.
     pub(crate) fn one_of_a_kind(&self) -> Version {
         let number = self.ticket();
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.salt.to_le_bytes());
         bytes[8..].copy_from_slice(&number.to_le_bytes());
-        // Shorter than any identity, and so never the same message as one.
+        // Shorter than any identity, so it never equals the message of one.
         self.secret.digest(&bytes)
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     fn an_unchanged_settled_file_keeps_its_version_and_its_pages() {
         let versions = versions(false);
         let first = open(&versions, None, identity(9, 100), at(200));
-        assert!(!first.keep_pages, "it is not known what pages the kernel has");
+        assert!(!first.keep_pages, "the kernel may have other pages");
         let second = open(&versions, Some(first.contents), identity(9, 100), at(201));
         assert_eq!(second.contents.version, first.contents.version);
         assert!(second.keep_pages);
@@ -221,8 +221,7 @@ mod tests {
         let second = open(&versions, Some(first.contents), identity(9, 100), at(101));
         assert_ne!(second.contents.version, first.contents.version);
         assert!(!second.keep_pages);
-        // The first settled open must not believe in records that were loaded before it was
-        // settled.
+        // The first settled open must not trust records that were loaded before it was settled.
         let third = open(&versions, Some(second.contents), identity(9, 100), at(200));
         assert_ne!(third.contents.version, second.contents.version);
         assert!(!third.keep_pages);
@@ -232,7 +231,7 @@ mod tests {
     fn an_open_overtaken_by_a_change_takes_a_unique_version() {
         let versions = versions(false);
         let cached = open(&versions, None, identity(9, 100), at(200)).contents;
-        // Someone has the file open under a version of a kind, as after an unsettled open.
+        // A program has the file open under a unique version, as after an unsettled open.
         let current = versions.replaced(9);
         let ticket = versions.ticket();
         // The identity is read; then a write through the mount completes.
@@ -251,7 +250,7 @@ mod tests {
         let again = open(&versions, Some(first), identity(9, 100), at(201)).contents;
         assert!(first.pristine && again.pristine);
         // A write through the mount keeps the version. An open that arrives at it all the same,
-        // because it read the identity before, must not believe in its records.
+        // because it read the identity before, must not trust its records.
         let written = Contents { pristine: false, ticket: versions.ticket(), ..first };
         let same = open(&versions, Some(written), identity(9, 100), at(202)).contents;
         assert!(same.version == first.version && !same.pristine);

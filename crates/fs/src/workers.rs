@@ -1,25 +1,25 @@
 //! Threads that wait for the origin, so that the threads that answer hits need not.
 //!
 //! A request that has to ask the origin does so on the session thread that received it, while
-//! another session thread is free: a hand-over costs two context switches. When all of them but one
-//! wait for the origin, further requests are queued for *request threads*. So hits are answered
-//! however slow the origin is.
+//! another session thread is free. A hand-over would cost two context switches. When all session
+//! threads but one wait for the origin, further requests are queued for *request threads*. So hits
+//! are answered however slow the origin is.
 //!
-//! Loads that are claimed ahead of time, prefetch above all, run on *load threads*. A request may
-//! wait for such a load; a load waits for the origin alone. If they shared threads, all threads
-//! could wait for loads that no thread is left to run. Prefetch stands behind every demanded load
-//! and is dropped when its queue is full.
+//! Loads that are claimed ahead of time, mostly prefetch, run on *load threads*. A request may wait
+//! for such a load; a load waits only for the origin. If they shared threads, all threads could
+//! wait for loads that no thread is left to run. Prefetch is queued behind every demanded load, and
+//! is dropped when its queue is full.
 //!
-//! Threads of the second level read what it is likely to have: its device is slow enough for a
-//! hand-over not to matter, and people see whose CPU time unsealing is. There, too, requests and
-//! loads have threads of their own. They never wait for the origin; a record that they do not find
-//! is queued for the threads that do.
+//! Threads of the second level read the records that it probably has. Its device is slow enough to
+//! make a hand-over cheap, and the threads' names show the CPU time of unsealing. There, too,
+//! requests and loads have separate threads. They never wait for the origin: a record that they do
+//! not find is queued for the threads that do.
 //!
-//! The end of a mount waits for them with a bound: an origin that hangs may never let go of a
-//! thread.
+//! The end of a mount waits for the threads with a bound, because a thread may hang in the origin
+//! for ever.
 //!
-//! `ogive_threads` starts, wakes and ends threads. This module is their queues. A demanded job is
-//! always run, also at the end and when no thread can be started.
+//! `ogive_threads` starts, wakes and ends threads. This module has their queues. A demanded job
+//! always runs, also at the end and when no thread can be started.
 
 use crate::affinity;
 use ogive_l2::READER_NAME;
@@ -32,22 +32,22 @@ use std::time::{Duration, Instant};
 /// Work for another thread.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Prefetches waiting for a thread; more are dropped and counted.
+/// Prefetches that may wait for a thread; more are dropped and counted.
 const PREFETCH_QUEUE_MAX: usize = 256;
 
-/// What a job waits for. It must not wait for the other of them.
+/// The place that a job waits for. It must not wait for the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Origin,
     SecondLevel,
 }
 
-/// What waits for a job.
+/// The kind of a job, by the party that waits for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lane {
-    /// A request, for this and nothing else.
+    /// A request waits for this job alone.
     Request,
-    /// A request that waits for other records meanwhile. The job must not wait for another load.
+    /// A request that also waits for other records. The job must not wait for another load.
     Load,
     /// A prefetch, for which no request waits yet.
     Prefetch,
@@ -68,7 +68,7 @@ pub(crate) struct Permits {
     most: usize,
 }
 
-/// Threads that take jobs from two queues, the first before the second.
+/// Threads that take jobs from two queues, the first queue first.
 struct Pool {
     threads: ogive_threads::Pool<Jobs>,
     queued: AtomicU64,
@@ -118,7 +118,7 @@ impl Permits {
     }
 }
 
-/// What the threads did so far.
+/// The counters of the threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WorkerStatistics {
     pub(crate) threads: u64,
@@ -129,7 +129,7 @@ pub(crate) struct WorkerStatistics {
 }
 
 impl WorkerStatistics {
-    /// Counters that are shown as they are, by name.
+    /// Counters that are shown unchanged, by name.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("worker_threads", self.threads),
@@ -157,8 +157,8 @@ impl Workers {
         self.requests.demand(job);
     }
 
-    /// Queues what waits for the origin or for the second level. False if it is a prefetch and
-    /// there are too many: it is dropped then.
+    /// Queues a job that waits for the origin or for the second level. False if it is a prefetch
+    /// and the queue is full: it is dropped then.
     pub(crate) fn queue(
         &self,
         place: Place,
@@ -180,11 +180,11 @@ impl Workers {
         }
     }
 
-    /// Runs what is queued and ends the threads, but waits no longer than `patience`: an origin may
-    /// hang. Returns how many threads have not ended.
+    /// Runs all queued jobs and ends the threads, but waits no longer than `patience`: an origin
+    /// may hang. Returns how many threads have not ended.
     pub(crate) fn stop(&self, patience: Duration) -> usize {
         let until = Instant::now() + patience;
-        // Those of the second level queue for others, and requests may still wait for loads.
+        // Threads of the second level queue jobs for others, and requests may still wait for loads.
         [&self.second_level_requests, &self.second_level_loads, &self.requests, &self.loads]
             .into_iter()
             .map(|pool| pool.stop(until.saturating_duration_since(Instant::now())))
@@ -216,7 +216,7 @@ impl Pool {
         }
     }
 
-    /// Queues work that a request waits for. After [`Pool::stop`] it runs at once instead.
+    /// Queues a job that a request waits for. After [`Pool::stop`] it runs at once instead.
     fn demand(&self, job: Job) {
         let mut job = Some(job);
         let pushed = self.threads.push(|jobs| {
@@ -232,7 +232,7 @@ impl Pool {
         }
     }
 
-    /// Queues work that no request waits for; false if there is too much of it and it was dropped.
+    /// Queues a job that no request waits for; false if the queue is full and it was dropped.
     fn prefetch(&self, job: Job) -> bool {
         let pushed = self.threads.push(|jobs| {
             let has_room = jobs.prefetch.len() < PREFETCH_QUEUE_MAX;
@@ -254,15 +254,14 @@ impl Pool {
         }
     }
 
-    /// With no thread at all the jobs would never be run.
+    /// Without any thread the jobs would never run.
     fn run_here(&self) {
         let jobs = self.threads.take_back();
         self.prefetch_dropped.fetch_add(jobs.prefetch.len() as u64, Ordering::Relaxed);
         jobs.demand.into_iter().for_each(|job| job());
     }
 
-    /// Runs what is queued and ends the threads; returns how many have not ended when patience is
-    /// over.
+    /// Runs all queued jobs and ends the threads. Returns how many have not ended in time.
     fn stop(&self, patience: Duration) -> usize {
         self.threads.stop(patience, |jobs| std::mem::take(&mut jobs.prefetch))
     }
@@ -315,7 +314,7 @@ mod tests {
         for _ in 0..PREFETCH_QUEUE_MAX + 5 {
             dropped += u64::from(!pool.prefetch(Box::new(|| {})));
         }
-        // The held job may or may not have been taken off its queue yet; prefetch is its own.
+        // The held job may or may not have left its queue yet; prefetch has its own.
         assert_eq!(dropped, 5);
         assert_eq!(pool.prefetch_dropped.load(Ordering::Relaxed), 5);
         let (send, receive) = mpsc::channel();

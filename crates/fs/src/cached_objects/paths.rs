@@ -1,8 +1,8 @@
 //! Paths of files that the kernel knows, and sums for each directory.
 //!
-//! A path is read from the names of inodes, going up. Files are renamed meanwhile, so the result
-//! may never have been a path. If it does not end at the root within [`DEPTH_MAX`] steps, there is
-//! none. Names are arbitrary bytes, so a path is escaped ([`escape`]).
+//! A path is read upwards from the names of inodes. Files may be renamed meanwhile, so the result
+//! may never have been a path. A path that does not reach the root within [`DEPTH_MAX`] steps is
+//! dropped. Names are arbitrary bytes, so a path is escaped ([`escape`]).
 
 use super::Figures;
 use crate::inode::{InodeTable, Name};
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Directories above each other at most: a path of 4096 bytes has no more.
+/// Directories on a path at most: a path of 4096 bytes has no more.
 const DEPTH_MAX: usize = 2048;
 
 /// A file with its figures.
@@ -23,7 +23,7 @@ pub(super) struct Named {
     pub(super) figures: Figures,
 }
 
-/// Directories by their numbers, with the figures of everything below them.
+/// Directories by number, with the figures of everything below them.
 #[derive(Debug, Default)]
 pub(super) struct Directories(HashMap<u64, Directory>);
 
@@ -34,7 +34,7 @@ struct Directory {
 }
 
 impl Directories {
-    /// Adds a file's figures to the directories that it is in; whether it is known in which.
+    /// Adds a file's figures to the directories above it. Returns whether they are all known.
     pub(super) fn add<O: Origin>(
         &mut self,
         inodes: &InodeTable<O>,
@@ -50,7 +50,7 @@ impl Directories {
         true
     }
 
-    /// The directories that something with this name is in, up to the root.
+    /// The directories above this name, up to the root.
     fn above<O: Origin>(&mut self, inodes: &InodeTable<O>, name: &Name) -> Option<Vec<u64>> {
         let mut above = Vec::new();
         let mut number = name.parent;
@@ -71,7 +71,7 @@ impl Directories {
         Some(above)
     }
 
-    /// All that have something below them.
+    /// All directories with figures.
     pub(super) fn figures(&self) -> Vec<(u64, Figures)> {
         let all = self.0.iter().map(|(number, directory)| (*number, directory.figures));
         let mut all: Vec<_> = all.filter(|(_, figures)| *figures != Figures::default()).collect();
@@ -88,7 +88,7 @@ impl Directories {
         self.path(&self.0.get(&number)?.name)
     }
 
-    /// The path of the inode with this name.
+    /// The path of this name.
     pub(super) fn path(&self, name: &Name) -> Option<String> {
         let mut names = vec![&*name.name];
         let mut number = name.parent;
@@ -106,8 +106,8 @@ impl Directories {
 }
 
 /// Adds a name to a path so that it can be shown anywhere and read back. A backslash is doubled,
-/// bytes that are not text are `\xNN`, and characters that do not print or that turn the direction
-/// of text are `\u{N}`.
+/// and bytes that are not text become `\xNN`. Characters that do not print or that change the
+/// direction of text become `\u{N}`.
 fn escape(name: &OsStr, path: &mut String) {
     for chunk in name.as_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {

@@ -1,16 +1,16 @@
 //! Bytes in the cache by version, in bounded memory.
 //!
-//! Up to [`OBJECTS_MAX`] objects everything is exact. With more, which are then small, those with
-//! fewest bytes are dropped whenever there are twice as many, as frequent items are counted in
-//! little memory (Metwally et al., "Efficient Computation of Frequent and Top-k Elements in Data
-//! Streams", ICDT '05, with the loss bounded instead of added). The total is always exact.
+//! Up to [`OBJECTS_MAX`] objects everything is exact. Beyond twice as many, the objects with the
+//! fewest bytes are dropped. This follows the counting of frequent items in little memory (Metwally
+//! et al., "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT '05). Here
+//! the loss is bounded instead of added. The total is always exact.
 
 use super::Figures;
 use crate::record::Version;
 use hashbrown::HashMap;
 use ogive_arc::List;
 
-/// Objects that stay when there are too many.
+/// Objects that are kept when there are too many.
 const OBJECTS_MAX: usize = 1 << 16;
 
 /// The resident bytes of an object, by list.
@@ -76,7 +76,7 @@ impl Tally {
             room -= usize::from(takes_room);
             bytes > bound || takes_room
         });
-        // None that was dropped had more, and it may have been dropped each time.
+        // No dropped object had more, and each time the same one may have been dropped.
         self.undercount_max_bytes += bound;
     }
 
@@ -84,12 +84,12 @@ impl Tally {
         self.objects.len()
     }
 
-    /// All records, those of objects that were dropped included.
+    /// All records, including those of dropped objects.
     pub(super) fn total(&self) -> Resident {
         self.total
     }
 
-    /// So many bytes of an object may be missing.
+    /// The most bytes of an object that may be missing.
     pub(super) fn undercount_max_bytes(&self) -> u64 {
         self.undercount_max_bytes
     }
@@ -110,7 +110,7 @@ mod tests {
         for object in 0..all {
             tally.add(Version::from(object), List::Mru, 100);
             if object % 1000 == 0 {
-                // One of a few large ones, which come bit by bit.
+                // One of a few large objects, which arrive in small pieces.
                 tally.add(Version::from(all + object / 1000 % 5), List::Mfu, 5000);
             }
         }

@@ -1,13 +1,13 @@
-//! Which files and directories the control directory has, by name and number.
+//! The files and directories of the control directory, by name and number.
 //!
-//! `proc/` and `sys/` stand for `/proc` and `/sys` of a host with OpenZFS, as far as OpenZFS's
-//! tools and exporters of metrics look. The tools have the paths built in, so the paths and the
+//! `proc/` and `sys/` imitate `/proc` and `/sys` of a host with OpenZFS, as far as OpenZFS's tools
+//! and exporters of metrics read them. The tools have the paths built in, so the paths and the
 //! contents of the files are OpenZFS's. The mount is shown as a pool `ogive` with one dataset,
-//! named after the source. Of OpenZFS's parameters there are two: the one that has a meaning here,
-//! and the one that `arc_summary` fails without. Neither can be set.
+//! named after the source. Only two of OpenZFS's parameters are here: the one that has a meaning
+//! for the mount, and the one that `arc_summary` needs. Neither can be set.
 //!
-//! A number is that of the control directory and the position in [`NODES`]. So a parent stands
-//! before its children, and a released node keeps its place.
+//! A node's number is that of the control directory plus the position in [`NODES`]. So a parent
+//! stands before its children, and a released node keeps its position.
 
 use super::File;
 use crate::inode_number::{CONTROL_FIRST, ROOT};
@@ -15,7 +15,7 @@ use ogive_kstat::files;
 use ogive_origin::FileKind;
 use std::ffi::OsStr;
 
-/// What one node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Directory,
@@ -102,12 +102,12 @@ pub(super) fn find(directory: u64, name: &OsStr) -> Option<u64> {
     Some(number(position))
 }
 
-/// Whether this is the number of a directory.
+/// Whether this number is a directory's.
 pub(super) fn is_directory(number: u64) -> bool {
     position(number).is_some_and(|position| matches!(NODES[position].2, Kind::Directory))
 }
 
-/// The file of this number.
+/// The file with this number.
 pub(super) fn file(number: u64) -> Option<File> {
     match NODES[position(number)?].2 {
         Kind::File(file) => Some(file),
@@ -115,7 +115,7 @@ pub(super) fn file(number: u64) -> Option<File> {
     }
 }
 
-/// Name, number and kind of everything in the directory of this number.
+/// Name, number and kind of every entry of the directory with this number.
 pub(super) fn entries(directory: u64) -> Vec<(&'static str, u64, FileKind)> {
     let Some(position) = position(directory) else { return Vec::new() };
     let above = if position == CONTROL { ROOT } else { number(NODES[position].1) };

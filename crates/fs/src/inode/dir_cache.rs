@@ -1,20 +1,19 @@
-//! The kernel's cache of a directory's names (`FOPEN_CACHE_DIR`), and which of them it may show.
+//! The kernel's cache of a directory's names (`FOPEN_CACHE_DIR`), and which handles may use it.
 //!
-//! A handle that *shares* shows what the kernel has cached, and what it reads is cached for the
-//! others. The kernel cannot be told which names belong to which handle. So only handles of one
-//! version of a directory share at a time. The cached names stay for later opens of the same
-//! version.
+//! A handle that *shares* reads the kernel's cached names, and adds those that it reads. FUSE has
+//! no way to assign names to handles. So only handles of one version of a directory share at a
+//! time. The cached names stay for later opens of the same version.
 //!
-//! A handle that must not show old names makes the kernel drop them while it is being opened. The
-//! drop is certain once the first request by that handle comes. Until then no other open may show
-//! the cache, because the answers to two opens can overtake each other.
+//! A handle that must not read old names makes the kernel drop them while it is being opened. The
+//! drop is certain once the first request by that handle arrives. Until then no other open may use
+//! the cache, because the replies to two opens can overtake each other.
 //!
-//! Names are kept no longer than attributes, which come with them. Otherwise a program that wants
-//! attributes would have to ask for each file by itself.
+//! Names are cached no longer than attributes, which come with them. Otherwise a program that needs
+//! attributes would have to ask for each file separately.
 //!
-//! In a directory too large for a listing, offsets stand for entries of a table
-//! ([`crate::dir_cookies`]), also the offsets that the kernel caches. Handles that share use one
-//! table. When the last of them closes, the table goes, and the kernel's cache with it.
+//! In a directory too large for a listing, offsets are entries of a table ([`crate::dir_cookies`]),
+//! including the offsets that the kernel caches. Handles that share use one table. When the last of
+//! them closes, the table is dropped, and the kernel's cache with it.
 //!
 //! The lock is a leaf.
 
@@ -25,25 +24,25 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the kernel keeps of one directory.
+/// The kernel's cache of one directory.
 #[derive(Default)]
 pub(crate) struct DirCache(Mutex<Option<Box<State>>>);
 
 struct State {
-    /// Of which version they are, while that is certain.
+    /// The version of the cached names, while it is certain.
     version: Option<Version>,
     /// The device that the directory is on.
     device: u64,
     since: Instant,
-    /// The kernel has dropped everything that it had cached before.
+    /// The kernel has dropped all names that it cached before.
     has_dropped: bool,
-    /// Handles that share.
+    /// How many handles share.
     open: usize,
-    /// The kernel may have handles of an object that was here before.
+    /// The kernel may have handles of an earlier object under this inode.
     is_never_shared: bool,
     /// When attributes came with the names from the source itself.
     attributes_came: Option<Instant>,
-    /// What the offsets of those handles stand for, if the directory is too large for a listing.
+    /// The table of those handles' offsets, if the directory is too large for a listing.
     dir_cookies: Option<Arc<DirCookies>>,
 }
 
@@ -52,12 +51,12 @@ struct State {
 pub(crate) struct Sharing {
     /// The version that was opened.
     version: Version,
-    /// The kernel may show its cached names; otherwise it drops them.
+    /// The kernel may keep its cached names; otherwise it drops them.
     pub(crate) keeps: bool,
 }
 
 impl DirCache {
-    /// For an object whose number the kernel knew as another's.
+    /// For an object whose number belonged to another object in the kernel.
     pub(super) fn never() -> Self {
         let state = State { is_never_shared: true, ..State::new() };
         Self(Mutex::new(Some(Box::new(state))))
@@ -91,7 +90,7 @@ impl DirCache {
         Some(Sharing { version, keeps })
     }
 
-    /// The version and the device of the names that the kernel keeps, while that is certain.
+    /// The version and the device of the cached names, while they are certain.
     pub(crate) fn known(&self) -> Option<(Version, u64)> {
         let state = self.0.lock();
         let state = state.as_ref()?;
@@ -110,7 +109,7 @@ impl DirCache {
         }
     }
 
-    /// What the offsets stand for of a handle that shares.
+    /// The table of offsets for a handle that shares.
     pub(crate) fn dir_cookies(&self, held: &Arc<HeldNames>) -> Arc<DirCookies> {
         let mut state = self.0.lock();
         let state = state.get_or_insert_with(|| Box::new(State::new()));
@@ -123,13 +122,13 @@ impl DirCache {
         let Some(state) = state.as_mut() else { return };
         state.open = state.open.saturating_sub(1);
         if state.open == 0 && state.dir_cookies.take().is_some() {
-            // The meaning of the offsets that the kernel has cached is lost.
+            // The kernel has cached offsets whose table is gone.
             state.has_dropped = false;
         }
     }
 
-    /// Whether attributes that came with the names are old by now, so that they are about to come
-    /// again: it is taken to be so once.
+    /// Whether the attributes that came with the names are stale. If so, the next read brings new
+    /// ones, so this returns true once.
     pub(crate) fn are_attributes_old(&self, age: Duration) -> bool {
         let mut state = self.0.lock();
         let came = &mut state.get_or_insert_with(|| Box::new(State::new())).attributes_came;
@@ -140,7 +139,7 @@ impl DirCache {
         are_old
     }
 
-    /// It is not certain any more what the kernel has cached.
+    /// The kernel's cached names are not certain any more.
     pub(crate) fn forget(&self) {
         if let Some(state) = self.0.lock().as_mut() {
             (state.version, state.has_dropped) = (None, false);
@@ -173,10 +172,10 @@ mod tests {
     const TWO: Version = 2;
 
     #[test]
-    fn names_are_kept_for_the_same_version_only() {
+    fn names_are_cached_for_the_same_version_only() {
         let kept = DirCache::default();
         let first = kept.open((ONE, 0), LONG).unwrap();
-        assert!(!first.keeps, "it is not known what the kernel has");
+        assert!(!first.keeps, "the kernel may have other names cached");
         kept.is_opened(first);
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
         assert_eq!(kept.open((TWO, 0), LONG), None, "the kernel would mix them");
@@ -184,7 +183,10 @@ mod tests {
         kept.close();
         assert!(!kept.open((TWO, 0), LONG).unwrap().keeps);
         kept.close();
-        assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "they are of the second");
+        assert!(
+            !kept.open((ONE, 0), LONG).unwrap().keeps,
+            "the cached names are of the second version"
+        );
     }
 
     #[test]
@@ -215,7 +217,11 @@ mod tests {
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
         assert_eq!(kept.dir_cookies(&held).cookie(offset), Some(1 << 40));
         kept.close();
-        assert_eq!(kept.dir_cookies(&held).cookie(offset), Some(1 << 40), "one is open still");
+        assert_eq!(
+            kept.dir_cookies(&held).cookie(offset),
+            Some(1 << 40),
+            "one handle is still open"
+        );
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "the kernel keeps lost offsets");
         assert_eq!(kept.dir_cookies(&held).cookie(offset), None);
@@ -228,14 +234,14 @@ mod tests {
         kept.is_opened(first);
         kept.forget();
         kept.is_opened(first);
-        assert_eq!(kept.open((ONE, 0), LONG), None, "a handle of who knows which names is open");
+        assert_eq!(kept.open((ONE, 0), LONG), None, "a handle with unknown names is open");
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps);
         assert_eq!(DirCache::never().open((ONE, 0), LONG), None);
     }
 
     #[test]
-    fn attributes_come_again_when_they_are_old_whatever_the_version() {
+    fn attributes_are_read_again_when_they_are_stale_whatever_the_version() {
         let kept = DirCache::default();
         assert!(kept.are_attributes_old(LONG), "they never came");
         assert!(!kept.are_attributes_old(LONG));

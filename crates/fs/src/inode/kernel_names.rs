@@ -1,18 +1,19 @@
 //! The names by which the kernel may come to an inode.
 //!
-//! The kernel believes a name for a while after it was told. It may come to an inode by any of
-//! several names, or by one from before a rename behind the mount, and does not say by which. So
-//! all names that it was told recently are kept, and an open checks each of them. A name from
-//! longer ago does not matter: the kernel looks it up again before it follows it.
+//! The kernel caches a name for a while after a reply gave it. It may come to an inode by any of
+//! several names. One of them may date from before a rename behind the mount, and the kernel does
+//! not say which name it used. So this module keeps all names that replies gave recently, and an
+//! open checks each of them. An older name does not matter: the kernel looks it up again before it
+//! follows it.
 //!
-//! Nearly all inodes have one name, so further ones are in a box of their own. The lock is a leaf.
+//! Nearly all inodes have one name, so the others are in a box of their own. The lock is a leaf.
 
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-/// Most names kept besides the last one. Of a file with more it is not known which names lead to
-/// it, as long as they may be believed in.
+/// Most names kept in addition to the last one. If a file has more, its list of names is incomplete
+/// for as long as the kernel may cache them.
 const OTHERS_MAX: usize = 16;
 
 /// A name under which the kernel knows an inode.
@@ -29,13 +30,13 @@ impl Name {
         Self { parent, name: name.into() }
     }
 
-    /// Whether it is this name in this directory.
+    /// Whether this is the name of an entry of that directory.
     pub(crate) fn is(&self, parent: u64, name: &OsStr) -> bool {
         self.parent == parent && *self.name == *name
     }
 }
 
-/// A name, and when the kernel was last told that it leads here.
+/// A name, and when a reply last gave it to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelName {
     pub(crate) name: Name,
@@ -55,23 +56,23 @@ struct Known {
 #[derive(Debug, Default)]
 struct Others {
     names: Vec<KernelName>,
-    /// When the kernel was last told a name that is not kept.
+    /// When a reply last gave a name that is not kept.
     left_out: Option<Instant>,
 }
 
 impl KernelNames {
-    /// The kernel is told, at `now`, that this name leads here. It may believe in earlier names for
-    /// up to `memory`.
-    pub(crate) fn tell(&self, parent: u64, name: &OsStr, now: Instant, memory: Duration) {
+    /// A reply gives the kernel this name at `now`. The kernel may cache earlier names for up to
+    /// `memory`.
+    pub(crate) fn report(&self, parent: u64, name: &OsStr, now: Instant, memory: Duration) {
         let mut known = self.0.lock();
         if let Some(last) = known.last.as_mut().filter(|last| last.name.is(parent, name)) {
             last.at = now;
             return;
         }
         drop(known);
-        let told = KernelName { name: Name::of(parent, name), at: now };
+        let reported = KernelName { name: Name::of(parent, name), at: now };
         let mut known = self.0.lock();
-        let replaced = known.last.replace(told);
+        let replaced = known.last.replace(reported);
         let mut gone = Vec::new();
         if let Some(before) = replaced {
             let others = known.others.get_or_insert_default();
@@ -82,40 +83,40 @@ impl KernelNames {
         drop(gone);
     }
 
-    /// The name that the kernel was told last; the root's is empty.
+    /// The name in the latest reply; empty for the root.
     pub(crate) fn last(&self) -> Name {
-        self.0.lock().last.as_ref().map(|told| told.name.clone()).unwrap_or_default()
+        self.0.lock().last.as_ref().map(|reported| reported.name.clone()).unwrap_or_default()
     }
 
-    /// The names that the kernel may believe in at `now`; `None` if not all of them are known.
-    pub(crate) fn believed(&self, now: Instant, memory: Duration) -> Option<Vec<KernelName>> {
-        let is_believed = |at: Instant| now.saturating_duration_since(at) <= memory;
+    /// The names that the kernel may have cached at `now`; `None` if the list is incomplete.
+    pub(crate) fn cached(&self, now: Instant, memory: Duration) -> Option<Vec<KernelName>> {
+        let may_be_cached = |at: Instant| now.saturating_duration_since(at) <= memory;
         let known = self.0.lock();
-        let mut believed: Vec<_> = known.last.iter().cloned().collect();
+        let mut cached: Vec<_> = known.last.iter().cloned().collect();
         if let Some(others) = &known.others {
-            if others.left_out.is_some_and(is_believed) {
+            if others.left_out.is_some_and(may_be_cached) {
                 return None;
             }
-            believed.extend_from_slice(&others.names);
+            cached.extend_from_slice(&others.names);
         }
         drop(known);
-        believed.retain(|told| is_believed(told.at));
-        Some(believed)
+        cached.retain(|reported| may_be_cached(reported.at));
+        Some(cached)
     }
 
-    /// The kernel knows the inode by another name instead, or, with `None`, not by this one any
-    /// more.
-    pub(crate) fn changed(&self, told: &KernelName, to: Option<KernelName>) {
+    /// The kernel knows the inode by another name instead of this one, or, with `None`, not by this
+    /// one any more.
+    pub(crate) fn changed(&self, reported: &KernelName, to: Option<KernelName>) {
         let mut known = self.0.lock();
-        let is_last = known.last.as_ref() == Some(told);
+        let is_last = known.last.as_ref() == Some(reported);
         let mut gone = Vec::new();
         match (is_last, to) {
             (true, Some(to)) => gone.extend(known.last.replace(to)),
-            // Its path is still the best there is.
+            // Its path is still the best one available.
             (true, None) => {}
             (false, to) => {
                 if let Some(others) = &mut known.others {
-                    gone.extend(others.names.extract_if(.., |other| other == told));
+                    gone.extend(others.names.extract_if(.., |other| other == reported));
                     if !gone.is_empty() {
                         others.names.extend(to);
                     }
@@ -128,10 +129,10 @@ impl KernelNames {
 }
 
 impl Others {
-    /// Adds a name, and drops those that are not believed any more.
+    /// Adds a name, and drops those that the kernel has not cached any more.
     fn add(
         &mut self,
-        told: KernelName,
+        reported: KernelName,
         now: Instant,
         memory: Duration,
         gone: &mut Vec<KernelName>,
@@ -145,7 +146,7 @@ impl Others {
                 gone.push(oldest);
             }
         }
-        self.names.push(told);
+        self.names.push(reported);
     }
 }
 
@@ -161,63 +162,68 @@ mod tests {
         *START + Duration::from_secs(seconds)
     }
 
-    fn tell(names: &KernelNames, name: &str, at: u64) {
-        names.tell(1, name.as_ref(), second(at), MEMORY);
+    fn report(names: &KernelNames, name: &str, at: u64) {
+        names.report(1, name.as_ref(), second(at), MEMORY);
     }
 
-    fn believed(names: &KernelNames, at: u64) -> Option<Vec<String>> {
-        let told = names.believed(second(at), MEMORY)?;
-        Some(told.iter().map(|told| told.name.name.to_str().unwrap().to_owned()).collect())
+    fn cached(names: &KernelNames, at: u64) -> Option<Vec<String>> {
+        let reported = names.cached(second(at), MEMORY)?;
+        Some(
+            reported
+                .iter()
+                .map(|reported| reported.name.name.to_str().unwrap().to_owned())
+                .collect(),
+        )
     }
 
     #[test]
-    fn recently_told_names_are_believed_and_old_ones_are_not() {
+    fn recently_reported_names_may_be_cached_and_old_ones_are_not() {
         let names = KernelNames::default();
-        assert_eq!(believed(&names, 0).unwrap(), [""; 0]);
+        assert_eq!(cached(&names, 0).unwrap(), [""; 0]);
         assert_eq!(names.last(), Name::default());
-        tell(&names, "a", 0);
-        tell(&names, "b", 1);
-        tell(&names, "a", 2);
-        assert_eq!(believed(&names, 2).unwrap(), ["a", "b"]);
-        assert_eq!(believed(&names, 4).unwrap(), ["a", "b"], "for so long exactly");
-        assert_eq!(believed(&names, 5).unwrap(), ["a"]);
-        tell(&names, "a", 9);
-        assert_eq!(believed(&names, 12).unwrap(), ["a"], "it was told again");
-        assert_eq!(believed(&names, 13).unwrap(), [""; 0]);
+        report(&names, "a", 0);
+        report(&names, "b", 1);
+        report(&names, "a", 2);
+        assert_eq!(cached(&names, 2).unwrap(), ["a", "b"]);
+        assert_eq!(cached(&names, 4).unwrap(), ["a", "b"], "at the limit exactly");
+        assert_eq!(cached(&names, 5).unwrap(), ["a"]);
+        report(&names, "a", 9);
+        assert_eq!(cached(&names, 12).unwrap(), ["a"], "it was reported again");
+        assert_eq!(cached(&names, 13).unwrap(), [""; 0]);
         assert_eq!(names.last(), Name::of(1, "a".as_ref()));
-        names.tell(2, "a".as_ref(), second(13), MEMORY);
-        assert_eq!(believed(&names, 13).unwrap(), ["a"], "in another directory");
+        names.report(2, "a".as_ref(), second(13), MEMORY);
+        assert_eq!(cached(&names, 13).unwrap(), ["a"], "in another directory");
     }
 
     #[test]
     fn with_too_many_names_the_list_is_known_to_be_incomplete() {
         let names = KernelNames::default();
         for name in 0..=OTHERS_MAX {
-            tell(&names, &name.to_string(), 0);
+            report(&names, &name.to_string(), 0);
         }
-        assert_eq!(believed(&names, 0).unwrap().len(), OTHERS_MAX + 1);
-        tell(&names, "one more", 1);
-        assert_eq!(believed(&names, 3), None);
-        assert_eq!(believed(&names, 4).unwrap(), ["one more"], "the others are old by now");
-        tell(&names, "late", 4);
+        assert_eq!(cached(&names, 0).unwrap().len(), OTHERS_MAX + 1);
+        report(&names, "one more", 1);
+        assert_eq!(cached(&names, 3), None);
+        assert_eq!(cached(&names, 4).unwrap(), ["one more"], "the others have expired");
+        report(&names, "late", 4);
         assert_eq!(names.0.lock().others.as_ref().unwrap().names.len(), 1);
     }
 
     #[test]
     fn a_name_that_was_changed_is_another_or_none() {
         let names = KernelNames::default();
-        tell(&names, "a", 0);
-        tell(&names, "b", 1);
-        let told = names.believed(second(1), MEMORY).unwrap();
+        report(&names, "a", 0);
+        report(&names, "b", 1);
+        let reported = names.cached(second(1), MEMORY).unwrap();
         let to = |name: &str| Some(KernelName { name: Name::of(1, name.as_ref()), at: second(2) });
-        names.changed(&told[1], to("c"));
-        assert_eq!(believed(&names, 3).unwrap(), ["b", "c"]);
-        names.changed(&told[1], to("d"));
-        assert_eq!(believed(&names, 3).unwrap(), ["b", "c"], "it is known by another already");
-        names.changed(&told[0], to("e"));
+        names.changed(&reported[1], to("c"));
+        assert_eq!(cached(&names, 3).unwrap(), ["b", "c"]);
+        names.changed(&reported[1], to("d"));
+        assert_eq!(cached(&names, 3).unwrap(), ["b", "c"], "it has another name already");
+        names.changed(&reported[0], to("e"));
         assert_eq!(names.last(), Name::of(1, "e".as_ref()));
-        let told = names.believed(second(3), MEMORY).unwrap();
-        told.iter().for_each(|told| names.changed(told, None));
-        assert_eq!(believed(&names, 3).unwrap(), ["e"]);
+        let reported = names.cached(second(3), MEMORY).unwrap();
+        reported.iter().for_each(|reported| names.changed(reported, None));
+        assert_eq!(cached(&names, 3).unwrap(), ["e"]);
     }
 }

@@ -1,21 +1,24 @@
-//! Where the kernel above believes that a file ends.
+//! The size of a file that the kernel above has cached.
 //!
-//! FUSE sends what is appended as a write to that place. Of a large append past the page cache a
-//! later part may come first, which looks the same but for the place. So it has to be known between
-//! which sizes the kernel's lies. It believes what it was told last, or where its own last write
-//! ended, and says so itself by appending.
+//! FUSE sends an append as a write at that size. Of a large append past the page cache, a later
+//! part may arrive first, and only its offset differs from a whole append. To tell them apart, this
+//! module keeps bounds of the kernel's size. The kernel has cached the size of the latest reply, or
+//! the end of its own last write, and shows it when it appends.
 //!
-//! Answers to several threads are under way at once: one that was given before the kernel appended
-//! may be taken after it, as long as no write has ended since it was asked for. So what is told is
-//! kept apart until the kernel is known to have passed it over: until two writes later.
+//! Replies to several threads are in flight at once. A reply that was sent before the kernel
+//! appended may still be taken after the append, unless a write has ended since its request. So the
+//! sizes in replies are kept until the kernel has certainly passed them over: until two writes
+//! later.
 //!
 //! # Invariant
 //!
-//! The kernel's size is never outside. Where it may be anything, nothing is concluded from it.
+//! The kernel's size is always within the bounds. Where the bounds are unknown, nothing follows
+//! from them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The least and the greatest of some sizes, in bytes; none has a least above its greatest.
+/// The least and the greatest of some sizes, in bytes. With no sizes, the least is above the
+/// greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sizes {
     least: u64,
@@ -35,7 +38,7 @@ impl Sizes {
     }
 }
 
-/// The sizes that the kernel was told of a file that was never opened.
+/// The sizes in replies about a file that was never opened.
 #[derive(Debug)]
 pub(super) struct KernelSizes {
     least: AtomicU64,
@@ -50,46 +53,46 @@ impl Default for KernelSizes {
 }
 
 impl KernelSizes {
-    pub(super) fn tell(&self, bytes: u64) {
+    pub(super) fn report(&self, bytes: u64) {
         self.least.fetch_min(bytes, Ordering::Relaxed);
         self.greatest.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    /// What the kernel believes when the file is opened.
-    pub(super) fn believed(&self) -> KernelSize {
+    /// The kernel's size when the file is opened.
+    pub(super) fn on_open(&self) -> KernelSize {
         let least = self.least.load(Ordering::Relaxed);
         let greatest = self.greatest.load(Ordering::Relaxed);
         if least > greatest {
             return KernelSize::UNKNOWN;
         }
         let sizes = Sizes { least, greatest };
-        // Any of the answers may still be in flight.
-        KernelSize { sizes, told: sizes, ..KernelSize::UNKNOWN }
+        // Any of the replies may still be in flight.
+        KernelSize { sizes, reported: sizes, ..KernelSize::UNKNOWN }
     }
 }
 
-/// The least and the greatest size that the kernel may believe in.
+/// The bounds of the size that the kernel may have cached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelSize {
     sizes: Sizes,
-    /// The sizes it was told since the last write that did not begin where another had ended.
-    told: Sizes,
-    /// The sizes it was told between that write and the one of its kind before.
-    told_before: Sizes,
-    /// Where its last write ended.
+    /// The sizes in replies since the last write that did not begin where another had ended.
+    reported: Sizes,
+    /// The sizes in replies between that write and the one of its kind before.
+    reported_before: Sizes,
+    /// The end of its last write.
     written_to: Option<u64>,
 }
 
 impl KernelSize {
-    /// It may be any.
+    /// Any size.
     pub(crate) const UNKNOWN: Self = Self {
         sizes: Sizes { least: 0, greatest: u64::MAX },
-        told: Sizes::NONE,
-        told_before: Sizes::NONE,
+        reported: Sizes::NONE,
+        reported_before: Sizes::NONE,
         written_to: None,
     };
 
-    /// It is this one, and no answer to an earlier question counts any more.
+    /// Exactly this size; no earlier reply counts any more.
     pub(crate) fn exactly(bytes: u64) -> Self {
         Self { sizes: Sizes::one(bytes), ..Self::UNKNOWN }
     }
@@ -104,41 +107,42 @@ impl KernelSize {
         self.sizes.greatest
     }
 
-    /// The kernel was told this size, and may have taken it or not.
+    /// A reply gave the kernel this size, and the kernel may have taken it or not.
     pub(crate) fn may_be(&mut self, bytes: u64) {
         let size = Sizes::one(bytes);
         self.sizes = self.sizes.and(size);
-        self.told = self.told.and(size);
+        self.reported = self.reported.and(size);
     }
 
-    /// A read was answered with fewer bytes than asked for, which says that the file ends there.
+    /// A read was answered with fewer bytes than it asked for, which means that the file ends
+    /// there.
     pub(crate) fn may_have_shrunk_to(&mut self, bytes: u64) {
         if bytes < self.sizes.least {
             self.may_be(bytes);
         }
     }
 
-    /// Something was done to a file that may have made it longer.
+    /// An operation may have made the file longer.
     pub(crate) fn may_have_grown_to(&mut self, bytes: u64) {
         self.sizes.greatest = self.sizes.greatest.max(bytes);
     }
 
-    /// The kernel has appended there, and so has said what it believed by then. It may have got an
-    /// answer since.
+    /// The kernel has appended at this offset, which was its cached size then. It may have taken a
+    /// reply since.
     pub(crate) fn appends_at(&mut self, bytes: u64) {
         if bytes < self.sizes.least {
-            // A write before the believed end is no append, and says nothing of the end.
+            // A write before the cached end is no append, and says nothing about the end.
             return;
         }
-        // A long write comes in parts, and only its end makes older answers void. It may be one
-        // that goes on from here, or another one; where one begins elsewhere the last has ended.
+        // A long write comes in parts, and only its end voids older replies. This may be its next
+        // part or another write. If it begins elsewhere, the last write has ended.
         if self.written_to.is_some_and(|end| end != bytes) {
-            self.told_before = std::mem::replace(&mut self.told, Sizes::NONE);
+            self.reported_before = std::mem::replace(&mut self.reported, Sizes::NONE);
         }
-        self.sizes = Sizes::one(bytes).and(self.told).and(self.told_before);
+        self.sizes = Sizes::one(bytes).and(self.reported).and(self.reported_before);
     }
 
-    /// The kernel has written up to there.
+    /// The kernel has written up to this offset.
     pub(crate) fn has_written_to(&mut self, bytes: u64) {
         self.sizes.least = self.sizes.least.max(bytes);
         self.sizes.greatest = self.sizes.greatest.max(bytes);
@@ -150,78 +154,78 @@ impl KernelSize {
 mod tests {
     use super::*;
 
-    fn range(believed: KernelSize) -> (u64, u64) {
-        (believed.least(), believed.greatest())
+    fn range(size: KernelSize) -> (u64, u64) {
+        (size.least(), size.greatest())
     }
 
     #[test]
     fn the_kernels_size_is_always_within_the_range() {
-        let mut believed = KernelSize::exactly(10);
-        believed.has_written_to(12);
-        assert_eq!(range(believed), (12, 12));
-        believed.has_written_to(3);
-        assert_eq!(range(believed), (12, 12), "a write in the middle");
-        believed.may_be(20);
-        believed.may_be(5);
-        believed.may_have_shrunk_to(4);
-        believed.may_have_shrunk_to(9);
-        assert_eq!(range(believed), (4, 20));
-        believed.has_written_to(15);
-        assert_eq!(range(believed), (15, 20));
+        let mut size = KernelSize::exactly(10);
+        size.has_written_to(12);
+        assert_eq!(range(size), (12, 12));
+        size.has_written_to(3);
+        assert_eq!(range(size), (12, 12), "a write in the middle");
+        size.may_be(20);
+        size.may_be(5);
+        size.may_have_shrunk_to(4);
+        size.may_have_shrunk_to(9);
+        assert_eq!(range(size), (4, 20));
+        size.has_written_to(15);
+        assert_eq!(range(size), (15, 20));
         let mut unknown = KernelSize::UNKNOWN;
         unknown.may_be(7);
         assert_eq!(range(unknown), (0, u64::MAX));
     }
 
     #[test]
-    fn a_write_before_the_end_says_nothing_of_it() {
-        let mut believed = KernelSize::exactly(10);
-        believed.appends_at(3);
-        assert_eq!(range(believed), (10, 10));
+    fn a_write_before_the_end_says_nothing_about_it() {
+        let mut size = KernelSize::exactly(10);
+        size.appends_at(3);
+        assert_eq!(range(size), (10, 10));
     }
 
     #[test]
     fn an_answer_in_flight_may_be_taken_after_an_append_has_begun() {
-        let mut believed = KernelSize::exactly(10);
-        believed.may_be(50);
-        // The answer has not been taken yet.
-        believed.appends_at(10);
-        believed.has_written_to(12);
-        assert_eq!(range(believed), (12, 50));
-        // Now it has; and so has another that was given when that append had begun.
-        believed.may_be(60);
-        believed.appends_at(50);
-        believed.has_written_to(52);
-        assert_eq!(range(believed), (52, 60));
-        // One that began elsewhere has ended meanwhile, so the first answer is void.
-        believed.appends_at(60);
-        believed.has_written_to(61);
-        believed.appends_at(70);
-        assert_eq!(range(believed), (70, 70));
+        let mut size = KernelSize::exactly(10);
+        size.may_be(50);
+        // The reply has not been taken yet.
+        size.appends_at(10);
+        size.has_written_to(12);
+        assert_eq!(range(size), (12, 50));
+        // Now it has, and so has another that was sent when that append had begun.
+        size.may_be(60);
+        size.appends_at(50);
+        size.has_written_to(52);
+        assert_eq!(range(size), (52, 60));
+        // The append that began elsewhere has ended meanwhile, so the first reply is void.
+        size.appends_at(60);
+        size.has_written_to(61);
+        size.appends_at(70);
+        assert_eq!(range(size), (70, 70));
     }
 
     #[test]
     fn parts_of_one_append_void_no_answer() {
-        let mut believed = KernelSize::exactly(0);
-        believed.may_be(1000);
+        let mut size = KernelSize::exactly(0);
+        size.may_be(1000);
         for part in 0..5 {
-            believed.appends_at(part * 10);
-            believed.has_written_to(part * 10 + 10);
+            size.appends_at(part * 10);
+            size.has_written_to(part * 10 + 10);
         }
-        assert_eq!(range(believed), (50, 1000));
+        assert_eq!(range(size), (50, 1000));
     }
 
     #[test]
-    fn before_a_file_is_opened_every_size_the_kernel_was_told_counts() {
-        let told = KernelSizes::default();
-        assert_eq!(range(told.believed()), range(KernelSize::UNKNOWN));
-        told.tell(7);
-        assert_eq!(range(told.believed()), (7, 7));
-        told.tell(3);
-        told.tell(5);
-        assert_eq!(range(told.believed()), (3, 7));
-        let mut believed = told.believed();
-        believed.appends_at(5);
-        assert_eq!(range(believed), (3, 7), "the other answers may be under way");
+    fn before_a_file_is_opened_every_size_in_a_reply_counts() {
+        let reported = KernelSizes::default();
+        assert_eq!(range(reported.on_open()), range(KernelSize::UNKNOWN));
+        reported.report(7);
+        assert_eq!(range(reported.on_open()), (7, 7));
+        reported.report(3);
+        reported.report(5);
+        assert_eq!(range(reported.on_open()), (3, 7));
+        let mut size = reported.on_open();
+        size.appends_at(5);
+        assert_eq!(range(size), (3, 7), "the other replies may be in flight");
     }
 }

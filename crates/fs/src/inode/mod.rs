@@ -1,4 +1,4 @@
-//! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
+//! Inodes that the kernel knows: their identity, their open files, and the order of pruning.
 
 mod changes_in_flight;
 mod dir_cache;
@@ -32,24 +32,24 @@ use std::time::Duration;
 
 /// One object of the origin that the kernel has looked up.
 ///
-/// A mount over millions of files keeps millions of these, so what only open files need is in a
-/// box of its own. The lock is a leaf: nothing is called while it is held.
+/// A mount over millions of files keeps millions of these, so the state of open files is in a box
+/// of its own. The lock is a leaf: nothing is called while it is held.
 pub(crate) struct Inode<O: Origin> {
-    /// What the kernel calls it: its node id.
+    /// Its node id, the kernel's name for it.
     pub(crate) number: u64,
-    /// What programs see in `st_ino`.
+    /// Its number in `st_ino`.
     pub(crate) shown: u64,
-    /// Tells it from earlier objects of that number.
+    /// Distinguishes it from earlier objects with that number.
     pub(crate) generation: u64,
-    /// Name for the origin.
+    /// The origin's name for it.
     pub(crate) node: O::Node,
     /// Kind of object; an object of another kind is another object.
     pub(crate) kind: FileKind,
-    /// Fingerprint of the attributes that the kernel was told last.
+    /// Fingerprint of the attributes in the latest reply.
     reported: AtomicU64,
-    told: KernelSizes,
+    reported_sizes: KernelSizes,
     no_xattrs: NoXattrs,
-    /// What the kernel keeps of a directory.
+    /// The kernel's cached names of a directory.
     pub(crate) dir_cache: DirCache,
     opened: Mutex<Option<Box<OpenState<O>>>>,
     /// The names by which the kernel may come to it.
@@ -59,21 +59,21 @@ pub(crate) struct Inode<O: Origin> {
 /// The state of an inode that has been opened.
 struct OpenState<O: Origin> {
     contents: Contents,
-    believed: KernelSize,
+    kernel_size: KernelSize,
     /// The kernel has no pages of an earlier version than this.
     pages_of: Option<Version>,
     files: Vec<Arc<OpenFile<O>>>,
-    /// How they are served, where the kernel may do so itself.
+    /// The mode of its open files: served by the kernel itself or by this process.
     open_mode: OpenMode,
-    /// Where changes through the mount are under open_mode, in bytes.
+    /// Ranges of changes in flight through the mount, in bytes.
     changing: Vec<Range<u64>>,
 }
 
 impl<O: Origin> OpenState<O> {
-    fn new(contents: Contents, believed: KernelSize) -> Self {
+    fn new(contents: Contents, kernel_size: KernelSize) -> Self {
         Self {
             contents,
-            believed,
+            kernel_size,
             pages_of: None,
             files: Vec::new(),
             open_mode: OpenMode::Free,
@@ -91,7 +91,7 @@ impl<O: Origin> Inode<O> {
             kind: found.attributes.kind,
             node: found.node,
             reported: AtomicU64::new(0),
-            told: KernelSizes::default(),
+            reported_sizes: KernelSizes::default(),
             no_xattrs: NoXattrs::default(),
             dir_cache: DirCache::default(),
             opened: Mutex::new(None),
@@ -99,17 +99,17 @@ impl<O: Origin> Inode<O> {
         }
     }
 
-    /// The same for an object that takes the place of another, which the kernel does not see.
+    /// The same for an object that replaces another of the same number, unnoticed by the kernel.
     pub(crate) fn in_place_of_another(number: u64, shown: u64, found: Found<O::Node>) -> Self {
         Self { dir_cache: DirCache::never(), ..Self::new(number, shown, found) }
     }
 
-    /// Notes that the kernel is about to be told these attributes. Says whether they differ from
-    /// those it was told before.
-    pub(crate) fn tell(&self, attributes: &Attributes) -> bool {
+    /// Notes attributes that a reply is about to give the kernel. Returns whether they differ from
+    /// those in the reply before.
+    pub(crate) fn report(&self, attributes: &Attributes) -> bool {
         match self.opened.lock().as_mut() {
-            Some(opened) => opened.believed.may_be(attributes.size_bytes),
-            None => self.told.tell(attributes.size_bytes),
+            Some(opened) => opened.kernel_size.may_be(attributes.size_bytes),
+            None => self.reported_sizes.report(attributes.size_bytes),
         }
         let fingerprint = attributes.identity(self.generation).fingerprint() | 1;
         self.reported.swap(fingerprint, Ordering::Relaxed) != fingerprint
@@ -120,12 +120,12 @@ impl<O: Origin> Inode<O> {
         self.no_xattrs.is_known()
     }
 
-    /// To be taken before the origin is asked for all extended attributes.
+    /// To be taken before the request to the origin for all extended attributes.
     pub(crate) fn xattr_mark(&self) -> Mark {
         self.no_xattrs.mark()
     }
 
-    /// The origin said that there are none.
+    /// The origin has no extended attributes for it.
     pub(crate) fn learn_no_xattrs(&self, mark: Mark, memory: Duration) {
         self.no_xattrs.learn(mark, memory);
     }
@@ -135,17 +135,16 @@ impl<O: Origin> Inode<O> {
         self.no_xattrs.forget();
     }
 
-    /// Between which sizes the one lies that the kernel believes in.
+    /// The bounds of the size that the kernel has cached.
     pub(crate) fn kernel_size(&self) -> KernelSize {
         let opened = self.opened.lock();
-        opened.as_ref().map_or(KernelSize::UNKNOWN, |opened| opened.believed)
+        opened.as_ref().map_or(KernelSize::UNKNOWN, |opened| opened.kernel_size)
     }
 
-    /// Changes the belief about the kernel's size of a file that has been opened; `change` must not
-    /// block.
-    pub(crate) fn believe(&self, change: impl FnOnce(&mut KernelSize)) {
+    /// Updates the kernel's size of a file that has been opened; `change` must not block.
+    pub(crate) fn update_kernel_size(&self, change: impl FnOnce(&mut KernelSize)) {
         if let Some(opened) = self.opened.lock().as_mut() {
-            change(&mut opened.believed);
+            change(&mut opened.kernel_size);
         }
     }
 
@@ -161,20 +160,22 @@ impl<O: Origin> Inode<O> {
         }
     }
 
-    /// Decides the contents on opening and returns whatever `decide` returns with them.
+    /// Decides the contents on opening; returns the other result of `decide`.
     pub(crate) fn open<T>(&self, decide: impl FnOnce(Option<Contents>) -> (Contents, T)) -> T {
         let mut opened = self.opened.lock();
         let (contents, result) = decide(opened.as_ref().map(|opened| opened.contents));
         match opened.as_mut() {
             Some(opened) => opened.contents = contents,
-            None => *opened = Some(Box::new(OpenState::new(contents, self.told.believed()))),
+            None => {
+                *opened = Some(Box::new(OpenState::new(contents, self.reported_sizes.on_open())))
+            }
         }
         result
     }
 
-    /// Whether the kernel is known to have dropped the pages of all versions before this one. The
-    /// answers to two opens overtake each other: before that is known, a second open that kept the
-    /// pages would be shown those that the first is about to have dropped.
+    /// Whether the kernel has certainly dropped the pages of all versions before this one. Replies
+    /// to two opens can overtake each other. Before the drop is certain, a second open that kept
+    /// the pages would read those that the first is about to drop.
     pub(crate) fn has_pages_of(&self, version: Version) -> bool {
         self.opened.lock().as_ref().is_some_and(|opened| opened.pages_of == Some(version))
     }
@@ -188,8 +189,8 @@ impl<O: Origin> Inode<O> {
         }
     }
 
-    /// Any open file of this inode: the only open_mode to reach an object without a name on some
-    /// origins.
+    /// Any open file of this inode. On some origins that is the only way to an object without a
+    /// name.
     pub(crate) fn any_file(&self) -> Option<Arc<OpenFile<O>>> {
         self.opened.lock().as_ref().and_then(|opened| opened.files.first().cloned())
     }
@@ -199,13 +200,13 @@ impl<O: Origin> Inode<O> {
         self.opened.lock().as_ref().is_none_or(|opened| opened.open_mode.is_free())
     }
 
-    /// One more file is open, which would like to be served by the kernel itself, by that backing;
-    /// the one that it has to be answered with, if any.
+    /// Adds an open file that asks for this backing, so that the kernel serves it itself. Returns
+    /// the backing for the reply, if any.
     pub(crate) fn join_open_mode(&self, requested: Option<Backing>) -> Option<Backing> {
         self.opened.lock().as_mut().and_then(|opened| opened.open_mode.join(requested))
     }
 
-    /// One file less is open. Returns a backing that no file needs any more.
+    /// Removes an open file. Returns a backing that no file needs any more.
     pub(crate) fn leave_open_mode(&self) -> Option<Backing> {
         self.opened.lock().as_mut().and_then(|opened| opened.open_mode.leave())
     }

@@ -1,25 +1,25 @@
 //! Remembers which inodes have no extended attributes.
 //!
-//! Programs and the kernel ask for access lists, capabilities and labels of every file (`ls -l` two
-//! or three a file, the kernel one before a write), and nearly all files have none. The kernel
-//! caches only that an operation is not supported at all. So when a file turns out to have no
-//! extended attributes, that is believed as long as its other attributes are.
+//! Programs and the kernel ask for access lists, capabilities and labels of every file. `ls -l`
+//! asks two or three times for each file, the kernel once before a write. Nearly all files have
+//! none. The kernel caches only that a whole operation is not supported. So if a file has no
+//! extended attributes, this is cached as long as its other attributes are.
 //!
-//! A set through the mount may overlap such a look. A look takes a mark before it asks, and a
-//! change replaces the mark, so an outdated answer is not kept.
+//! A change through the mount may overlap such a request. The request takes a mark before it asks,
+//! and a change replaces the mark, so an outdated answer is not cached.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Marks are below, times above.
+/// Smaller numbers are marks, larger ones times.
 const FIRST_TIME: u64 = 1 << 48;
 
 /// Until when an inode is known to have none.
 #[derive(Debug, Default)]
 pub(super) struct NoXattrs(AtomicU64);
 
-/// How things stood before the origin was asked.
+/// The state before the origin was asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(u64);
 
@@ -34,14 +34,14 @@ impl NoXattrs {
         Mark(self.0.load(Ordering::Acquire))
     }
 
-    /// The origin said that there are none. That is believed for `memory`.
+    /// The origin has none. This is cached for `memory`.
     pub(super) fn learn(&self, mark: Mark, memory: Duration) {
         let memory = u64::try_from(memory.as_nanos()).unwrap_or(u64::MAX);
         let until = now().saturating_add(memory);
         let _ = self.0.compare_exchange(mark.0, until, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Some may have been set: to be called when that is done.
+    /// Some may have been set; called after the change.
     pub(super) fn forget(&self) {
         static MARKS: AtomicU64 = AtomicU64::new(1);
         let mark = MARKS.fetch_add(1, Ordering::Relaxed) % FIRST_TIME;
@@ -61,7 +61,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_missing_attribute_is_believed_until_its_time_or_a_change() {
+    fn a_missing_attribute_is_cached_until_it_expires_or_changes() {
         let bare = NoXattrs::default();
         assert!(!bare.is_known());
         bare.learn(bare.mark(), LONG);
@@ -69,13 +69,13 @@ mod tests {
         bare.forget();
         assert!(!bare.is_known());
         bare.learn(bare.mark(), Duration::ZERO);
-        assert!(!bare.is_known(), "its time is over");
+        assert!(!bare.is_known(), "it has expired");
         bare.learn(bare.mark(), Duration::MAX);
         assert!(bare.is_known());
     }
 
     #[test]
-    fn an_answer_from_before_a_change_is_not_believed_after_it() {
+    fn an_answer_from_before_a_change_is_not_cached_after_it() {
         let bare = NoXattrs::default();
         let mark = bare.mark();
         bare.forget();

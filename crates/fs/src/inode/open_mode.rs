@@ -1,26 +1,25 @@
-//! How the open files of an inode are served: by the kernel itself, or by this process.
+//! The mode of an inode's open files: served by the kernel itself, or by this process.
 //!
-//! The kernel keeps to one mode an inode (`fs/fuse/iomode.c`). While it reads the bytes of an open
+//! The kernel keeps one mode per inode (`fs/fuse/iomode.c`). While it reads the bytes of an open
 //! file itself, every other open must name the same backing. While it caches the pages of an open
-//! file, no open may name a backing. An answer that breaks this is an `EIO` to the program. So an
-//! open joins the present mode, and chooses only where no file is open.
+//! file, no open may name a backing. A reply that breaks this gives the program `EIO`. So an open
+//! joins the present mode, and chooses only if no file is open.
 //!
-//! A file counts from before its open is answered until its release has come. The kernel sends the
-//! release after it has dropped the file itself. So the kernel never has a file that is not counted
-//! here. A file that is counted here and unknown to the kernel only keeps the mode that is there
-//! anyway.
+//! A file counts from before its open is answered until its release arrives. The kernel sends the
+//! release after it has dropped the file itself. So every file that the kernel has is counted here.
+//! A file that is counted here and unknown to the kernel only keeps the present mode.
 
 use crate::kernel::Backing;
 
-/// The mode of an inode, and how many files go it.
+/// The mode of an inode, and how many files it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OpenMode {
-    /// None is open.
+    /// No file is open.
     #[default]
     Free,
-    /// This process serves so many files.
+    /// This process serves this many files.
     Here(u64),
-    /// The kernel reads so many files itself, from this backing.
+    /// The kernel reads this many files itself, from this backing.
     Kernel(Backing, u64),
 }
 
@@ -30,7 +29,7 @@ impl OpenMode {
         self == Self::Free
     }
 
-    /// One more file, which asks for this backing; returns the backing to answer with.
+    /// Adds a file that asks for this backing; returns the backing for the reply.
     pub(super) fn join(&mut self, requested: Option<Backing>) -> Option<Backing> {
         match self {
             Self::Here(files) => {
@@ -48,7 +47,7 @@ impl OpenMode {
         }
     }
 
-    /// One file less. Returns a backing that no file needs any more.
+    /// Removes a file. Returns a backing that no file needs any more.
     pub(super) fn leave(&mut self) -> Option<Backing> {
         match self {
             Self::Here(files) | Self::Kernel(_, files) if *files > 1 => {
@@ -74,7 +73,7 @@ mod tests {
         assert!(mode.is_free());
         assert_eq!(mode.join(one), one);
         assert_eq!(mode.join(other), one, "one backing an inode");
-        assert_eq!(mode.join(None), one, "whatever it would like");
+        assert_eq!(mode.join(None), one, "even without a request for it");
         assert!(!mode.is_free());
         assert_eq!((mode.leave(), mode.leave(), mode.leave()), (None, None, one));
         assert!(mode.is_free());

@@ -1,21 +1,21 @@
 //! The table of inodes that the kernel holds references to.
 //!
 //! The kernel counts its lookups of each inode and gives them back with FORGET. An inode is in the
-//! table exactly as long as its count is above zero. Only the kernel can let go, so to shrink the
-//! table is to ask the kernel.
+//! table exactly as long as its count is above zero. Only the kernel can remove an inode, so
+//! pruning asks the kernel.
 //!
 //! The *idle* inodes, which no program has open, stand on a list from most to least recently looked
-//! up. Pruning takes them from its end. An inode that was asked for once leaves the list until it
-//! is looked up again. So an inode that the kernel keeps, as a working directory, is never examined
-//! twice. Open inodes are on no list.
+//! up. Pruning takes them from its end. An inode leaves the list when the kernel is asked to forget
+//! it, until it is looked up again. So an inode that the kernel keeps, such as a working directory,
+//! is never examined twice. Open inodes are on no list.
 //!
 //! Origins reuse numbers. The kernel may still know the object that had a number before, and it
-//! takes an inode for bad whose kind or generation changes. So an object that differs in these gets
-//! a node id of its own. The earlier object keeps the known one until the kernel forgets it.
+//! marks an inode as bad if its kind or generation changes. So an object that differs in these gets
+//! a node id of its own. The earlier object keeps its id until the kernel forgets it.
 //!
-//! The table is sharded by number. A later node id is in the shard of the number that is shown, so
-//! that one lock decides. A shard's lock guards its slots, index, list and later ids, and nothing
-//! is called under it. An inode, whose drop may close a descriptor, is dropped after the lock is
+//! The table is sharded by number. A later node id is in the shard of the number in `st_ino`, so
+//! one lock decides. A shard's lock guards its slots, index, list and later ids, and nothing is
+//! called under it. An inode, whose drop may close a descriptor, is dropped after the lock is
 //! released.
 
 use super::Inode;
@@ -28,12 +28,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const SHARDS: usize = 16;
-/// A later node id has its shard above these bits.
+/// A later node id has its shard in the bits above these.
 const LATER_BITS: u32 = 48;
 const NONE: u32 = u32::MAX;
-/// Slots are given back to the allocator once fewer than this share of them is used.
+/// Slots are given back to the allocator when fewer than one in this many is used.
 const COMPACT_BELOW: usize = 4;
-/// Slots that are walked by under one lock.
+/// Slots that a walk visits under one lock.
 const STEP_SLOTS: usize = 512;
 /// Shards with fewer slots are not worth compacting.
 const COMPACT_MIN: usize = 1024;
@@ -43,7 +43,7 @@ pub(crate) struct InodeTable<O: Origin> {
     shards: Vec<Mutex<Shard<O>>>,
     length: AtomicUsize,
     forgotten: Forgotten,
-    /// Where the next prune starts, so that all shards take their turn.
+    /// The next shard to prune, so that all shards take turns.
     hand: AtomicUsize,
 }
 
@@ -63,9 +63,9 @@ struct Shard<O: Origin> {
     head: u32,
     /// Least recently looked up.
     tail: u32,
-    /// Node ids of objects that have the number of an earlier one which is known.
+    /// Node ids of objects whose number an earlier object in the table has.
     later: HashMap<u64, u64>,
-    /// How many of these were given out.
+    /// How many later node ids were given out.
     later_given: u64,
 }
 
@@ -98,8 +98,8 @@ impl<O: Origin> InodeTable<O> {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Notes that the kernel is about to learn of an object that is shown with this number, and
-    /// returns its inode; and the node it was found by now, if it has been known by another.
+    /// Adds a lookup of an object that is shown with this number: a reply is about to give it to
+    /// the kernel. Returns its inode, and the new node if the inode keeps an earlier one.
     pub(crate) fn remember(
         &self,
         shown: u64,
@@ -118,8 +118,8 @@ impl<O: Origin> InodeTable<O> {
                     again = Some(found.node);
                     known.clone()
                 } else {
-                    // The kernel cannot tell them apart. It gives back references to either under
-                    // one number, so they are counted together.
+                    // The kernel cannot distinguish the two objects. It gives back references to
+                    // either under one number, so they are counted together.
                     let inode = Arc::new(Inode::in_place_of_another(number, shown, found));
                     replaced = entry.inode.replace(inode.clone());
                     entry.open = false;
@@ -144,7 +144,7 @@ impl<O: Origin> InodeTable<O> {
         (inode, again)
     }
 
-    /// The inode that an object shown with this number has now, if the kernel knows it.
+    /// The inode of the object that has this number in `st_ino` now, if the kernel knows it.
     pub(crate) fn shown_as(&self, shown: u64) -> Option<Arc<Inode<O>>> {
         let shard = self.shard(shown).lock();
         let slot = shard.find(shard.number_of(shown))?;
@@ -158,8 +158,8 @@ impl<O: Origin> InodeTable<O> {
         shard.slots[slot as usize].inode.clone()
     }
 
-    /// Shows every inode, in no order and under no lock; each shard is locked for some slots at a
-    /// time. What comes or goes meanwhile may be shown or not, or twice.
+    /// Visits every inode, in no order and under no lock; each shard is locked for some slots at a
+    /// time. An inode that comes or goes meanwhile may be visited or not, or twice.
     pub(crate) fn walk(&self, mut visit: impl FnMut(&Inode<O>)) {
         let mut seen = Vec::with_capacity(STEP_SLOTS);
         for shard in &self.shards {
@@ -180,8 +180,8 @@ impl<O: Origin> InodeTable<O> {
         }
     }
 
-    /// Notes that the kernel gave back `lookups` references, and returns an inode that it does not
-    /// know any more.
+    /// Subtracts the `lookups` references that the kernel gave back. Returns an inode that the
+    /// kernel does not know any more.
     pub(crate) fn forget(&self, number: u64, lookups: u64) -> Option<Leaves<O>> {
         if number == ROOT {
             return None;
@@ -195,7 +195,7 @@ impl<O: Origin> InodeTable<O> {
         }
         let inode = shard.remove(slot);
         if let Some(inode) = &inode {
-            shard.is_later_no_more(inode);
+            shard.drop_later_number(inode);
         }
         let mostly_empty = shard.is_mostly_empty();
         if mostly_empty {
@@ -224,8 +224,9 @@ impl<O: Origin> InodeTable<O> {
         }
     }
 
-    /// Numbers of up to `count` idle inodes, those that were looked up least recently in their
-    /// shards first. They are off the list until they are looked up again.
+    /// Takes up to `count` idle inodes off the list, those that were looked up least recently in
+    /// their shards first, and returns their numbers. They return to the list with their next
+    /// lookup.
     pub(crate) fn take_idle(&self, count: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         let first = self.hand.fetch_add(1, Ordering::Relaxed);
@@ -250,7 +251,7 @@ impl<O: Origin> InodeTable<O> {
         self.forgotten.wait(count, timeout)
     }
 
-    /// How many inodes left the table so far.
+    /// How many inodes have left the table so far.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten.count.load(Ordering::Relaxed)
     }
@@ -302,12 +303,12 @@ impl<O: Origin> Shard<O> {
         }
     }
 
-    /// Node id of the object that is shown with this number now.
+    /// Node id of the object that has this number in `st_ino` now.
     fn number_of(&self, shown: u64) -> u64 {
         self.later.get(&shown).copied().unwrap_or(shown)
     }
 
-    /// Whether the kernel takes a found object for the inode that it knows.
+    /// Whether the kernel cannot distinguish a found object from the inode that it knows.
     fn is_of_one_kind(&self, slot: u32, found: &Found<O::Node>) -> bool {
         let known = self.slots[slot as usize].inode.as_ref();
         known.is_some_and(|known| {
@@ -315,7 +316,7 @@ impl<O: Origin> Shard<O> {
         })
     }
 
-    /// A node id for an object that has the number of another which is known.
+    /// A node id for an object whose number another inode in the table has.
     fn later_number(&mut self, shown: u64) -> u64 {
         let given = self.later_given;
         self.later_given += 1;
@@ -324,9 +325,8 @@ impl<O: Origin> Shard<O> {
         number
     }
 
-    /// The kernel is not told this inode any more: the next object of its number gets another node
-    /// id.
-    fn is_later_no_more(&mut self, inode: &Inode<O>) {
+    /// No later reply names this inode: the next object of its number gets another node id.
+    fn drop_later_number(&mut self, inode: &Inode<O>) {
         if self.later.get(&inode.shown) == Some(&inode.number) {
             self.later.remove(&inode.shown);
         }
@@ -407,7 +407,7 @@ impl<O: Origin> Shard<O> {
         self.slots.len() >= COMPACT_MIN && self.index.len() < self.slots.len() / COMPACT_BELOW
     }
 
-    /// Rebuilds the shard without free slots, the list in its order.
+    /// Rebuilds the shard without free slots, and keeps the order of the list.
     fn compact(&mut self) {
         let mut order = Vec::with_capacity(self.index.len());
         let mut slot = self.tail;
@@ -448,7 +448,7 @@ impl<O: Origin> Shard<O> {
 /// An inode that the kernel does not know any more.
 pub(crate) struct Leaves<O: Origin> {
     pub(crate) inode: Option<Arc<Inode<O>>>,
-    /// Its shard was compacted, which happens each time three quarters of it have become empty.
+    /// Its shard was compacted, which happens each time three quarters of it are empty.
     pub(crate) mostly_empty: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Files that the kernel reads and writes itself (`FUSE_DEV_IOC_BACKING_OPEN` and `_CLOSE` of
 //! `include/uapi/linux/fuse.h`, since Linux 6.9).
 //!
-//! A file that is registered with a connection has a number there. If the answer to an open names
-//! it, the kernel opens the same file once more, with the flags of the program, and asks for none
-//! of its bytes.
+//! A file that is registered with a connection has a number there. If the reply to an open names
+//! that number, the kernel opens the file once more, with the program's flags. It then asks the
+//! daemon for none of its bytes.
 
 #![allow(unsafe_code)]
 
@@ -31,7 +31,7 @@ struct Map {
 pub(crate) struct Backing(u32);
 
 impl Backing {
-    /// The number to name it by in an answer.
+    /// Its number in a reply.
     pub(crate) fn number(self) -> u32 {
         self.0
     }
@@ -48,28 +48,29 @@ impl Backing {
     /// write, as for any user but root.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_ADMIN` over the machine, `ELOOP` if the file's file system stands
-    /// on too many others, `ENOTTY` or `EINVAL` if the kernel lacks this.
+    /// - `EPERM` without `CAP_SYS_ADMIN` in the initial user namespace
+    /// - `ELOOP` if the file's file system is stacked too deep
+    /// - `ENOTTY` or `EINVAL` if the kernel lacks this feature
     pub(super) fn open(device: &OwnedFd, file: BorrowedFd<'_>) -> Result<Self, Errno> {
         let _without = WithoutSetId::new()?;
-        // SAFETY: the operation reads a `struct fuse_backing_map`, which `Map` is and which lives
-        // during the call, writes nothing, and returns the number (`fuse_dev_ioctl_backing_open` of
-        // the kernel's `fs/fuse/dev.c`).
+        // SAFETY: the operation reads a `struct fuse_backing_map`. That is the layout of `Map`,
+        // which lives during the call. It writes nothing, and returns the number
+        // (`fuse_dev_ioctl_backing_open` of the kernel's `fs/fuse/dev.c`).
         unsafe { ioctl(device, Register(Map { fd: file.as_raw_fd(), flags: 0, padding: 0 })) }
             .map(Self)
     }
 
-    /// Gives it up. Files that are open by it stay so.
+    /// Unregisters it. Files that are open through it stay open.
     pub(super) fn close(self, device: &OwnedFd) -> Result<(), Errno> {
-        // SAFETY: the operation reads a number of 32 bits (`fuse_dev_ioctl_backing_close`).
+        // SAFETY: the operation reads a 32-bit number (`fuse_dev_ioctl_backing_close`).
         unsafe { ioctl(device, Setter::<CLOSE, u32>::new(self.0)) }
     }
 }
 
 struct Register(Map);
 
-// SAFETY: the opcode is that of an operation that reads a `Map`, which is what the pointer leads
-// to, and that has a number for its return value.
+// SAFETY: the operation of this opcode reads a `Map`, to which the pointer leads, and returns a
+// number.
 unsafe impl Ioctl for Register {
     type Output = u32;
 
@@ -83,13 +84,13 @@ unsafe impl Ioctl for Register {
         (&raw mut self.0).cast()
     }
 
-    // SAFETY: nothing is read by the pointer.
+    // SAFETY: the pointer is not read.
     unsafe fn output_from_ptr(output: IoctlOutput, _: *mut c_void) -> Result<u32, Errno> {
         u32::try_from(output).map_err(|_| Errno::INVAL)
     }
 }
 
-/// The calling thread goes without `CAP_FSETID` until this is dropped.
+/// The calling thread lacks `CAP_FSETID` until this is dropped.
 struct WithoutSetId(CapabilitySets);
 
 impl WithoutSetId {
@@ -104,7 +105,7 @@ impl WithoutSetId {
 impl Drop for WithoutSetId {
     fn drop(&mut self) {
         if let Err(errno) = set_capabilities(None, self.0) {
-            // A permitted capability can always be taken up again, so this does not happen.
+            // A permitted capability can always be raised again, so this does not happen.
             log::error!("a thread has lost a capability: {errno}");
         }
     }

@@ -1,7 +1,7 @@
-//! Connects to the kernel, and unmounts.
+//! Mounts and unmounts.
 //!
 //! Root mounts with the system call, so that the table of mounts shows `fuse.ogive` and not just
-//! any FUSE file system. Other users go through `fusermount3` ([`super::fusermount`]).
+//! any FUSE file system. Other users mount through `fusermount3` ([`super::fusermount`]).
 
 use super::fusermount;
 use super::{MountError, MountOptions};
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a source may leave a request unanswered before an unmount ends the connection.
+/// How long an unmount lets requests wait for the source before it ends the connection.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it looks at what waits meanwhile, and after how many looks that found nothing that had
-/// waited as long as from one to the next no answer is waited for. More than one: a request that
-/// made the mount busy may be on its way here, and a program goes from one to the next.
+/// How often an unmount checks the waiting requests. It stops waiting after several checks in a row
+/// without a request that has waited since the check before. One check is not enough: a request
+/// that made the mount busy may still be on its way. A program sends one after the other.
 const LOOK: Duration = Duration::from_millis(100);
 const QUIET_LOOKS: u32 = 5;
-/// Most looks: programs that are answered, one after the other, need not be waited for.
+/// Most checks: programs that get answers, one after the other, need no wait.
 const LOOKS_MAX: u32 = 40;
 
 /// Ends a mount; any number of threads may hold one.
@@ -40,12 +40,12 @@ struct MountedAt {
 }
 
 impl Unmounter {
-    /// Unmounts. If programs still use the file system, it disappears from sight at once and goes
-    /// when the last of them closes it. Programs that wait for a source that does not answer get an
-    /// error, after a moment in which it may: the connection is ended.
+    /// Unmounts. If programs still use the file system, its name disappears at once, and it ends
+    /// when the last of them closes it. Programs that wait for a source that hangs get an error
+    /// after a short time, because the connection is ended.
     ///
     /// # Errors
-    /// What the system says; that it is not mounted any more is no error.
+    /// The system's error; a file system that is not mounted any more is no error.
     pub fn unmount(&self) -> io::Result<()> {
         let MountedAt { path, is_direct, in_flight } = &*self.0;
         if !is_direct {
@@ -65,14 +65,14 @@ impl Unmounter {
                     other => other.map_err(io::Error::from),
                 }
             }
-            // Another process was quicker.
+            // Another process has unmounted it already.
             Err(Errno::INVAL | Errno::NOENT) => Ok(()),
             other => other.map_err(io::Error::from),
         }
     }
 }
 
-/// Whether the source leaves a question without an answer; waits until that is known.
+/// Whether a request hangs in the source; waits until that is certain.
 fn hangs(in_flight: &InFlight) -> bool {
     let waits_for =
         |time| Instant::now().checked_sub(time).is_some_and(|before| in_flight.waits_since(before));
@@ -88,14 +88,14 @@ fn hangs(in_flight: &InFlight) -> bool {
     false
 }
 
-/// Mounts; returns the connection, on which the kernel waits for an answer to its first request.
+/// Mounts. Returns the connection, on which the kernel waits for the answer to its first request.
 pub(super) fn attach(
     options: &MountOptions,
     source: &Path,
     permissions: Permissions,
     in_flight: Arc<InFlight>,
 ) -> Result<(OwnedFd, Unmounter), MountError> {
-    // Its bytes, whatever they are: others find the source by it.
+    // Its exact bytes: other programs find the source by them.
     let name = options.name.as_deref().unwrap_or(source.as_os_str());
     let path = options
         .mount_point
@@ -143,7 +143,7 @@ fn mount(
     flags.set(MountFlags::NODEV, !options.dev);
     flags.set(MountFlags::NOSUID, !options.suid);
     flags.set(MountFlags::NOEXEC, !options.exec);
-    // Said for the table of mounts: the kernel leaves access times of a FUSE mount to its process.
+    // For the table of mounts only: the kernel leaves access times of a FUSE mount to the daemon.
     flags.set(MountFlags::NOATIME, options.no_atime);
     flags.set(MountFlags::NODIRATIME, options.no_diratime);
     let data = CString::new(data).expect("numbers and words have no NUL byte");
@@ -157,9 +157,9 @@ pub(super) fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
     Some((statx.stx_dev_major, statx.stx_dev_minor))
 }
 
-/// What the errors of `fusermount3` mean to a user.
+/// Explains the errors of `fusermount3` to a user.
 fn explain(mount_point: &Path, error: io::Error) -> MountError {
-    // The program has said so; an error of the system is that it could not be run.
+    // An error of the program itself; an error of the system means that it could not be run.
     if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         let hint = "add the line user_allow_other to /etc/fuse.conf, or leave out --allow-other";
         return MountError::Fuse { error, hint };

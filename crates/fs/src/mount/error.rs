@@ -1,4 +1,4 @@
-//! Why there is no mount, and what to do about it.
+//! Errors of a mount, with the next step.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// An option has a value that no mount can have.
+    /// An option has an invalid value.
     #[error("--{option} {reason}")]
     Option {
         /// The option, as on the command line.
         option: &'static str,
-        /// The value and what it should be.
+        /// The value, and the valid ones.
         reason: String,
     },
     /// The source cannot be read.
@@ -21,7 +21,7 @@ pub enum MountError {
     Source {
         /// The source.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The mount point cannot be used.
@@ -30,32 +30,32 @@ pub enum MountError {
     MountPoint {
         /// The mount point.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The second level cannot be used.
     #[error(transparent)]
     SecondLevel(#[from] crate::second_level::SecondLevelError),
-    /// There is no FUSE.
+    /// FUSE is missing.
     #[error("cannot use FUSE: {error}; {hint}")]
     Fuse {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
-        /// What to do.
+        /// The next step.
         hint: &'static str,
     },
-    /// The process could not get what it needs from the system.
+    /// The system refused a resource.
     #[error("cannot {action}: {error}")]
     System {
-        /// What it tried to do.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The session with the kernel broke.
+    /// The session with the kernel failed.
     #[error("the session with the kernel ended: {error}; the source is unharmed, mount again")]
     Session {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }

@@ -1,11 +1,11 @@
 //! Mounts as an ordinary user.
 //!
-//! `fusermount3`, a set-user-id program, opens the device, mounts, and hands the descriptor over a
-//! socket, whose number is in the environment (`util/fusermount.c` of libfuse; `_FUSE_COMMFD`).
+//! `fusermount3`, a set-user-id program, opens the device and mounts. It sends the descriptor over
+//! a socket, whose number is in its environment (`util/fusermount.c` of libfuse; `_FUSE_COMMFD`).
 //!
-//! Its options are one string, which it cuts at commas. Only the name of the source comes from
-//! outside, and it is escaped ([`argument`]). Its standard error has paths in it, which are left
-//! out before it is looked at.
+//! Its options are one string, which it splits at commas. Only the name of the source comes from
+//! outside, and it is escaped ([`argument`]). Its standard error contains paths, which are removed
+//! before it is searched.
 
 use super::MountOptions;
 use crate::view::Permissions;
@@ -28,7 +28,7 @@ const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 /// Mounts and returns the connection.
 ///
 /// # Errors
-/// What the program says, or `NotFound` if there is none.
+/// The program's message, or `NotFound` if it is not installed.
 pub(super) fn mount(
     path: &Path,
     (options, permissions): (&MountOptions, Permissions),
@@ -40,7 +40,7 @@ pub(super) fn mount(
         SocketFlags::empty(),
         None,
     )?;
-    // Its own end is the program's to inherit, ours is not.
+    // The program must inherit its own end, but not ours.
     rustix::io::fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
     let wanted = argument((options, permissions), name);
     let arguments = [OsStr::new("-o"), &wanted, OsStr::new("--"), path.as_os_str()];
@@ -51,8 +51,8 @@ pub(super) fn mount(
     receive(&ours)
 }
 
-/// The argument of `-o`. Other options, device nodes and set-user-id programs are for root alone:
-/// the program would refuse them.
+/// The argument of `-o`. Other options, device nodes and set-user-id programs are reserved for
+/// root: the program would refuse them.
 fn argument((options, permissions): (&MountOptions, Permissions), name: &OsStr) -> OsString {
     let mut argument = OsString::from("subtype=ogive");
     let words = [
@@ -68,9 +68,9 @@ fn argument((options, permissions): (&MountOptions, Permissions), name: &OsStr) 
     argument
 }
 
-/// A name as the program reads it back: a backslash makes the next byte part of it. Since libfuse
-/// 3.17 it first takes out what begins with `x-` behind any comma, whatever is before that, and
-/// with it the end of a name. So what follows a comma has a backslash of its own.
+/// Escapes a name for the program: a backslash makes the next byte part of the name. Since libfuse
+/// 3.17 the program first removes options that begin with `x-` after any comma, escaped or not.
+/// That would remove the end of a name. So the byte after a comma has a backslash of its own.
 fn escaped(name: &OsStr) -> OsString {
     let mut escaped = Vec::with_capacity(name.len());
     let mut before = None;
@@ -87,7 +87,7 @@ fn escaped(name: &OsStr) -> OsString {
 /// Unmounts; a file system in use goes when the last program closes it.
 ///
 /// # Errors
-/// What the program says; that it is not mounted any more is no error.
+/// The program's message; a file system that is not mounted any more is no error.
 pub(super) fn unmount(path: &Path) -> io::Result<()> {
     let arguments = ["-u", "-z", "--"].map(AsRef::as_ref);
     let output = run(&[&arguments[..], &[path.as_os_str()]].concat(), None)?;
@@ -109,7 +109,7 @@ fn run(arguments: &[&OsStr], socket: Option<OwnedFd>) -> io::Result<Output> {
     for program in PROGRAMS {
         let ran = Command::new(program)
             .args(arguments)
-            // Its messages are looked at, so they must not be translated.
+            // Its messages are searched, so they must not be translated.
             .env("LC_ALL", "C")
             .envs(number.clone())
             .stdin(Stdio::null())
@@ -132,7 +132,7 @@ fn said(output: &Output, path: &Path) -> io::Error {
     io::Error::new(kind, text.strip_prefix("fusermount3: ").unwrap_or(text).to_owned())
 }
 
-/// The descriptor that the program has sent.
+/// Receives the descriptor from the program.
 fn receive(socket: &impl AsFd) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -161,8 +161,8 @@ mod tests {
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
     }
 
-    /// As `extract_x_options` and `prepare_mount` of `util/fusermount.c` read an argument: its
-    /// options, those of a name among them as the bytes they stand for.
+    /// Reads an argument like `extract_x_options` and `prepare_mount` of `util/fusermount.c`: its
+    /// options, with names unescaped.
     fn read_by_fusermount(argument: &[u8]) -> Vec<Vec<u8>> {
         let kept = argument.split(|byte| *byte == b',').filter(|piece| !piece.starts_with(b"x-"));
         let argument = kept.collect::<Vec<_>>().join(&b","[..]);

@@ -7,65 +7,67 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The longest source that the table of mounts has room for, in bytes.
+/// The longest source name in the table of mounts, in bytes.
 const NAME_BYTES_MAX: usize = 4095;
 
-/// Longer than any mount; the kernel reckons with it without overflow.
+/// Longer than any mount; the kernel computes with it without overflow.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// A cache must have room for a few records of each list, or every read evicts the one before it.
+/// A cache must have room for a few records of each list. Otherwise every read evicts the record
+/// before.
 pub const RECORDS_MIN: u64 = 16;
 
 /// Smallest and largest record.
 const RECORD_BYTES: std::ops::RangeInclusive<u32> = 4 << 10..=1 << 20;
-/// Below this window two changes could fall into one tick of the origin's clock.
+/// With a smaller window, two changes could fall into one tick of the origin's clock.
 const RACY_WINDOW: Duration = Duration::from_secs(2);
 
-/// What becomes of a record that the kernel's page cache has taken over.
+/// How the ARC treats a record that the kernel's page cache has taken over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
-    /// It stays in the ARC as any other, also where that pushes out the page cache.
+    /// It stays in the ARC like any other, even if it displaces the page cache.
     Inclusive,
-    /// It is the first to leave when memory is needed. What the page cache asks for again is kept, at
-    /// the price of one more read of the origin if it had left.
+    /// It is evicted first when memory is needed. A record that the page cache asks for again
+    /// stays. If it was evicted already, that costs one more read of the origin.
     #[default]
     Exclusive,
 }
 
-/// How requests come from the kernel.
+/// The transport of requests from the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// Through io_uring where that is worth it and the kernel offers it, by the device otherwise.
+    /// Through io_uring where that is worth it and the kernel offers it, otherwise through the
+    /// device.
     #[default]
     Auto,
-    /// Through io_uring, or there is no mount.
+    /// Through io_uring, or the mount fails.
     Uring,
-    /// One by one, by the device.
+    /// One by one, through the device.
     Device,
 }
 
 /// Options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
-    /// Directory to show.
+    /// Directory to mount.
     pub source: PathBuf,
-    /// Where to show it.
+    /// Where to mount it.
     pub mount_point: PathBuf,
     /// Refuse every change.
     pub read_only: bool,
     /// Let other users in (permissions still apply).
     pub allow_other: bool,
-    /// Mode bits and access lists as the source shows them are what counts for other users, also
-    /// where a server or another program decides.
+    /// Mode bits and access lists of the source decide for other users, even where a server or
+    /// another program has rules of its own.
     pub trust_permissions: bool,
-    /// Reads bypass the kernel's page cache, so that the ARC has the whole say.
+    /// Reads bypass the kernel's page cache, so that the ARC caches alone.
     pub direct_io: bool,
-    /// The kernel reads and writes the files of the source itself, where it can: its page cache is
-    /// the only one for their bytes.
+    /// The kernel reads and writes the files of the source itself, where it can: its page cache
+    /// alone has their bytes.
     pub passthrough: bool,
-    /// How the ARC goes together with a page cache above it.
+    /// How the ARC shares memory with a page cache above it.
     pub caching: Caching,
-    /// Which record leaves when room is needed.
+    /// The rule that chooses the records to evict.
     pub policy: ogive_arc::Policy,
     /// Largest size of the cache in bytes; half of the memory if `None`.
     pub arc_max_bytes: Option<u64>,
@@ -73,31 +75,31 @@ pub struct MountOptions {
     pub arc_min_bytes: Option<u64>,
     /// Size of a record in bytes: a power of two from 4 KiB to 1 MiB.
     pub record_size_bytes: u32,
-    /// How long names and attributes are believed without asking the origin.
+    /// How long names and attributes are cached without asking the origin.
     pub metadata_ttl: Duration,
-    /// How long the absence of a name is believed without asking the origin.
+    /// How long the absence of a name is cached without asking the origin.
     pub negative_ttl: Duration,
-    /// How old a change must be before times can vouch that there was no other; 2 s if `None`.
+    /// The age from which a time proves that no other change followed; 2 s if `None`.
     pub racy_window: Option<Duration>,
-    /// Whether to believe in the times of the source's file system.
+    /// Whether to trust the times of the source's file system.
     pub trust_times: TrustTimes,
     /// Only this mount changes the source.
     pub sole_writer: bool,
-    /// Nothing changes the source as long as it is mounted, not even this mount: everything that is
-    /// known of it is believed until it is unmounted. Implies `read_only` and `sole_writer`; times
-    /// of belief have no meaning then.
+    /// Nothing changes the source while it is mounted, not even this mount: everything is cached
+    /// until the end. Implies `read_only` and `sole_writer`; the TTLs have no meaning then.
     pub immutable: bool,
     /// Threads that receive requests; 0: by the number of processors.
     pub threads: usize,
-    /// How requests come from the kernel.
+    /// The transport of requests from the kernel.
     pub transport: Transport,
-    /// After how long a program that waits for the source gets `EIO`; never if `None`.
+    /// How long a program waits for the source before it gets `EIO`; for ever if `None`.
     pub origin_timeout: Option<Duration>,
     /// Threads that wait for the origin, at most; 0: 32.
     pub origin_threads: usize,
     /// How far ahead of a sequential reader to read, in bytes; 0: not at all.
     pub prefetch_max_bytes: u64,
-    /// Inodes to know before the kernel is asked to forget some; 0: by the size of the cache.
+    /// The number of inodes above which the kernel is asked to forget some; 0: by the size of the
+    /// cache.
     pub inode_limit: u64,
     /// Name of the control directory in the root; empty: none.
     pub control_name: OsString,
@@ -111,14 +113,14 @@ pub struct MountOptions {
     pub no_atime: bool,
     /// Listing directories changes no access times in the source.
     pub no_diratime: bool,
-    /// Serve nothing that is mounted below the source. There stands what the source has itself.
+    /// Serve no mounts below the source, but the source's own directories under them.
     pub one_file_system: bool,
-    /// Name to show as the source in the table of mounts; the source's path if `None`.
+    /// Source name in the table of mounts; the source's path if `None`.
     pub name: Option<OsString>,
-    /// A second level on SSDs, if there is one.
+    /// The second level on SSDs, if any.
     pub second_level: Option<SecondLevelOptions>,
-    /// Gives memory that the process has freed back to the system. That is the allocator's
-    /// business, so the program that chose the allocator passes this.
+    /// Gives freed memory of the process back to the system. Only the program that chose the
+    /// allocator can do that, so it passes this function.
     pub release_memory: fn(),
 }
 
@@ -168,10 +170,10 @@ impl MountOptions {
         self.racy_window.unwrap_or(RACY_WINDOW)
     }
 
-    /// These options with all that they imply.
+    /// These options with all implied values.
     ///
     /// # Errors
-    /// [`MountError::Option`] for a value that no mount can have.
+    /// [`MountError::Option`] for an invalid value.
     pub(super) fn checked(self) -> Result<Self, MountError> {
         self.check()?;
         if !self.immutable {
@@ -189,7 +191,7 @@ impl MountOptions {
     }
 
     /// # Errors
-    /// [`MountError::Option`] for a value that no mount can have.
+    /// [`MountError::Option`] for an invalid value.
     fn check(&self) -> Result<(), MountError> {
         let wrong = |option, reason: String| Err(MountError::Option { option, reason });
         let record = self.record_size_bytes;
@@ -204,7 +206,7 @@ impl MountOptions {
         }
         if let Some(name) = &self.name {
             let bytes = name.as_encoded_bytes();
-            // A reader of the table of mounts would take an empty one for the mount point.
+            // A reader of the table of mounts would read the mount point as an empty name.
             if bytes.is_empty() || bytes.contains(&0) || bytes.len() > NAME_BYTES_MAX {
                 let reason = format!(
                     "of {} bytes: give one of 1 to {NAME_BYTES_MAX} without NUL, or leave it out",
@@ -227,8 +229,8 @@ impl MountOptions {
 }
 
 impl MountOptions {
-    /// What of these options means nothing, or something untrue, where the kernel reads and writes
-    /// files itself, and why.
+    /// The first option that has no effect, or a wrong one, where the kernel reads and writes files
+    /// itself, with the reason.
     pub fn contradicts_passthrough(&self) -> Option<(&'static str, &'static str)> {
         if self.direct_io {
             Some(("direct-io", "there is no other cache for these files than the page cache"))

@@ -1,22 +1,21 @@
-//! Decides which side judges what other users may do: the kernel above the mount, or the source.
+//! Which side checks the rights of other users: the kernel above the mount, or the source.
 //!
-//! On a source of this machine the kernel judges, by mode bits and access lists. They are all that
-//! counts there, and it costs no request. Elsewhere a server or another program has rules of its
-//! own. There the kernel checks nothing, and the source is asked in the name of each user
+//! On a source of this machine the kernel checks mode bits and access lists. Nothing else counts
+//! there, and it costs no request. Elsewhere a server or another program has rules of its own.
+//! There the kernel checks nothing, and the source is asked on behalf of each user
 //! ([`ogive_origin::on_behalf_of`]).
 //!
-//! The file system of the source decides. Mounts below it are treated alike, and the log says so
-//! where that is not right.
+//! The file system of the source decides for all. Mounts below it are treated alike, and the log
+//! says so where that is not right.
 
 use super::{MountError, MountOptions};
 use crate::view::Permissions;
 use ogive_origin::DirectoryOrigin;
 
-/// Makes the source decide what users may do, if it has rules of its own, and logs which side
-/// decides.
+/// Lets the source check rights if it has rules of its own, and logs which side checks them.
 ///
 /// # Errors
-/// [`MountError::Option`] for options under which users would get what is not theirs.
+/// [`MountError::Option`] for options under which users would get rights that they do not have.
 pub(super) fn decide(
     origin: DirectoryOrigin,
     options: &MountOptions,
@@ -35,7 +34,7 @@ pub(super) fn decide(
         return Ok((origin, Permissions::Kernel));
     }
     if !options.allow_other {
-        // There is one user, and it is this process's own.
+        // The only user is the one of this process.
         log::debug!("permissions: {fstype} decides what you may do");
         return Ok((origin.leaving_rights_to_source(), Permissions::Source));
     }

@@ -1,14 +1,14 @@
-//! Gives up root's privileges beyond quotas and in reserved blocks.
+//! Gives up root's privilege to exceed quotas and use reserved blocks.
 //!
 //! Every write through the mount is made by a thread of this process. With `CAP_SYS_RESOURCE` no
-//! user's quota would hold, and any user could fill the last blocks of a file system, which are
-//! kept for root to repair it. So the threads that serve a mount drop the capability. It stays
-//! permitted to the process: on some kernels events of memory pressure need it, and another thread
-//! waits for those.
+//! user's quota would hold. Any user could fill the last blocks of a file system, which are kept
+//! for root to repair it. So the threads that serve a mount drop the capability. It stays permitted
+//! to the process: on some kernels pressure events need it, and another thread waits for those.
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// This thread does without until this is dropped; those that it starts meanwhile do for good.
+/// This thread lacks the capability until this is dropped; threads that it starts meanwhile lack it
+/// for good.
 pub(super) struct WithoutReserve(Option<CapabilitySets>);
 
 impl WithoutReserve {
@@ -26,10 +26,10 @@ impl WithoutReserve {
 impl Drop for WithoutReserve {
     fn drop(&mut self) {
         if let Some(before) = self.0 {
-            // A permitted capability can be taken up again; without it only pressure events may be
+            // A permitted capability can be raised again; without it only pressure events may be
             // missing.
             if let Err(errno) = set_capabilities(None, before) {
-                log::warn!("cannot take up a capability again: {errno}");
+                log::warn!("cannot raise a capability again: {errno}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The sentence at the end of a mount: what it did.
+//! The summary at the end of a mount.
 
 use crate::counters::Counts;
 use ogive_arc::Stats;
@@ -7,15 +7,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a mount did from start to end.
+/// The totals of a mount from start to end.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
     /// Where it was mounted.
     pub mount_point: PathBuf,
-    /// For how long.
+    /// How long it was mounted.
     pub duration: Duration,
-    /// Bytes that reads were answered with, not counting those the page cache answered alone.
+    /// Bytes in answers to reads, without those that the page cache answered alone.
     pub read_bytes: u64,
     /// Bytes read from the origin.
     pub origin_bytes: u64,
@@ -23,9 +23,9 @@ pub struct Summary {
     pub second_level_bytes: Option<u64>,
     /// Bytes written through.
     pub written_bytes: u64,
-    /// Demand accesses of records that found them in memory or on their way there.
+    /// Demand accesses that found their record in memory or being loaded.
     pub hits: u64,
-    /// Demand accesses of records that did not.
+    /// Demand accesses that did not.
     pub misses: u64,
 }
 
@@ -57,8 +57,8 @@ impl Summary {
 }
 
 impl Summary {
-    /// Where the bytes that were read came from. Records are loaded whole and ahead of time, so
-    /// more may have been loaded than was read; memory has the rest.
+    /// The sources of the bytes that were read. Records are loaded whole and ahead of time, so more
+    /// may have been loaded than was read; memory has the rest.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>, second_level_bytes: u64) -> fmt::Result {
         let brought = second_level_bytes.saturating_add(self.origin_bytes);
         let memory = self.read_bytes.saturating_sub(brought);
@@ -97,7 +97,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// A duration as people say it.
+/// A duration in readable units.
 struct Span(Duration);
 
 impl fmt::Display for Span {

@@ -1,4 +1,4 @@
-//! Decides by which path requests come, the device or io_uring, and logs it.
+//! Chooses the transport of requests, the device or io_uring, and logs it.
 
 use super::{MountError, MountOptions, Transport};
 use crate::session::device::Threads;
@@ -8,11 +8,11 @@ use ogive_origin::Origin;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Makes rings for a session, if they are wanted and can be made. The session then accepts the
-/// kernel's offer of them.
+/// Makes rings for a session, if they are requested and possible. The session then accepts the
+/// kernel's offer of rings.
 ///
 /// # Errors
-/// If they were asked for by name and cannot be made.
+/// If the user requires rings and they cannot be made.
 pub(super) fn prepare<O: Origin>(
     session: &Arc<Session<O>>,
     options: &MountOptions,
@@ -36,17 +36,17 @@ fn is_wanted(options: &MountOptions) -> bool {
     match options.transport {
         Transport::Device => false,
         Transport::Uring => true,
-        // Below a page cache it is metadata and whole records that come to the daemon.
+        // Below a page cache, mostly metadata and whole records reach the daemon.
         Transport::Auto => options.direct_io,
     }
 }
 
-/// Answers the kernel's first request and begins to serve: by the rings if the kernel has agreed to
-/// them, and by the device, which brings what rings do not.
+/// Answers the kernel's first request and starts to serve. Rings serve if the kernel has agreed to
+/// them; the device serves the requests that rings do not carry.
 ///
 /// # Errors
-/// If the kernel speaks no protocol that we do, if there are no threads to be had, or if rings were
-/// asked for by name and the kernel does not take them.
+/// If the kernel speaks no protocol version that we do, or if threads cannot be created. Also if
+/// the user requires rings and the kernel refuses them.
 pub(super) fn start<O: Origin>(
     prepared: Option<Prepared<O>>,
     session: &Arc<Session<O>>,
@@ -57,9 +57,9 @@ pub(super) fn start<O: Origin>(
     let has_lists = session.view.origin.has_access_control_lists();
     let are_of_source = session.view.settings.permissions.are_of_source();
     let requested = RequestedFeatures {
-        // A kernel that agrees to them takes all checks of permissions to be its own.
+        // If the kernel agrees to access lists, it checks all permissions itself.
         access_control_lists: has_lists && !are_of_source,
-        // A directory may have a default list, which counts instead.
+        // A directory may have a default list, which overrides the umask.
         umask_by_origin: has_lists || are_of_source,
         ring_payload_bytes: prepared.as_ref().map(|prepared| prepared.payload_bytes),
         passthrough_depth: options.passthrough.then(|| stacked_on(&options.source)),
@@ -79,11 +79,11 @@ pub(super) fn start<O: Origin>(
     Ok((threads.map_err(MountError::thread)?, rings))
 }
 
-/// How many file systems stand below a mount whose files the kernel reads itself. The kernel allows
-/// two (`FILESYSTEM_MAX_STACK_DEPTH`), and nothing can be stacked upon the second. So it is one,
-/// unless the source stands upon another file system itself.
+/// How many file systems may be stacked below a mount whose files the kernel reads itself. The
+/// kernel allows two (`FILESYSTEM_MAX_STACK_DEPTH`), and nothing can be stacked upon the second. So
+/// it is one, unless the source itself stands on another file system.
 fn stacked_on(source: &std::path::Path) -> u32 {
-    /// Magic numbers of overlayfs, eCryptfs and FUSE, which may be upon another.
+    /// Magic numbers of overlayfs, eCryptfs and FUSE, which may stand on another file system.
     const MAY_BE_UPON: [u64; 3] = [0x794c_7630, 0xf15f, 0x6573_5546];
     match rustix::fs::statfs(source) {
         Ok(statistics) if MAY_BE_UPON.contains(&(statistics.f_type as u64)) => 2,
@@ -91,7 +91,7 @@ fn stacked_on(source: &std::path::Path) -> u32 {
     }
 }
 
-/// Begins to serve by the rings if the kernel has agreed to them, and notes the outcome.
+/// Starts the rings if the kernel has agreed to them, and notes the outcome.
 fn start_rings<O: Origin>(
     prepared: Option<Prepared<O>>,
     session: &Arc<Session<O>>,

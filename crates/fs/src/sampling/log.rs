@@ -1,25 +1,25 @@
 //! The sampled reads, one by one, from which a miss-ratio curve can be made.
 //!
-//! A ring of the last ones, with their numbers. Whoever asks gets a copy of it and takes out what
-//! he has not seen: nothing is handed to one and missing for another, and nobody has to keep a file
-//! open. It is there while somebody asks, and has a lease as the sampling has that it belongs to.
-//! The format is `ogive_kstat::sampled_reads`.
+//! A ring of the latest reads, with their numbers. A reader gets a copy and skips the reads that it
+//! has seen. So no reader takes a read away from another, and no program has to keep a file open.
+//! The log has a lease, like the sampling that it belongs to. The format is
+//! `ogive_kstat::sampled_reads`.
 
 use super::LEASE;
 use ogive_kstat::sampled_reads::{Entry, HEADER_BYTES, Header};
 use std::collections::VecDeque;
 use std::time::{Instant, SystemTime};
 
-/// Most reads kept: 1 MiB, which is two seconds of sampling.
+/// Most reads kept: 1 MiB, or two seconds of sampling.
 pub(super) const ENTRIES_MAX: usize = 1 << 16;
 
-/// The last reads of a sampling.
+/// The latest reads of a sampling.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// Tells it from logs before and after it.
+    /// Distinguishes it from logs before and after it.
     began_unix_ns: u64,
     until: Instant,
-    /// Records that programs had asked for when it began.
+    /// Records that programs had asked for when the log began.
     reads_before: u64,
     /// Number of the first entry.
     first: u64,
@@ -27,7 +27,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// `reads` are the records that programs have asked for since the mount began.
+    /// `reads` counts the records that programs have asked for since the mount.
     pub(super) fn new(now: Instant, reads: u64) -> Self {
         let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -39,7 +39,7 @@ impl Log {
         }
     }
 
-    /// Whether no program has asked for as long as a lease.
+    /// Whether the lease has expired.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= self.until
     }
@@ -54,7 +54,7 @@ impl Log {
         self.entries.push_back(Entry { hash, bytes, shift });
     }
 
-    /// What it has, and the wish for more.
+    /// The contents of the log. Renews the lease.
     pub(super) fn encode(&mut self, now: Instant, reads: u64) -> Vec<u8> {
         self.until = now + LEASE;
         let header = Header {

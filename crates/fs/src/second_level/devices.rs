@@ -1,14 +1,14 @@
-//! The devices of a mount by their paths, and how they are added and removed while it lasts.
+//! The devices of a mount by their paths, and how they are added and removed at run time.
 //!
 //! A request is a line, written to the control directory's file `l2`: `add PATH` or `remove PATH`.
-//! A path that does not exist is made. A second line `size_bytes NUMBER` sets the size of a new
-//! device. The file says in words what is in use and what became of the last request.
+//! A path that does not exist is created. A second line `size_bytes NUMBER` sets the size of a new
+//! device. The file shows the devices in use and the outcome of the last request.
 //!
-//! There is one request at a time; another one meanwhile gets `EBUSY`. So nothing is locked while a
-//! device is opened, formatted or waited for.
+//! Only one request runs at a time; another one meanwhile gets `EBUSY`. So nothing is locked while
+//! a device is opened, formatted or waited for.
 //!
 //! # Locks
-//! That of the paths is a leaf.
+//! The lock of the paths is a leaf.
 
 use super::options::{SecondLevelError, SecondLevelOptions, lies_below};
 use super::{SecondLevel, statistics};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Longest request that can be written: a path and the words around it.
 pub(crate) const REQUEST_MAX_BYTES: usize = 4096 + 64;
 
-/// What the devices of a mount are opened with, and which they are.
+/// The options for opening devices, and the devices in use.
 #[derive(Debug)]
 pub(super) struct Devices {
     pub(super) options: SecondLevelOptions,
@@ -36,7 +36,7 @@ pub(super) struct Devices {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Paths, with the names of the devices.
+    /// The paths, with the names of their devices.
     paths: Vec<(PathBuf, [u8; 16])>,
     /// The last request, and its error.
     last: Option<(String, Option<String>)>,
@@ -60,7 +60,7 @@ impl Devices {
         }
     }
 
-    /// These are in use from the beginning.
+    /// Sets the devices in use at the start.
     pub(super) fn are(&self, paths: Vec<(PathBuf, [u8; 16])>) {
         self.state.lock().paths = paths;
     }
@@ -72,7 +72,7 @@ impl Devices {
 
     fn device_at(&self, path: &Path) -> Option<[u8; 16]> {
         let paths = self.state.lock().paths.clone();
-        // The same place may have several paths.
+        // One file may have several paths.
         let place = path.canonicalize().ok();
         let is_it =
             |known: &Path| known == path || (place.is_some() && known.canonicalize().ok() == place);
@@ -85,8 +85,8 @@ impl SecondLevel {
     /// its error.
     ///
     /// # Errors
-    /// `EBUSY` while another is carried out; `EINVAL` for a malformed or impossible request; what
-    /// the system says.
+    /// `EBUSY` while another request is carried out; `EINVAL` for a malformed or impossible
+    /// request; otherwise the system's error.
     pub(crate) fn change(&self, request: &[u8]) -> Result<(), Errno> {
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
@@ -118,7 +118,7 @@ impl SecondLevel {
         if matches!(devices.options.key, KeySource::Passphrase(..)) {
             return Err(SecondLevelError::NotKept { path: path.into() });
         }
-        // By name first: to look there would be to ask ourselves.
+        // Checked by name first: a look-up there would be a request to this mount itself.
         if lies_below(path, &devices.mount_point) {
             return Err(SecondLevelError::InMount { path: path.into() });
         }
@@ -132,7 +132,7 @@ impl SecondLevel {
         let device =
             added.map_err(|error| SecondLevelError::Device { path: path.into(), error })?;
         devices.state.lock().paths.push((path.into(), device));
-        log::info!("the second level has {} besides from now on", path.display());
+        log::info!("the second level has {} as well from now on", path.display());
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl SecondLevel {
 }
 
 impl SecondLevelError {
-    /// What the system call that asked for it returns.
+    /// The error number for the system call that made the request.
     fn errno(&self) -> Errno {
         use ogive_l2::device::OpenError;
         let of = |error: &std::io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
@@ -195,7 +195,7 @@ impl SecondLevelError {
     }
 }
 
-/// Reads a request: lines, of which the first has an absolute path up to its end.
+/// Reads a request: lines, of which the first ends with an absolute path.
 fn parse(request: &[u8]) -> Option<Request<'_>> {
     let mut lines = request.strip_suffix(b"\n").unwrap_or(request).split(|byte| *byte == b'\n');
     let first = lines.next()?;

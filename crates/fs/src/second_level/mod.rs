@@ -1,20 +1,20 @@
-//! The second level below the engine: records that left memory, sealed on an SSD.
+//! The second level below the engine: records that were evicted from memory, sealed on an SSD.
 //!
-//! A record's name there is its version, its index and the size of records. A version is the digest
-//! of a settled identity under a secret that the devices keep. So a changed file has other names,
-//! and what is kept under the old ones is never asked for again. Two rules make that true
+//! A record's name there is its version, its index and the record size. A version is the digest of
+//! a settled identity under a secret that the devices keep. So a changed file has other names, and
+//! the records under its old names are never asked for again. Two rules guarantee that
 //! ([`crate::version`]):
 //!
-//! 1. *Out:* a record is offered only if the file had that very identity before and after the load
-//!    of its bytes.
+//! 1. *Out:* a record is offered only if the file had that identity before and after the load of
+//!    its bytes.
 //! 2. *In:* the second level is asked only while nothing was written through the mount under that
 //!    version. A write that begins later dooms the load.
 //!
-//! The engine's hook makes offers, in the thread that made room and with no lock held. An offer
+//! The engine's hook makes offers, on the thread that made room and with no lock held. An offer
 //! costs a keyed hash and a place in a queue, and never waits.
 //!
-//! The index is memory that the engine may ask for ([`ogive_arc::prune`]): where evicting records
-//! does not free enough, the index drops its coldest entries.
+//! The index is memory that the engine may ask for ([`ogive_arc::prune`]): if evicting records does
+//! not free enough, the index drops its coldest entries.
 
 mod devices;
 mod options;
@@ -34,13 +34,13 @@ use ogive_origin::VersionSecret;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A sequential run that has come so far is not worth keeping (bcache: `sequential_cutoff`).
+/// A sequential run of this length is not worth keeping (bcache: `sequential_cutoff`).
 const SEQUENTIAL_CUTOFF_BYTES: u64 = 4 << 20;
-/// Share of the first level's size that may wait to be written, and the most.
+/// The share of the first level's size that may wait to be written, and its maximum.
 const QUEUE_SHARE: u64 = 16;
 const QUEUE_BYTES_MAX: u64 = 64 << 20;
 const QUEUE_BYTES_MIN: u64 = 4 << 20;
-/// Share of the first level's size that the index may take.
+/// The share of the first level's size that the index may take.
 const INDEX_SHARE: u64 = 8;
 
 /// The second level of a mount.
@@ -61,10 +61,10 @@ impl AsRef<[u8]> for Evicted {
 }
 
 impl SecondLevel {
-    /// Opens the devices, if there are any. Their records are found in the background.
+    /// Opens the devices, if any. Their records are found in the background.
     ///
     /// # Errors
-    /// See [`SecondLevelError`]; nothing is in use then.
+    /// See [`SecondLevelError`]; no device is in use then.
     pub(crate) fn open(
         options: Option<&SecondLevelOptions>,
         (source, mount_point): (&Path, &Path),
@@ -78,7 +78,7 @@ impl SecondLevel {
             admission: options.admission,
             limits: options.limits,
             queue_bytes_max: (arc_max_bytes / QUEUE_SHARE).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX),
-            // What compression saves and what small files waste come to about half.
+            // The savings of compression and the waste of small files come to about half.
             expected_record_bytes: record_size_bytes / 2,
             index_bytes_max: (arc_max_bytes / INDEX_SHARE).max(1 << 20),
             ..StoreOptions::default()
@@ -91,8 +91,8 @@ impl SecondLevel {
         Ok(Some(Self { tier, record_size_bytes, devices }))
     }
 
-    /// The secret that makes versions unforeseeable: that of the devices, so that their records are
-    /// found again, or one of this mount alone.
+    /// The secret that makes versions unpredictable: the devices' own, so that their records are
+    /// found again, or a new one for this mount alone.
     ///
     /// # Errors
     /// If there is no second level and the system has no random bytes.
@@ -104,7 +104,7 @@ impl SecondLevel {
         Ok(VersionSecret::new(*random.expose()))
     }
 
-    /// How its devices are sealed, in words: each way once.
+    /// The ciphers of its devices in words, each of them once.
     fn ciphers(&self) -> String {
         let mut names: Vec<_> = self.tier.ciphers().iter().map(|cipher| cipher.name()).collect();
         names.sort_unstable();
@@ -125,17 +125,17 @@ impl SecondLevel {
         name
     }
 
-    /// Whether it knows a record that looks like this one.
+    /// Whether the index has an entry that may be this record.
     pub(crate) fn may_have(&self, version: Version, index: u64) -> bool {
         self.tier.may_have(&self.name(version, index))
     }
 
-    /// A record, if it is there and `may_be_asked`.
+    /// Reads a record, if it is there and `may_be_asked`.
     pub(crate) fn read(&self, version: Version, index: u64, may_be_asked: bool) -> Option<Vec<u8>> {
         self.read_by(may_be_asked, || self.tier.read(&self.name(version, index)))
     }
 
-    /// The same on a thread that exists for this ([`Tier::read_here`]).
+    /// The same on a thread of the second level ([`Tier::read_here`]).
     pub(crate) fn read_here(
         &self,
         version: Version,
@@ -157,17 +157,17 @@ impl SecondLevel {
         read().filter(|bytes| bytes.len() as u64 <= self.record_size_bytes)
     }
 
-    /// Notes a miss of the first level about which this one is not asked.
+    /// Notes a miss of the first level for which this one is not asked.
     pub(crate) fn note_miss(&self) {
         self.tier.note_miss();
     }
 
-    /// The worth of a record at `start` of a file whose bytes are its version's.
+    /// The worth of a record at `start`, whose bytes are known to be its version's.
     pub(crate) fn worth(&self, start: u64, sequential: bool) -> Worth {
         if sequential && start >= SEQUENTIAL_CUTOFF_BYTES { Worth::Passing } else { Worth::Lasting }
     }
 
-    /// Which files may go there.
+    /// The rules about files that may go there.
     pub(crate) fn rules(&self) -> &PathRules {
         &self.devices.options.paths
     }

@@ -1,4 +1,4 @@
-//! The options of a second level, and why there is none.
+//! The options of a second level, and the errors of opening it.
 
 use super::path_rules::PathRules;
 use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};
@@ -13,31 +13,31 @@ use std::sync::Arc;
 /// Options of a second level.
 #[derive(Clone, Debug)]
 pub struct SecondLevelOptions {
-    /// Files or block devices to keep records on; they share them by size.
+    /// Files or block devices for records, which they share by size.
     pub devices: Vec<PathBuf>,
-    /// Size of each in bytes; with `None` all that it has.
+    /// Size of each device in bytes; all of it if `None`.
     pub size_bytes: Option<u64>,
-    /// How records are sealed; `None`: sealed as the devices are, or with AES-256-GCM on new ones.
+    /// The cipher of records. `None`: that of the devices, or AES-256-GCM on new ones.
     pub cipher: Option<Cipher>,
     /// The key that seals them.
     pub key: KeySource,
-    /// Most KiB that making the key from a passphrase may fill, over all passes.
+    /// Most KiB that deriving the key from a passphrase may fill, over all passes.
     pub kdf_work_max_kib: u64,
-    /// What to try on records.
+    /// The compression to try on records.
     pub compression: Compression,
-    /// To what the lengths of records are made longer.
+    /// The multiple to which records are padded.
     pub padding: Padding,
-    /// Which records are taken.
+    /// The rule that admits records.
     pub admission: Admission,
-    /// Which files' records are taken.
+    /// The rule that admits files by their paths.
     pub paths: PathRules,
-    /// How much may be written.
+    /// The write budget.
     pub limits: WriteLimits,
     /// How the devices are read and written.
     pub engine: Engine,
 }
 
-/// Why there is no second level.
+/// Why a second level cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecondLevelError {
@@ -49,10 +49,10 @@ pub enum SecondLevelError {
     Device {
         /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: DeviceError,
     },
-    /// A device cannot come later, for the passphrase is not kept.
+    /// A device cannot be added later, because the passphrase is not kept.
     #[error("cannot use {} as a second level: this mount was begun with a passphrase, which is not \
         kept; unmount, and mount with --l2 {} besides", path.display(),
         ShellWord(path.as_os_str()))]
@@ -60,20 +60,20 @@ pub enum SecondLevelError {
         /// Its path.
         path: PathBuf,
     },
-    /// It would lie in the source that it caches.
+    /// It would lie in the mount that it caches.
     #[error("cannot use {} as a second level: it lies inside the mount itself; keep it elsewhere, \
         best on a faster disk", path.display())]
     InMount {
         /// Its path.
         path: PathBuf,
     },
-    /// It is there already.
+    /// It is in use already.
     #[error("{} is in use by this mount already", path.display())]
     InUse {
         /// Its path.
         path: PathBuf,
     },
-    /// It is not one of them.
+    /// It is not in use.
     #[error("{} is not in use by this mount", path.display())]
     NotInUse {
         /// Its path.
@@ -86,7 +86,7 @@ pub enum SecondLevelError {
         /// Its path.
         path: PathBuf,
     },
-    /// There is no secret to make versions with.
+    /// The versions have no secret.
     #[error("cannot keep versions of files unforeseeable: {0}")]
     Random(SecretError),
     /// It would lie in the source that it caches.
@@ -100,7 +100,7 @@ pub enum SecondLevelError {
     },
 }
 
-/// A device, its path, and how it is taken into use.
+/// A device, its path, and the options for its use.
 type Opened = (Arc<dyn Device>, OpenOptions, PathBuf);
 
 /// Whether the hardware fails, and not the request.
@@ -112,7 +112,7 @@ fn does_not_answer(error: &std::io::Error) -> bool {
     errno.is_some_and(|errno| GONE.contains(&errno))
 }
 
-/// Whether a path leads to something below a directory, as far as that can be known.
+/// Whether a path leads to a place below a directory, as far as it can be resolved.
 pub(super) fn lies_below(path: &Path, directory: &Path) -> bool {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let place = path.canonicalize().or_else(|_| parent.unwrap_or(Path::new(".")).canonicalize());
@@ -124,8 +124,8 @@ fn warn(path: &Path, error: &std::io::Error) {
 }
 
 impl SecondLevelOptions {
-    /// Takes the devices into use. A wrong option is an error. A device that does not answer is
-    /// left out with a warning, because a mount is worth more than its cache.
+    /// Opens the devices. A wrong option is an error. A device that does not answer is left out
+    /// with a warning, because a mount is worth more than its cache.
     pub(super) fn open(
         &self,
         source: &Path,
@@ -154,7 +154,7 @@ impl SecondLevelOptions {
         }
     }
 
-    /// Opens a path, and says how it is taken into use.
+    /// Opens a path, and returns the options for its use.
     pub(super) fn open_device(
         &self,
         path: &Path,

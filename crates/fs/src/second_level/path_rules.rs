@@ -1,10 +1,10 @@
-//! Which files may go to the second level, by their paths.
+//! The files that may go to the second level, by their paths.
 //!
-//! A pattern is one of gitignore(5) without its exclamation mark: `*` and `?` are within a name,
-//! `**` is any directories, `[...]` a class. A pattern with a slash before its end is a path from
-//! the source; one without matches a name at any depth. A pattern that matches a directory matches
-//! everything in it, and one that ends in a slash matches directories alone. A file may go there if
-//! it matches no exclude pattern, and one include pattern, if there are any.
+//! A pattern follows gitignore(5) without its exclamation mark: `*` and `?` match within a name,
+//! `**` matches any directories, `[...]` is a class. A pattern with a slash before its end is a
+//! path from the source; one without matches a name at any depth. A pattern that matches a
+//! directory matches everything in it. One that ends in a slash matches only directories. A file
+//! may go there if it matches no exclude pattern, and one include pattern, if there are any.
 //!
 //! Patterns match bytes: names need not be text.
 
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Most patterns of a kind.
 const PATTERNS_MAX: usize = 1024;
 
-/// Which files may go to a second level. Without patterns all may.
+/// The rules about files that may go to a second level. Without patterns all may.
 #[derive(Clone, Debug, Default)]
 pub struct PathRules {
     include: Option<GlobSet>,
@@ -25,7 +25,7 @@ pub struct PathRules {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathRuleError {
-    /// It matches nothing that could be.
+    /// It can match no path.
     #[error("the pattern {pattern:?} names no file: {reason}")]
     Pattern {
         /// The pattern.
@@ -33,7 +33,7 @@ pub enum PathRuleError {
         /// Why.
         reason: String,
     },
-    /// There are too many.
+    /// The list has too many patterns.
     #[error("more than {PATTERNS_MAX} patterns")]
     Many,
 }
@@ -52,7 +52,7 @@ impl PathRules {
         self.include.is_none() && self.exclude.is_none()
     }
 
-    /// Whether a file may go there that has this path, relative to the source.
+    /// Whether the file with this path, relative to the source, may go there.
     pub(crate) fn allow(&self, path: &Path) -> bool {
         let is_in = |set: &GlobSet| set.is_match(path);
         self.include.as_ref().is_none_or(is_in) && !self.exclude.as_ref().is_some_and(is_in)

@@ -4,7 +4,7 @@ use super::SecondLevel;
 use ogive_l2::{DeviceInUse, Usage};
 use std::path::Path;
 
-/// What a device is and holds (JSON).
+/// A device's description and contents (JSON).
 pub(super) fn device(device: &DeviceInUse, path: Option<&Path>) -> serde_json::Value {
     let usage = &device.usage;
     let name = u128::from_be_bytes(device.device);
@@ -48,12 +48,13 @@ impl SecondLevel {
         set("l2_data_to_meta_ratio", ratio);
     }
 
-    /// Records that were refused since nothing more may be written for now.
+    /// Records that were refused because the write budget is used up for now.
     pub(crate) fn refused_by_budget(&self) -> u64 {
         self.tier.counts().l2_refused_budget
     }
 
-    /// Shows what `arcstats` has no row for, and much that it has: the caller leaves that out.
+    /// The second level's own counters. Some of them are rows of `arcstats` as well, which the
+    /// caller leaves out.
     pub(crate) fn own(&self, push: &mut impl FnMut(&str, u64)) {
         let usage = self.tier.usage();
         for (name, value) in self.tier.counts().fields() {

@@ -1,4 +1,4 @@
-//! The second level below a view: what comes back from it, and what must not.
+//! The second level below a view: which records come back from it, and which must not.
 
 use super::*;
 use crate::inode_limit::InodeLimit;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const RECORD: u64 = 4096;
 
-/// A wait for something that has to come; its coming late proves nothing.
+/// The bound of a wait for an event; a late one proves nothing.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Fixture {
@@ -65,12 +65,12 @@ fn view_with(
         key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
         ..OpenOptions::default()
     };
-    // None of these tests is about slow devices: the clock that judges them stands still.
+    // None of these tests is about slow devices, so the clock that judges them stands still.
     let mut options = TierOptions { read_patience: LONG, ..TierOptions::default() };
     options.store.admission = Admission::All;
     options.store.close_patience = LONG;
     options.store.clock = Clock::played();
-    // Versions are other ones in every run. The larger the index, the fewer names share a slot.
+    // Versions differ in every run. A large index makes it rare that names share a slot.
     options.store.expected_record_bytes = 512;
     let tier = Tier::open(vec![(device.clone(), how)], options).unwrap();
     assert!(tier.settle());
@@ -117,7 +117,7 @@ impl Fixture {
         self.view.open(known.number, OFlags::RDWR, 1).unwrap().handle
     }
 
-    /// Reads as a session does: by a thread of the second level if that may have it.
+    /// Reads as a session does: on a thread of the second level if that may have the record.
     fn read(&self, handle: u64) -> Vec<u8> {
         let mut read = self.view.begin_read(handle, 0, 1 << 20, false).unwrap().unwrap();
         let (send, receive) = mpsc::channel();
@@ -152,7 +152,7 @@ fn contents(seed: u8) -> Vec<u8> {
     (0..RECORD * 3 + 100).map(|n| (n / 7) as u8 ^ seed).collect()
 }
 
-/// Changes a file of the origin, whose clock has to tick for the change to be noticed.
+/// Changes a file of the origin. The origin's clock has to tick for the change to be noticed.
 fn change_behind(path: &Path, contents: &[u8]) {
     let changed = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
     let (before, deadline) = (changed(), Instant::now() + LONG);
@@ -196,7 +196,7 @@ fn an_evicted_record_that_comes_back_counts_as_one_miss() {
     let after = fixture.view.cache.stats();
     assert_eq!(fixture.tier().counts().l2_hits, 1);
     assert_eq!((after.hits - before.hits, after.misses - before.misses), (0, 1));
-    // And what no device knows is missed there, too, once.
+    // A record that no device knows is also a miss there, once.
     let missed = fixture.tier().counts().l2_misses;
     fs::write(fixture.directory.path().join("b"), b"another").unwrap();
     fixture.read(fixture.open("b"));
@@ -232,7 +232,7 @@ fn a_change_behind_the_mount_is_seen_at_the_next_open() {
     fixture.read(first);
     fixture.forget();
     change_behind(&path, &contents(2));
-    // Read under the old version with new bytes in the origin: nothing of it may be kept.
+    // Read under the old version with new bytes in the origin: none of it may be kept.
     fixture.view.cache.reclaim(u64::MAX);
     fixture.read(first);
     fixture.forget();
@@ -248,7 +248,7 @@ fn bytes_that_the_origin_does_not_vouch_for_are_not_kept() {
     let path = fixture.directory.path().join("a");
     fs::write(&path, contents(1)).unwrap();
     let handle = fixture.open("a");
-    // Changed between open and read: the version is the old one, the bytes are the new.
+    // Changed between open and read: the version is the old one, the bytes are the new ones.
     change_behind(&path, &contents(3));
     fixture.read(handle);
     fixture.forget();
@@ -269,7 +269,7 @@ fn the_index_is_memory_that_the_engine_may_ask_for() {
     let result = fixture.view.cache.prune(before / 4);
     let after = fixture.tier().usage()[0].index_bytes;
     assert!(result.freed_bytes > 0 && after == before - result.freed_bytes, "{result:?}");
-    // Whatever it has forgotten comes from the origin.
+    // Records that the index has dropped come from the origin.
     assert_eq!(fixture.read(handle), contents(1));
 }
 
@@ -295,7 +295,7 @@ fn errors_of_a_second_level_are_named_and_several_devices_are_one_level() {
         SecondLevel::open(Some(&options(path)), places, RECORD, 64 << 20)
     };
     let text = directory.path().join("text");
-    fs::write(&text, "something that is nobody's cache".repeat(300_000)).unwrap();
+    fs::write(&text, "the text of an unrelated file".repeat(300_000)).unwrap();
     let refused = open(&text).unwrap_err().to_string();
     assert!(refused.contains("it holds"), "{refused}");
     assert!(open(&directory.path().join("no/such/directory")).is_err());
@@ -303,7 +303,7 @@ fn errors_of_a_second_level_are_named_and_several_devices_are_one_level() {
     assert_eq!(both.tier.usage().len(), 2);
 }
 
-/// Asks for a change of the devices as the control file does.
+/// Requests a change of the devices like the control file.
 fn change(fixture: &Fixture, word: &str, path: &Path) -> Result<(), ogive_origin::Errno> {
     let level = fixture.view.second_level.as_ref().unwrap();
     let changed = level.change(format!("{word} {}\n", path.display()).as_bytes());
@@ -339,16 +339,16 @@ fn devices_are_added_and_removed_while_mounted_and_every_byte_stays_right() {
     read(20..30);
     let before = fixture.origin_reads();
     read(0..30);
-    assert_eq!(fixture.origin_reads(), before, "both know their share");
+    assert_eq!(fixture.origin_reads(), before, "both devices have their share");
     assert!(level.status().contains(added.to_str().unwrap()));
     let share = |level: &SecondLevel| level.tier.devices()[1].usage.records;
     assert!(share(level) > 10, "{} records are its share", share(level));
 
     change(&fixture, "remove", &added).unwrap();
     read_all();
-    assert_eq!(fixture.origin_reads(), before, "the first has what it had before");
+    assert_eq!(fixture.origin_reads(), before, "the first device still has its records");
     read(20..30);
-    assert!(fixture.origin_reads() > before, "what came since is a miss where it was there");
+    assert!(fixture.origin_reads() > before, "records of the removed device are misses");
     assert!(!level.status().contains(added.to_str().unwrap()) || level.status().contains("remove"));
     change(&fixture, "add", &added).unwrap();
     assert!(share(level) > 10, "it is found again");
@@ -356,7 +356,7 @@ fn devices_are_added_and_removed_while_mounted_and_every_byte_stays_right() {
 }
 
 #[test]
-fn an_impossible_device_is_refused_in_words() {
+fn an_impossible_device_is_refused_with_its_reason() {
     use ogive_origin::Errno;
     let fixture = fixture();
     let level = fixture.view.second_level.as_ref().unwrap();
@@ -371,7 +371,7 @@ fn an_impossible_device_is_refused_in_words() {
     refused("add", &source.join("cache"), Errno::INVAL, "lies inside the source");
     std::os::unix::fs::symlink(source.join("file"), &link).unwrap();
     refused("add", &link, Errno::INVAL, "lies inside the source");
-    // What a path leads to counts, and not how it is written.
+    // The resolved path decides, not its spelling.
     let around = source.join("..").join(elsewhere.path().file_name().unwrap()).join("new");
     assert!(!options::lies_below(&around, source) && options::lies_below(source, source));
     refused("add", Path::new("/nowhere/cache"), Errno::INVAL, "inside the mount itself");
@@ -407,7 +407,7 @@ fn an_excluded_path_is_read_and_never_kept() {
         fixture.view.open(looked_up, OFlags::RDONLY, 1)
     };
     let read = |name: &str, number| {
-        // As the kernel does, which looks a name up once more that leads elsewhere now.
+        // Like the kernel, which looks up a name again if it leads elsewhere now.
         let handle = open(name).or_else(|_| open(name)).unwrap().handle;
         assert_eq!(fixture.read(handle), contents(number), "{name}");
         fixture.forget();
@@ -419,7 +419,7 @@ fn an_excluded_path_is_read_and_never_kept() {
     read("a.key", 2);
     read("private/file", 3);
     assert_eq!((records(), fixture.tier().counts().l2_refused_path), (4, 8));
-    // Under another name it is another matter: the name of the open decides.
+    // The name at the open decides, so another name gives another result.
     fs::rename(root.join("a.key"), root.join("renamed")).unwrap();
     read("renamed", 2);
     assert_eq!(records(), 8);

@@ -155,7 +155,7 @@ impl<O: Origin> Session<O> {
     }
 
     /// The same for a request that had to wait for a thread. If it was answered meanwhile, because
-    /// its sender died or it took too long, it is dropped: a change that no program waits for must
+    /// its sender died or it took too long, it is dropped. A change that no program waits for must
     /// not be made long after.
     pub(super) fn carry_out_late(
         &self,

@@ -86,7 +86,7 @@ impl<O: Origin> Session<O> {
 
     /// How long the kernel may follow a name of the control directory. The directory's own name
     /// stays cached. To look it up again, the kernel would wait for a thread that is making a name
-    /// in the root, and that thread may wait for a source that hangs.
+    /// in the root. That thread may wait for a source that hangs.
     fn control_validity(&self, parent: u64) -> Validity {
         const FOR_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
         let is_kept = parent == ROOT && !self.view.settings.asks_for_each();

@@ -1,9 +1,9 @@
 //! Requests that may wait for the origin, and which side answers them.
 //!
-//! Each has one entry here, and its answer is claimed exactly once: by its own work, or by another
-//! thread that answers instead because the work takes too long. The work keeps its claim next to
-//! its reply route ([`Pending`]), so a panic ends both. After such an answer the work continues,
-//! because a call of the origin cannot be cancelled. Its result is then taken back
+//! Each has one entry here, and its answer is claimed exactly once. Its own work claims it, or
+//! another thread that answers instead because the work takes too long. The work keeps its claim
+//! next to its reply route ([`Pending`]), so a panic ends both. After such an answer the work
+//! continues, because a call of the origin cannot be cancelled. Its result is then taken back
 //! ([`Session::take_back`](super::Session::take_back)).
 //!
 //! An answer is claimed by:

@@ -1,10 +1,10 @@
 //! Takes back the effects of a lost answer.
 //!
-//! A thread that died, or got `EIO` because the request took too long, never learns of the file
-//! that was opened for it, and never closes it. Nor has the kernel counted the references to inodes
-//! in the lost answer. So both are taken back here. Changes of the origin stay. As with interrupted
-//! NFS mounts (`nfs(5)`, `soft` and `intr`), a caller that gets an error cannot know whether the
-//! change was made.
+//! A thread that died, or got `EIO` because the request took too long, never learns of a file that
+//! was opened for it. So it never closes the file. Nor has the kernel counted the references to
+//! inodes in the lost answer. So both are taken back here. Changes of the origin stay. As with
+//! interrupted NFS mounts (`nfs(5)`, `soft` and `intr`), a caller that gets an error cannot know
+//! whether the change was made.
 
 use super::Session;
 use super::opcodes::Gift;

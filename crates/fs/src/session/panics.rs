@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A directory that panics at every operation while `panics` is set.
+/// A directory that panics at every operation while `is_on` is set.
 struct Panicking {
     origin: DirectoryOrigin,
     is_on: AtomicBool,

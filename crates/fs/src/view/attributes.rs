@@ -32,7 +32,7 @@ impl<O: Origin> View<O> {
         let found = self.origin.attributes_needed(&inode.node, Some(&open.file), Needed::Size);
         Some(found.map(|attributes| {
             self.notice_size(&inode, attributes.size_bytes);
-            self.tell(&inode, attributes)
+            self.report(&inode, attributes)
         }))
     }
 
@@ -51,7 +51,7 @@ impl<O: Origin> View<O> {
             // These attributes date from the open, and do not show a later change.
             self.contents_read_by(open)?;
             let attributes = self.origin.attributes(&inode.node, file)?;
-            return Ok(self.tell(&inode, attributes));
+            return Ok(self.report(&inode, attributes));
         }
         let attributes = match self.origin.attributes(&inode.node, file) {
             // The last name is gone, but a program has the file open.
@@ -65,7 +65,7 @@ impl<O: Origin> View<O> {
             return Err(Errno::STALE);
         }
         self.notice_size(&inode, attributes.size_bytes);
-        Ok(self.tell(&inode, attributes))
+        Ok(self.report(&inode, attributes))
     }
 
     /// An open file of an inode through which current attributes can be read without another open.
@@ -123,9 +123,9 @@ impl<O: Origin> View<O> {
         let attributes = result?;
         if changes.size_bytes.is_some() {
             let size = KernelSize::exactly(attributes.size_bytes);
-            inode.believe(|believed| *believed = size);
+            inode.update_kernel_size(|kernel| *kernel = size);
         }
-        Ok(self.tell(&inode, attributes))
+        Ok(self.report(&inode, attributes))
     }
 
     /// Checks that the requester may cut a file that another program has open.

@@ -118,7 +118,7 @@ impl<O: Origin> View<O> {
     }
 
     /// Makes the kernel drop names that it has shown for too long to programs that opened a
-    /// directory long ago: a rewind would show them again. Returns whether some handles still have
+    /// directory long ago. A rewind would show them again. Returns whether some handles still have
     /// to be checked.
     pub(crate) fn drop_old_names(&self) -> bool {
         let memory = self.settings.metadata_ttl;

@@ -77,7 +77,7 @@ impl<O: Origin> View<O> {
         let version = opened.contents.version;
         let keep_pages =
             opened.keep_pages && (self.versions.is_sole_writer() || inode.has_pages_of(version));
-        if inode.tell(&attributes) {
+        if inode.report(&attributes) {
             // The kernel has cached another size or time, and would not ask before its own
             // deadline.
             self.kernel.invalidate_attributes(number);
@@ -125,7 +125,7 @@ impl<O: Origin> View<O> {
         let backing = size_is_reliable.then(choose).flatten();
         if backing.is_some() {
             // The kernel does not report its own writes.
-            inode.believe(|believed| *believed = KernelSize::UNKNOWN);
+            inode.update_kernel_size(|size| *size = KernelSize::UNKNOWN);
         }
         // Pages that the kernel cached before do not have its own writes.
         let keep_pages = keep_pages && backing.is_none();

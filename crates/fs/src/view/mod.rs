@@ -237,19 +237,17 @@ impl<O: Origin> View<O> {
     /// name. The kernel has to learn that before it opens or truncates the file. On `ESTALE` it
     /// looks the path up again and retries once, on the same thread.
     ///
-    /// Some openers have no path to look up again: a watcher of events (fanotify), an NFS server
-    /// with a file handle, a file system on top of this one. Their program would see the error. So
-    /// the error is given only where a name that the kernel may still cache was changed behind the
-    /// mount.
-    ///
+    /// Some openers have no path to look up again: a fanotify watcher, an NFS server with a file
+    /// handle, a stacked file system. Their program would see the error. So the error is given only
+    /// where a name that the kernel may still cache was changed behind the mount.
     /// The kernel came by a name that was cached when it sent the request. That name is checked,
     /// however long the source has taken since.
     ///
     /// # Errors
     /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
     fn check_name(&self, inode: &Inode<O>, thread: u32, arrived: Instant) -> Result<()> {
-        let believed = inode.kernel_names.believed(arrived, self.name_memory());
-        if believed.is_some_and(|told| told.iter().all(|told| self.is_true(told, inode))) {
+        let names = inode.kernel_names.cached(arrived, self.name_memory());
+        if names.is_some_and(|names| names.iter().all(|name| self.still_leads(name, inode))) {
             return Ok(());
         }
         self.estale_retries.expect(thread, (inode.kernel_names.last(), inode.number), false);
@@ -257,23 +255,23 @@ impl<O: Origin> View<O> {
     }
 
     /// Whether a name that the kernel caches leads to the inode, or the kernel has forgotten it.
-    fn is_true(&self, told: &KernelName, inode: &Inode<O>) -> bool {
+    fn still_leads(&self, name: &KernelName, inode: &Inode<O>) -> bool {
         /// A name that was changed more often is not followed further.
         const MOVES_MAX: usize = 16;
-        let mut now = told.clone();
+        let mut now = name.clone();
         for _ in 0..MOVES_MAX {
             // The kernel has forgotten the directory, and with it all names in it.
             let Some(parent) = self.inodes.get(now.name.parent) else { return true };
             if self.origin.leads_to(&parent.node, &now.name.name, &inode.node) == Ok(true) {
-                if now != *told {
-                    inode.kernel_names.changed(told, Some(now));
+                if now != *name {
+                    inode.kernel_names.changed(name, Some(now));
                 }
                 return true;
             }
             match self.renames_seen.since(&now) {
                 NameState::Unchanged => return false,
                 NameState::Removed => {
-                    inode.kernel_names.changed(told, None);
+                    inode.kernel_names.changed(name, None);
                     return true;
                 }
                 NameState::Moved(to) => now = to,
@@ -319,13 +317,13 @@ impl<O: Origin> View<O> {
         if let Some(again) = again {
             self.origin.met_again(&inode.node, &again);
         }
-        let known = self.tell(&inode, attributes);
+        let known = self.report(&inode, attributes);
         (inode, known)
     }
 
     /// Notes that a reply is about to give the kernel these attributes of this inode.
-    fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> NodeAttributes {
-        inode.tell(&attributes);
+    fn report(&self, inode: &Inode<O>, attributes: Attributes) -> NodeAttributes {
+        inode.report(&attributes);
         let Inode { number, shown, generation, .. } = *inode;
         NodeAttributes { number, shown, generation, attributes }
     }
@@ -349,7 +347,7 @@ impl<O: Origin> View<O> {
         self.numbers.set_root((attributes.device, attributes.inode));
         *self.root.lock() = attributes;
         let (inode, _) = self.inodes.remember(ROOT, root);
-        let known = self.tell(&inode, attributes);
+        let known = self.report(&inode, attributes);
         Ok((inode, known))
     }
 

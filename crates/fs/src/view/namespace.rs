@@ -57,7 +57,7 @@ impl<O: Origin> View<O> {
     /// Adds the object that a name led to.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
         let (inode, known) = self.remember(found);
-        inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
+        inode.kernel_names.report(parent, name, Instant::now(), self.name_memory());
         known
     }
 
@@ -228,7 +228,7 @@ impl<O: Origin> View<O> {
         let (found, file) =
             self.in_directory(parent, |node| self.origin.create(node, name, flags, mode, caller))?;
         let (inode, known) = self.remember(found);
-        inode.kernel_names.tell(parent, name, Instant::now(), self.name_memory());
+        inode.kernel_names.report(parent, name, Instant::now(), self.name_memory());
         Ok((inode, known, file))
     }
 }

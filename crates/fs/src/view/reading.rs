@@ -163,8 +163,8 @@ impl<O: Origin> View<O> {
         self.second_level.is_some() || self.origin.reads_in_background()
     }
 
-    /// Completes a read without the calling thread, if its first missing record comes from the
-    /// second level or from an origin that reads in the background. Returns the read otherwise.
+    /// Completes a read without the calling thread. The first missing record has to come from the
+    /// second level or from an origin that reads in the background; otherwise the read is returned.
     /// `done` runs on the thread that brings the last record.
     pub(crate) fn complete_elsewhere<Done, Reply>(
         self: &Arc<Self>,
@@ -318,8 +318,8 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Whether the thread that waits for a read loads all of its records itself: they are few
-    /// enough for one thread, and the second level need not be asked.
+    /// Whether the thread that waits for a read loads all of its records itself. It does if they
+    /// are few enough for one thread, and the second level need not be asked.
     fn loads_rest_here(&self, read: &Read<O>) -> bool {
         let records = (read.end - read.reached()).div_ceil(self.settings.record_size_bytes);
         self.second_level.is_none() && records <= self.records_at_once()
@@ -367,7 +367,7 @@ impl<O: Origin> View<O> {
         self.counters.read(length_bytes);
         if read.ends_short() {
             let end = read.reached();
-            read.open.inode.believe(|believed| believed.may_have_shrunk_to(end));
+            read.open.inode.update_kernel_size(|size| size.may_have_shrunk_to(end));
         }
         if self.observers.are_active() {
             for piece in read.pieces.iter() {

@@ -1,4 +1,4 @@
-//! The view over a real directory, without a kernel above it: what `docs/coherence.md` promises.
+//! The promises of `docs/coherence.md` about the view, over a real directory and without a kernel.
 
 mod cached_objects;
 mod dir_cache;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 const RECORD: u64 = 4096;
 
-/// A timeout is over when a test says so, and not when the machine takes a while.
+/// A timeout that only a test ends, however slow the machine is.
 const LONG: Duration = Duration::from_secs(3600);
 
 struct Fixture {
@@ -31,7 +31,7 @@ struct Fixture {
     view: Arc<View<DirectoryOrigin>>,
 }
 
-/// Changes are settled at once, so that what may be kept is kept.
+/// Changes settle at once, so everything that may be cached is cached.
 fn fixture() -> Fixture {
     fixture_with(Duration::ZERO, |_| {})
 }
@@ -87,7 +87,7 @@ impl Fixture {
         bytes
     }
 
-    /// Opens, reads everything and closes, as a program does after a notification of a change.
+    /// Opens, reads everything and closes, like a program that was notified of a change.
     fn read_file(&self, name: &str) -> Vec<u8> {
         let opened = self.open(name, OFlags::RDONLY);
         let bytes = self.read(opened.handle, 0, 1 << 20);
@@ -112,7 +112,7 @@ fn a_cached_file_is_read_from_memory_at_every_offset() {
     let opened = fixture.open("a", OFlags::RDONLY);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), contents);
     let reads = fixture.origin_reads();
-    assert_eq!(reads, 4, "one read a record");
+    assert_eq!(reads, 4, "one read per record");
     for offset in (0..contents.len() as u64 + 10).step_by(97) {
         for length in [1, 96, RECORD, 2 * RECORD + 7] {
             let expected: Vec<u8> =
@@ -138,8 +138,8 @@ fn an_unchanged_file_stays_cached_across_opens_and_forgetting() {
 
 #[test]
 fn a_change_behind_the_mount_is_seen_by_the_next_open() {
-    // With the default window: the changes below fall into one tick of the clock, and the times
-    // are put back after each.
+    // With the default window, the changes below fall into one tick of the clock, and the times are
+    // restored after each.
     let fixture = fixture_with(Duration::from_secs(2), |_| {});
     fs::write(fixture.path("a"), pattern(5000, 0)).unwrap();
     let times = fs::metadata(fixture.path("a")).unwrap().modified().unwrap();
@@ -302,7 +302,7 @@ fn writers_and_readers_of_one_record_never_see_the_past() {
     fs::write(fixture.path("a"), [0; 8]).unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
     let latest = std::sync::atomic::AtomicU64::new(0);
-    /// Ends the readers, also where writing fails.
+    /// Ends the readers, even if writing fails.
     struct Last<'a>(&'a std::sync::atomic::AtomicU64);
     impl Drop for Last<'_> {
         fn drop(&mut self) {
@@ -368,7 +368,7 @@ fn directories_are_listed_whole_and_afresh() {
         let mut names: Vec<OsString> = Vec::new();
         let mut cookie = 0;
         loop {
-            // Room for three entries a reply.
+            // Room for three entries per reply.
             let mut count = 0;
             fixture
                 .view

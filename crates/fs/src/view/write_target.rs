@@ -62,7 +62,7 @@ impl<O: Origin> View<O> {
         };
         if target == Target::End {
             // The kernel's offset is the end that it knows.
-            open.inode.believe(|believed| believed.appends_at(range.start));
+            open.inode.update_kernel_size(|size| size.appends_at(range.start));
         }
         Ok(target)
     }
@@ -79,8 +79,8 @@ impl<O: Origin> View<O> {
         }
         // Parts that are still expected belong to a write that has failed.
         parts.give_up();
-        let believed = open.inode.kernel_size();
-        let sizes = believed.least()..=believed.greatest();
+        let kernel_size = open.inode.kernel_size();
+        let sizes = kernel_size.least()..=kernel_size.greatest();
         let early = mode.is_direct.then(|| end_before(range.start, &sizes)).flatten();
         Ok(match early {
             Some(end) => Target::At(parts.come_early(range, (end, self.size_of(open)?))),
@@ -91,8 +91,8 @@ impl<O: Origin> View<O> {
     /// A write at the old end of a file that has grown behind the mount may be meant for its new
     /// end.
     fn target_of_writer(&self, open: &OpenFile<O>, start: u64, mode: WriteMode<'_>) -> Target {
-        let believed = open.inode.kernel_size();
-        let may_end_there = [believed.least(), believed.greatest()].contains(&start);
+        let kernel_size = open.inode.kernel_size();
+        let may_end_there = [kernel_size.least(), kernel_size.greatest()].contains(&start);
         let is_longer = || self.origin.local_size(&open.file).is_some_and(|size| size > start);
         match may_end_there && is_longer() && (mode.one_appends)() {
             true => Target::End,
@@ -113,11 +113,11 @@ impl<O: Origin> View<O> {
         if parts.are_expected() && end < range.end {
             // The rest failed: the kernel counts the bytes before the first failure.
             let reached = parts.give_up().unwrap_or(end);
-            open.inode.believe(|believed| believed.may_have_grown_to(reached));
+            open.inode.update_kernel_size(|size| size.may_have_grown_to(reached));
         } else if let Some(end) = parts.take_end() {
-            open.inode.believe(|believed| believed.has_written_to(end));
+            open.inode.update_kernel_size(|size| size.has_written_to(end));
         } else if !parts.are_expected() && written.is_some() {
-            open.inode.believe(|believed| believed.has_written_to(end));
+            open.inode.update_kernel_size(|size| size.has_written_to(end));
         }
     }
 }

@@ -144,7 +144,7 @@ impl<O: Origin> View<O> {
         let end = allocation.offset.saturating_add(allocation.length_bytes);
         let size_bytes = open.inode.contents().map_or(end, |known| known.size_bytes.max(end));
         self.replace(&open, size_bytes);
-        open.inode.believe(|believed| believed.may_have_grown_to(end));
+        open.inode.update_kernel_size(|size| size.may_have_grown_to(end));
         drop(changing);
         result
     }
@@ -164,7 +164,7 @@ impl<O: Origin> View<O> {
             self.origin.copy_range((&from.file, from_offset), (&to.file, to_offset), length);
         let end = to_offset.saturating_add(*result.as_ref().unwrap_or(&length) as u64);
         self.after_write(&to, to_offset, end);
-        to.inode.believe(|believed| believed.may_have_grown_to(end));
+        to.inode.update_kernel_size(|size| size.may_have_grown_to(end));
         drop(changing);
         result
     }

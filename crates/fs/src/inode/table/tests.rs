@@ -19,7 +19,7 @@ fn validate(table: &Table) {
     for (index, shard) in table.shards.iter().enumerate() {
         let shard = shard.lock();
         for (shown, number) in &shard.later {
-            let slot = shard.find(*number).expect("a later id is of an inode that is known");
+            let slot = shard.find(*number).expect("a later id has an inode");
             let known = shard.slots[slot as usize].inode.as_ref().unwrap();
             assert_eq!(known.shown, *shown);
         }
@@ -61,7 +61,7 @@ fn an_inode_stays_until_every_lookup_is_given_back() {
     validate(&table);
 }
 
-/// The kernel cannot distinguish them: another node of the same generation.
+/// The kernel cannot distinguish them: another node with the same generation.
 #[test]
 fn an_object_that_looks_the_same_takes_the_place_of_the_earlier_and_keeps_the_count() {
     let table = Table::new();
@@ -86,7 +86,7 @@ fn a_later_object_of_a_number_leaves_the_earlier_its_node_id() {
     for (inode, life) in [(&first, 0), (&second, 1), (&third, 2)] {
         assert_eq!(inode.shown, 7);
         let known = table.get(inode.number).unwrap();
-        assert_eq!(known.node, FakeNode { number: 7, life }, "each goes by an id of its own");
+        assert_eq!(known.node, FakeNode { number: 7, life }, "each has an id of its own");
     }
     assert!(second.number >= LATER_FIRST && third.number > second.number);
     assert_eq!(table.shown_as(7).unwrap().number, third.number);
@@ -94,7 +94,7 @@ fn a_later_object_of_a_number_leaves_the_earlier_its_node_id() {
     assert!(Arc::ptr_eq(&again, &third), "the same object has the same id");
     assert_eq!(table.len(), 3);
     validate(&table);
-    // Whichever is forgotten first, the last one stays what the number shows.
+    // In whatever order they are forgotten, the last one keeps the number.
     table.forget(second.number, 1);
     assert_eq!(table.shown_as(7).unwrap().number, third.number);
     table.shards.iter().for_each(|shard| shard.lock().compact());
@@ -104,7 +104,7 @@ fn a_later_object_of_a_number_leaves_the_earlier_its_node_id() {
     table.forget(7, 1);
     assert!(table.shown_as(7).is_none() && table.len() == 0);
     let next = table.remember(7, found(7, 3)).0;
-    assert_eq!(next.number, 7, "no earlier one is known");
+    assert_eq!(next.number, 7, "the table has no earlier object");
     validate(&table);
 }
 
@@ -116,7 +116,11 @@ fn an_object_of_another_kind_is_a_later_one() {
     directory.attributes.kind = FileKind::Directory;
     assert_ne!(table.remember(7, directory).0.number, 7);
     let root = table.remember(ROOT, found(1, 0)).0;
-    assert_eq!(table.remember(ROOT, found(1, 1)).0.number, root.number, "the root stays the root");
+    assert_eq!(
+        table.remember(ROOT, found(1, 1)).0.number,
+        root.number,
+        "the root keeps its number"
+    );
     validate(&table);
 }
 

@@ -1,8 +1,8 @@
 //! A request in its slot, which has to be answered exactly once.
 //!
-//! The answer is put into the slot. On the thread of the ring the slot is committed then; another
-//! thread leaves it in the ring's inbox ([`super::ring_inbox`]). A request that is dropped, by a
-//! panic, is answered `EIO`.
+//! The answer is put into the slot. The thread of the ring commits the slot itself; another thread
+//! leaves it in the ring's inbox ([`super::ring_inbox`]). A request that a panic drops is answered
+//! `EIO`.
 
 use super::head;
 use super::ring::Slot;
@@ -14,13 +14,13 @@ use crate::view::Result;
 use ogive_origin::Errno;
 use std::sync::Arc;
 
-/// A request that must be answered. One that is dropped, by a panic, is answered with `EIO`.
+/// A request that must be answered. One that a panic drops is answered `EIO`.
 pub(super) struct Answer {
     slot: Option<Slot>,
     inbox: Arc<RingInbox>,
     /// No other thread has answered and taken the slot away ([`super::rescue`]).
     is_ours: bool,
-    /// Where it waits.
+    /// Its entry in flight.
     pending: Option<Pending>,
 }
 
@@ -29,12 +29,12 @@ impl Answer {
         Self { slot: Some(slot), inbox, is_ours: true, pending: None }
     }
 
-    /// The slot of the request, which the answer is put into.
+    /// The slot of the request, which gets the answer.
     pub(super) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
 
-    /// The slot, for the thread of the ring itself; `None` if it belongs to another thread now.
+    /// The slot, for the thread of the ring itself; `None` if another thread owns it now.
     pub(super) fn into_slot(mut self) -> Option<Slot> {
         self.slot.take().filter(|_| self.is_ours)
     }
@@ -61,7 +61,7 @@ impl Exchange for Answer {
         true
     }
 
-    /// Bytes beyond the payload buffer were not asked for.
+    /// No program asked for bytes beyond the payload buffer.
     fn finish_with(&mut self, pieces: &[&[u8]]) -> bool {
         if let Some(slot) = &mut self.slot {
             fill(slot, Ok(pieces));
@@ -105,13 +105,13 @@ pub(super) fn fill(slot: &mut Slot, result: Result<&[&[u8]]>) {
     finish(slot, length);
 }
 
-/// Heads an answer that stands in the payload already, with its length.
+/// Writes the head of an answer that already stands in the payload, with its length.
 fn finish(slot: &mut Slot, result: Result<usize>) {
     // A payload is never larger than a request, which the kernel counts in 32 bits.
     head::answer(slot.parts_mut().0, result.map(|length| length as u32).map_err(error_number));
 }
 
-/// A ring that no kernel has heard of.
+/// A ring that is not registered with a kernel.
 #[cfg(test)]
 pub(in crate::session) struct TestRing(Arc<RingInbox>);
 
@@ -128,7 +128,7 @@ impl TestRing {
         Answer::new(slot, self.0.clone())
     }
 
-    /// The errors that slots came back with.
+    /// The error numbers of the answered slots.
     pub(in crate::session) fn answered(&self) -> Vec<i32> {
         let error = |message: &Message| match message {
             Message::Answered(slot) => crate::session::protocol::u32_at(slot.head(), 4) as i32,
@@ -187,7 +187,7 @@ mod tests {
         .unwrap_err();
         let answers: Vec<_> = inbox.take().iter().map(answer_in).collect();
         let failed = Err(Errno::IO.raw_os_error());
-        // A dead source reads as a device that fails, not as a mount that died.
+        // A dead source looks like a failing device, not like a mount that died.
         assert_eq!(answers, [Ok(b"bytes".to_vec()), failed.clone(), failed.clone(), failed]);
     }
 

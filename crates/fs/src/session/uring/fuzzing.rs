@@ -4,12 +4,12 @@ use super::head::{self, HEAD_BYTES, Head};
 use crate::session::protocol::REQUEST_HEADER_BYTES;
 use crate::session::request::Request;
 
-/// Where the fixed arguments stand, and at most so many, and where the payload's length stands.
+/// The place of the fixed arguments and of the payload's length.
 const ARGUMENTS: std::ops::Range<usize> = 128..256;
 const PAYLOAD_LENGTH_AT: usize = 272;
 
-/// A head with these bytes as the request's header, the last four of which are the payload's length
-/// as well; `None` if they are fewer.
+/// A head with these bytes as the request's header. The last four are the payload's length as well.
+/// `None` if there are too few bytes.
 pub(crate) fn any_head(bytes: &[u8]) -> Option<Head> {
     let header: &[u8; REQUEST_HEADER_BYTES] = bytes.first_chunk()?;
     let mut head = [0; HEAD_BYTES];
@@ -18,13 +18,13 @@ pub(crate) fn any_head(bytes: &[u8]) -> Option<Head> {
     Some(head)
 }
 
-/// Puts in what there is room for.
+/// Puts in as many bytes as fit.
 pub(crate) fn put_arguments(head: &mut Head, arguments: &[u8]) {
     let length = arguments.len().min(ARGUMENTS.len());
     head[ARGUMENTS][..length].copy_from_slice(&arguments[..length]);
 }
 
-/// Has the lengths agree.
+/// Makes the lengths agree.
 pub(crate) fn put_lengths(head: &mut Head, arguments_bytes: usize, payload_bytes: usize) {
     let total = (REQUEST_HEADER_BYTES + arguments_bytes + payload_bytes) as u32;
     head[..4].copy_from_slice(&total.to_ne_bytes());

@@ -1,22 +1,22 @@
 //! The layout of a request in a slot of a ring (`include/uapi/linux/fuse.h`, protocol 7.42).
 //!
-//! A reader of the device gets a request in one piece. In a ring the kernel splits it: the header,
-//! the fixed arguments of its operation, and the rest (names, bytes to write) come in buffers of
-//! their own. [`Head`] is `struct fuse_uring_req_header`: 128 bytes for the header of the request
-//! and later of its answer, 128 for the fixed arguments, then `struct fuse_uring_ent_in_out`.
-//! Numbers are in the processor's byte order.
+//! A reader of the device gets a request in one piece. In a ring the kernel splits it into three
+//! buffers: the header, the fixed arguments of its operation, and the rest (names, bytes to write).
+//! [`Head`] is `struct fuse_uring_req_header`: 128 bytes for the header of the request and later of
+//! its answer, 128 for the fixed arguments, then `struct fuse_uring_ent_in_out`. Numbers are in the
+//! processor's byte order.
 //!
-//! Nothing here trusts a length it reads.
+//! This module trusts no length that it reads.
 
 use crate::session::protocol::{self, ANSWER_HEADER_BYTES, Header, REQUEST_HEADER_BYTES};
 use crate::session::request::Request;
 
 /// `sizeof(struct fuse_uring_req_header)`.
 pub(super) const HEAD_BYTES: usize = 288;
-/// Where the fixed arguments of the operation begin, and how many bytes they have.
+/// Offset of the operation's fixed arguments, and their room in bytes.
 const ARGUMENTS_AT: usize = 128;
 const ARGUMENTS_MAX_BYTES: usize = 128;
-/// Where `struct fuse_uring_ent_in_out` has the number to commit with and the payload's length.
+/// Offset in `struct fuse_uring_ent_in_out` of the commit number and the payload's length.
 const COMMIT_NUMBER_AT: usize = 264;
 const PAYLOAD_LENGTH_AT: usize = 272;
 
@@ -55,19 +55,19 @@ pub(super) fn request(head: &Head, capacity_bytes: usize) -> Option<Request> {
     Some(Request::new(&header, &head[ARGUMENTS_AT..][..arguments_bytes], payload_bytes))
 }
 
-/// The number by which the kernel finds the request at its commit.
+/// The number by which the kernel finds the request when its slot is committed.
 pub(super) fn commit_number(head: &Head) -> u64 {
     protocol::u64_at(head, COMMIT_NUMBER_AT)
 }
 
-/// Gives an empty head the numbers of a request, as far as its answer needs them.
+/// Gives an empty head the numbers of a request that its answer needs.
 pub(super) fn identify(head: &mut Head, unique: u64, commit_number: u64) {
     head[8..16].copy_from_slice(&unique.to_ne_bytes());
     head[COMMIT_NUMBER_AT..COMMIT_NUMBER_AT + 8].copy_from_slice(&commit_number.to_ne_bytes());
 }
 
 /// Writes the header of an answer: `payload_bytes` of the payload buffer, or a positive error
-/// number and nothing.
+/// number alone.
 pub(super) fn answer(head: &mut Head, result: Result<u32, i32>) {
     let unique = protocol::u64_at(head, 8);
     head[..ANSWER_HEADER_BYTES].copy_from_slice(&protocol::answer_header(unique, result));
@@ -81,7 +81,8 @@ pub(super) mod tests {
     use crate::seed::seeded;
     use proptest::prelude::*;
 
-    /// What the kernel writes for a request with these fixed arguments and this much payload.
+    /// The head of a request with these fixed arguments and this much payload, as the kernel writes
+    /// it.
     pub(in super::super) fn head(opcode: u32, arguments: &[u8], payload_bytes: u32) -> Head {
         let mut head = [0; HEAD_BYTES];
         let total = 40 + arguments.len() as u32 + payload_bytes;

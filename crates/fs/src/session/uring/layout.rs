@@ -1,12 +1,12 @@
-//! How many rings a mount begins with, and for which queues.
+//! How many rings a mount starts with, and for which queues.
 //!
 //! The kernel has a queue for each possible processor, and puts a request into the queue of the
-//! processor it was made on. It uses no queue before each has a slot. A slot holds one request
+//! processor that made it. It uses no queue until each queue has a slot. A slot holds one request
 //! until it is answered, with a buffer as large as the largest request.
 //!
-//! The queue of a running processor gets a ring with one slot, and more when all of its threads
-//! wait for the origin ([`super::queue_threads`]). So there are as many buffers as requests have
-//! ever waited at a time. A buffer takes memory when it is used, and as much as is used of it. The
+//! The queue of a running processor gets a ring with one slot. It gets more when all of its threads
+//! wait for the origin ([`super::queue_threads`]). So the number of buffers is the largest number
+//! of requests that ever waited at once. A buffer takes memory only as far as it is used. The
 //! queues of all other processors share one ring.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const PAYLOAD_BYTES: u32 = 1 << 20;
 const PAYLOAD_SMALL_BYTES: u32 = 256 << 10;
 const MANY_PROCESSORS: usize = 16;
 
-/// Rings that a mount begins with.
+/// The rings that a mount starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) rings: Vec<RingLayout>,
@@ -25,12 +25,12 @@ pub(super) struct Layout {
     pub(super) payload_bytes: u32,
 }
 
-/// What one ring serves: a slot for each queue.
+/// The queues of one ring, with a slot for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RingLayout {
     /// A queue has the number of its processor.
     pub(super) queues: Vec<u16>,
-    /// Its processor runs, and there may be more threads for it.
+    /// Its processor runs, so threads may be added.
     pub(super) has_queue_threads: bool,
 }
 
@@ -38,7 +38,7 @@ impl Layout {
     /// For this machine.
     ///
     /// # Errors
-    /// If the system does not say what processors it has.
+    /// If the system does not list its processors.
     pub(super) fn of_this_machine() -> io::Result<Self> {
         let read = |name: &str| {
             let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/{name}"))?;
@@ -52,7 +52,7 @@ impl Layout {
 
     fn new(possible: usize, online: &BTreeSet<usize>) -> Option<Self> {
         let mut rings = Vec::new();
-        // Nothing comes from a processor that does not run, but the kernel wants a slot.
+        // No request comes from a processor that does not run, but the kernel needs a slot for it.
         let mut idle = RingLayout { queues: Vec::new(), has_queue_threads: false };
         for number in 0..possible {
             let queue = u16::try_from(number).ok()?;
@@ -73,7 +73,7 @@ impl Layout {
 
 /// A list of processors as the kernel writes it: `0-3,8`. `None` for other text.
 fn processors(text: &str) -> Option<BTreeSet<usize>> {
-    /// As many as `CONFIG_NR_CPUS` has ever allowed.
+    /// The most that `CONFIG_NR_CPUS` has ever allowed.
     const PROCESSORS_MAX: usize = 8192;
     let mut numbers = BTreeSet::new();
     for range in text.trim().split(',') {

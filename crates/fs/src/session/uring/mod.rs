@@ -2,9 +2,9 @@
 //! `Documentation/filesystems/fuse/fuse-io-uring.rst`).
 //!
 //! Through the device a request costs a read and a write, and the wake-up of a thread. Through a
-//! ring its answer and the next request are one system call. It carries several at once when many
-//! programs ask, on the processor they ask from. That takes about half the processor time of a
-//! round trip.
+//! ring its answer and the next request are one system call. When many programs ask, one call
+//! carries several requests, on the processor of those programs. A round trip takes about half the
+//! processor time.
 //!
 //! ```text
 //!                ┌─ threads of each processor ─► cached records, and requests to the origin
@@ -13,10 +13,10 @@
 //!                └─ device: FORGET, INTERRUPT; notifications the other way
 //! ```
 //!
-//! Rings are agreed on once, in the answer to the kernel's first request. From then on the kernel
-//! holds every other request back until each queue has a slot. So everything that can fail is done
+//! Rings are negotiated once, in the answer to the kernel's first request. From then on the kernel
+//! holds back every other request until each queue has a slot. So everything that can fail is done
 //! before ([`Prepared::new`]), and only the slots are handed over later ([`Prepared::start`]). If
-//! the kernel refuses those, it goes on by the device.
+//! the kernel refuses a slot, it falls back to the device.
 //!
 //! | module | idea |
 //! |---|---|
@@ -26,11 +26,11 @@
 //! | `serve` | what a ring's thread does with a request |
 //! | `queue_threads` | which of a processor's threads may wait for the origin |
 //! | `ring_threads` | the threads, from start to end |
-//! | `pinning` | which of them stay at their processor |
-//! | `queue_wakeup` | makes the kernel look at a queue that got a slot |
+//! | `pinning` | which threads stay on their processor |
+//! | `queue_wakeup` | makes the kernel serve a queue that got a slot |
 //! | `answer` | a request in its slot, and its answer |
 //! | `ring_inbox` | answers of other threads |
-//! | `rescue` | answers in the stead of a thread that is caught in the origin |
+//! | `rescue` | answers for a thread that hangs in the origin |
 
 mod answer;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -60,17 +60,17 @@ use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;
 
-/// Says whether the kernel offers rings.
+/// The kernel's switch for FUSE over io_uring.
 const SWITCH: &str = "/sys/module/fuse/parameters/enable_uring";
 
-/// Why there are no rings, and what to do about it.
+/// Why there are no rings, and a hint for the user.
 #[derive(Debug)]
 pub(crate) struct Unavailable {
     pub(crate) error: io::Error,
     pub(crate) hint: &'static str,
 }
 
-/// Rings that wait for a connection to serve. If this is dropped they end.
+/// Rings that wait for a connection to serve. They end when this is dropped.
 pub(crate) struct Prepared<O: Origin> {
     /// Largest request, in bytes.
     pub(crate) payload_bytes: u32,
@@ -82,7 +82,7 @@ pub(crate) struct Prepared<O: Origin> {
 pub(crate) struct Rings<O: Origin>(Arc<RingThreads<O>>);
 
 impl<O: Origin> Prepared<O> {
-    /// Makes rings for the requests that `session` is going to answer.
+    /// Makes rings for the requests that `session` will answer.
     pub(crate) fn new(session: &Arc<Session<O>>) -> Result<Self, Unavailable> {
         check_switch()?;
         let unavailable = |error| Unavailable {
@@ -105,8 +105,9 @@ impl<O: Origin> Prepared<O> {
         Ok(Self { payload_bytes, threads, new_threads })
     }
 
-    /// Hands the slots over to the connection of `device`. The rings have to be joined even if the
-    /// kernel refuses some slots, which the second value says: it uses the device then.
+    /// Hands the slots over to the connection of `device`. The second value is an error if the
+    /// kernel refused some slots, and uses the device instead; the rings must be joined all the
+    /// same.
     pub(crate) fn start(self, device: &Arc<OwnedFd>) -> (Rings<O>, io::Result<()>) {
         let started = {
             let mut result = Ok(());
@@ -120,8 +121,8 @@ impl<O: Origin> Prepared<O> {
 }
 
 impl<O: Origin> Rings<O> {
-    /// The connection has ended: waits for the rings, as long as patience lasts; how many of their
-    /// threads still wait for the origin.
+    /// Waits for the rings after the connection has ended, within the time limit. Returns how many
+    /// of their threads still wait for the origin.
     pub(crate) fn join(self) -> usize {
         self.0.join()
     }

@@ -1,14 +1,14 @@
-//! Whether a ring's thread stays at the processor of its queue.
+//! Whether a ring's thread stays on the processor of its queue.
 //!
-//! A woken thread may run anywhere, and the scheduler prefers an idle processor. For a program that
-//! asks alone that is right. If the thread were pinned, each answer would send the program to the
-//! idle processor, and its next request to the queue there. Where no processor is idle a move gains
-//! nothing and costs time. So the thread is pinned then, next to the program that asks.
+//! A woken thread may run anywhere, and the scheduler prefers an idle processor. For a single
+//! program that is right. If the thread were pinned, each answer would move the program to the idle
+//! processor, and its next request to the queue there. Where no processor is idle, a move gains
+//! nothing and costs time. So the thread is pinned then, on the processor of the program.
 //!
-//! Whether a processor is idle is read from `/proc/loadavg` (fourth field, the runnable threads;
-//! `fs/proc/loadavg.c`), once in [`LOOK_EVERY`] answers. Only a thread that does nothing but answer
-//! from the cache is pinned. It is released before it waits or hands a request over. It is never
-//! pinned to a processor that the daemon was told to leave alone.
+//! The fourth field of `/proc/loadavg` (runnable threads; `fs/proc/loadavg.c`) shows whether a
+//! processor is idle. It is read once in [`LOOK_EVERY`] answers. Only a thread that does nothing
+//! but answer from the cache is pinned. It is unpinned before it waits or hands a request over. It
+//! is never pinned to a processor outside the daemon's own affinity mask.
 
 use super::RingLayout;
 use crate::affinity;
@@ -16,27 +16,27 @@ use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Answers between two looks, each of which costs a few microseconds.
+/// Answers between two reads of the load, each of which costs a few microseconds.
 const LOOK_EVERY: u32 = 64;
-/// A thread is pinned when at least so many of the last eight looks found no idle processor,
+/// A thread is pinned when at least this many of the last eight reads found no idle processor,
 const BUSY_TO_KEEP: u32 = 6;
-/// and released when so few did.
+/// and unpinned when this few did.
 const BUSY_TO_LET_GO: u32 = 2;
 
-/// Where the thread of one ring runs.
+/// The processor of one ring's thread.
 pub(super) struct Pinning {
-    /// That of the ring's queue, if it has one only.
+    /// The processor of the ring's queue, if it has exactly one.
     processor: Option<usize>,
-    /// How many run.
+    /// How many processors run.
     processors: usize,
     load: Option<File>,
     until_look: Cell<u32>,
-    /// What the last looks found, a bit each.
+    /// The results of the last reads, one bit each.
     busy: Cell<u8>,
 }
 
 impl Pinning {
-    /// For the ring of a machine with this many processors that run.
+    /// For a ring of a machine with this many running processors.
     pub(super) fn new(layout: &RingLayout, processors: usize) -> Self {
         let processor = match layout.queues[..] {
             [queue] if layout.has_queue_threads => Some(usize::from(queue)),
@@ -64,7 +64,7 @@ impl Pinning {
         match (affinity::is_kept(), busy.count_ones()) {
             (false, BUSY_TO_KEEP..) if affinity::may_run_on(processor) => {
                 if let Err(error) = affinity::keep_at(processor) {
-                    log::debug!("not kept at processor {processor}: {error}");
+                    log::debug!("cannot pin to processor {processor}: {error}");
                 }
             }
             (true, ..=BUSY_TO_LET_GO) => affinity::let_go(),
@@ -72,13 +72,13 @@ impl Pinning {
         }
     }
 
-    /// The thread is about to do something else.
+    /// The thread is about to wait or hand over.
     pub(super) fn something_else(&self) {
         self.busy.set(0);
         affinity::let_go();
     }
 
-    /// Threads of the machine that run or could.
+    /// Runnable threads of the machine.
     fn running(&self) -> Option<usize> {
         let mut bytes = [0; 128];
         let length = self.load.as_ref()?.read_at(&mut bytes, 0).ok()?;
@@ -98,14 +98,14 @@ mod tests {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
     use std::io::Write as _;
 
-    /// A thread on a machine where so many threads run.
+    /// A thread on a machine with this many runnable threads.
     fn placement_with(layout: &RingLayout, processors: usize, running: usize) -> Pinning {
         let mut load = tempfile::tempfile().unwrap();
         writeln!(load, "0.20 0.18 0.12 {running}/80 11206").unwrap();
         Pinning { load: Some(load), ..Pinning::new(layout, processors) }
     }
 
-    /// One of a queue, where as many threads run as there are processors.
+    /// A thread of one queue, with as many runnable threads as processors.
     fn placement(queue: u16, processors: usize) -> Pinning {
         let layout = RingLayout { queues: vec![queue], has_queue_threads: true };
         placement_with(&layout, processors, processors)
@@ -132,11 +132,11 @@ mod tests {
         assert_eq!(placement(0, 7).running(), Some(7));
         let layout = RingLayout { queues: vec![0], has_queue_threads: true };
         let real = Pinning::new(&layout, 1);
-        assert!(real.load.is_none() || real.running().is_some(), "that of this machine, too");
+        assert!(real.load.is_none() || real.running().is_some(), "also the one of this machine");
     }
 
     #[test]
-    fn where_no_processor_is_idle_a_thread_is_kept_until_it_does_something_else() {
+    fn without_an_idle_processor_a_thread_is_pinned_until_it_does_something_else() {
         let queue = first_allowed();
         let placement = placement(queue, 1);
         answer_looks(&placement, BUSY_TO_KEEP - 1);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_not_kept_at_a_processor_it_may_not_use() {
+    fn a_thread_is_not_pinned_to_a_processor_it_may_not_use() {
         let allowed = sched_getaffinity(None).unwrap();
         let first = first_allowed();
         let is_other = |number: &usize| *number != usize::from(first) && allowed.is_set(*number);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_an_idle_processor_a_thread_is_released() {
+    fn with_an_idle_processor_a_thread_is_unpinned() {
         let queue = first_allowed();
         affinity::keep_at(usize::from(queue)).unwrap();
         let layout = RingLayout { queues: vec![queue], has_queue_threads: true };

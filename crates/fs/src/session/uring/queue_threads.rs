@@ -1,22 +1,21 @@
-//! How many threads serve the queue of a processor, and which of them may wait for the origin.
+//! How many threads serve a processor's queue, and which of them may wait for the origin.
 //!
-//! A request that the kernel has put into a slot can be taken only by the thread that gave it that
-//! slot. So a thread that waits for the origin must not leave a free slot behind. Each thread has a
-//! ring with one slot, which holds its present request, and the kernel puts the next request into
-//! another thread's slot. That costs no change of threads, as a hand-over would. Hits are answered
-//! as long as one thread is free.
+//! Only the thread that gave the kernel a slot can take the request in it. So a thread that waits
+//! for the origin must not leave a free slot behind. Each thread has a ring with one slot, which
+//! holds its present request, and the kernel puts the next request into another thread's slot. A
+//! hand-over would cost a change of threads; this does not. Hits are answered as long as one thread
+//! is free.
 //!
 //! All threads but one may wait at the same time. When the last one wants to wait, another is
-//! started first, up to [`THREADS_MAX`]. They stay: an idle thread sleeps, and since the kernel
-//! prefers the slot that became free last, few of them ever wake.
+//! started first, up to [`THREADS_MAX`]. They stay. An idle thread sleeps, and few of them ever
+//! wake, because the kernel prefers the slot that became free last.
 //!
-//! The lock is held while a thread is started. Only threads that want to start one, too, wait for
-//! it.
+//! The lock is held while a thread is started. Only threads that want to start one wait for it.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Threads of a queue. When all but one of them wait, requests are handed over instead.
+/// Threads of a queue. When all but one of them wait, further requests are handed over.
 const THREADS_MAX: usize = 64;
 
 /// The threads of one processor's queue.
@@ -24,7 +23,7 @@ const THREADS_MAX: usize = 64;
 pub(super) struct QueueThreads {
     members: AtomicUsize,
     waiting: AtomicUsize,
-    /// No more members, because there are too many or because one could not be had.
+    /// No more members: there are enough, or one could not be started.
     is_full: Mutex<bool>,
 }
 
@@ -47,8 +46,8 @@ impl QueueThreads {
         }
     }
 
-    /// Permission for a member to wait, if another will be free meanwhile. `add_thread` gets one
-    /// more member and says whether it could.
+    /// Permission for a member to wait, if another member is free meanwhile. `add_thread` adds a
+    /// member and returns whether it could.
     pub(super) fn permit(&self, add_thread: impl FnOnce() -> bool) -> Option<Permit<'_>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let permit = Permit(self);
@@ -93,7 +92,7 @@ mod tests {
         let second = queue_threads.permit(add_thread).unwrap();
         assert_eq!(enlisted.get(), 2);
         drop((first, second));
-        // The threads that were started are still there.
+        // The started threads are still there.
         let again =
             [queue_threads.permit(add_thread).unwrap(), queue_threads.permit(add_thread).unwrap()];
         assert_eq!(enlisted.get(), 2);

@@ -1,35 +1,35 @@
-//! Makes the kernel look at a queue again.
+//! Wakes a queue that got another slot.
 //!
-//! A request that finds no free slot waits in its queue. It is put into a slot only when an answer
-//! is committed in that queue. A slot that is added stays empty, however many requests wait
+//! A request that finds no free slot waits in its queue. The kernel puts it into a slot only when
+//! an answer is committed in that queue. An added slot stays empty, however many requests wait
 //! (`fuse_uring_do_register` and `fuse_uring_next_fuse_req` in the kernel's `fs/fuse/dev_uring.c`).
-//! Where all other slots wait for an origin that hangs, there may be no such answer for ever, and
-//! hits would wait beside an empty slot.
+//! If all other slots wait for an origin that hangs, no answer may ever come. Hits would then wait
+//! although a slot is empty.
 //!
-//! So a thread that adds a slot wakes its queue up. It makes the kernel make one more request
-//! there, which the new slot takes. The answer to that, which is empty, fetches the next request.
-//! The request is about any open file. Where no file is open, there are no hits either.
+//! So a thread that adds a slot wakes its queue: it makes the kernel send one more request there,
+//! which the new slot takes. The answer to that request is empty, and fetches the next request. The
+//! request names any open file. Without an open file there are no hits either.
 
 use crate::affinity;
 use crate::view::View;
 use ogive_origin::Origin;
 use std::io;
 
-/// Nudges the queues that just got a slot. If that fails a request that waits there is fetched
-/// after the next that is answered, as without a nudge.
+/// Wakes the queues that just got a slot. If that fails, a waiting request is fetched after the
+/// next answer in its queue.
 pub(super) fn wake<O: Origin>(view: &View<O>, queues: &[u16]) {
     let Some(number) = view.any_open_file() else { return };
     for queue in queues {
         let nudge = || Ok(view.kernel.ask_for_a_request(number)?);
-        // A request is put into the queue of the processor it is made on.
+        // A request goes into the queue of the processor that makes it.
         if let Err(error) = on_processor(usize::from(*queue), nudge) {
-            // The connection has ended, or the processor is not ours to run on.
-            log::debug!("cannot nudge queue {queue}: {error}");
+            // The connection has ended, or this process may not run on the processor.
+            log::debug!("cannot wake queue {queue}: {error}");
         }
     }
 }
 
-/// Does something on one processor, if the calling thread may run there.
+/// Runs an action on one processor, if the calling thread may run there.
 fn on_processor(processor: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     affinity::keep_at(processor)?;
     let done = action();

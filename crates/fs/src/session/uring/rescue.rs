@@ -1,13 +1,13 @@
-//! Answers in the stead of a thread that is caught in the origin.
+//! Answers for a thread that hangs in the origin.
 //!
 //! A request of a ring is answered by committing its slot, and only the thread of a ring commits
-//! there. If that thread is the one that waits, another must: the *rescuer*, a ring of its own
-//! without slots, whose thread never waits for the origin. The slot gets fresh memory
-//! ([`Slot::replace`]), the rescuer's ring commits it, and it belongs to that ring from then on.
+//! there. If that thread hangs, another must answer: the *rescuer*. It is a ring of its own without
+//! slots, whose thread never waits for the origin. The slot gets fresh memory ([`Slot::replace`]).
+//! The rescuer's ring commits the slot, and owns it from then on.
 //!
-//! When the caught thread comes back it has no slot any more, and asks for one. The rescuer gives
-//! it the next request that comes into a slot of its queue, slot and all. So there are never more
-//! slots than there were.
+//! When the hanging thread returns, it has no slot any more, and asks for one. The rescuer gives it
+//! the next request that arrives in a slot of its queue, with the slot. So the number of slots
+//! never grows.
 
 use super::answer::fill;
 use super::ring::{Region, Slot};
@@ -18,13 +18,13 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where threads without a slot and slots without a thread find each other.
+/// Matches threads without a slot with slots without a thread.
 pub(super) struct Rescue {
-    /// The rescuer's, once there is one.
+    /// The rescuer's inbox, once it runs.
     rescuer: Mutex<Option<Arc<RingInbox>>>,
-    /// Threads that wait for a slot of this queue. A leaf lock.
+    /// Threads that wait for a slot, each with its queue. A leaf lock.
     waiting: Mutex<Vec<(u16, Arc<RingInbox>)>>,
-    /// The connection has ended: no slot will ever come.
+    /// The connection has ended: no more slots will come.
     is_over: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Rescue {
         })
     }
 
-    /// Names the rescuer.
+    /// Sets the rescuer's inbox.
     pub(super) fn set_rescuer(&self, inbox: Arc<RingInbox>) {
         *self.rescuer.lock() = Some(inbox);
     }
@@ -47,14 +47,14 @@ impl Rescue {
         self.waiting.lock().push((queue, inbox));
     }
 
-    /// A thread that waits for a slot of this queue.
+    /// Takes a thread that waits for a slot of this queue.
     pub(super) fn take_waiting(&self, queue: u16) -> Option<Arc<RingInbox>> {
         let mut waiting = self.waiting.lock();
         let position = waiting.iter().position(|(wanted, _)| *wanted == queue)?;
         Some(waiting.swap_remove(position).1)
     }
 
-    /// No slot will come any more: wakes the threads that wait for one.
+    /// No more slots will come: wakes the threads that wait for one.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.waiting.lock());
@@ -67,13 +67,14 @@ impl Rescue {
     }
 }
 
-/// The return path of an answer that does not come from the work.
+/// The route of an answer that another thread gives.
 pub(super) struct LateReply {
     pub(super) region: Arc<Region>,
     pub(super) slot_number: usize,
     pub(super) queue: u16,
     pub(super) commit_number: u64,
-    /// The ring's own, if its thread is free to commit: another thread has the request.
+    /// The inbox of the slot's own ring, if its thread is free to commit because another thread
+    /// carries the request out.
     pub(super) home: Option<Arc<RingInbox>>,
     pub(super) rescue: Arc<Rescue>,
 }
@@ -84,9 +85,7 @@ impl ReplyRoute for LateReply {
         let mut slot = match Slot::replace(&self.region, self.slot_number, numbers) {
             Ok(slot) => slot,
             Err(error) => {
-                log::error!(
-                    "a program waits on that should have got its answer, for want of memory: {error}"
-                );
+                log::error!("no memory to answer a program, which goes on waiting: {error}");
                 return;
             }
         };
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rescuer_answers_for_a_thread_that_is_caught() {
+    fn the_rescuer_answers_for_a_thread_that_hangs() {
         let (rescuer, rescue) = (RingInbox::new().unwrap(), Rescue::new());
         rescue.set_rescuer(rescuer.clone());
         let slot = slots(1, 64).pop().unwrap();

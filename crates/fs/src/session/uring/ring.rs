@@ -1,17 +1,20 @@
 //! One io_uring and the slots in which the kernel hands it requests. Nearly all unsafe code of the
 //! mount is here.
+//! A slot is a head and a payload buffer, and always has exactly one owner:
 //!
-//! A slot is a head and a payload buffer, and always has one owner. The kernel owns it from
-//! [`Ring::add`] or [`Ring::commit`] until the completion that brings a request. From then on the
-//! [`Slot`] value owns it, alone, until it is committed. There is one `Slot` for each buffer, or
-//! none. That makes references to the buffers sound, and lets a slot go to another thread. Only the
-//! thread that made the ring waits on it and commits.
+//! - The kernel owns it from [`Ring::add`] or [`Ring::commit`] until the completion that brings a
+//!   request.
+//! - From then on a [`Slot`] value owns it until it is committed. At most one `Slot` exists for
+//!   each buffer. So references to the buffers are sound, and a slot can go to another thread.
+//!
+//! Only the thread that made the ring waits on it and commits.
 //!
 //! The kernel knows a buffer by its address, and needs it back before it releases the waiting
-//! program. A thread that is caught in a call of the origin may still use it. So a buffer is mapped
-//! twice: the kernel has the *window*, we have another view of the same memory. [`Slot::replace`]
-//! puts fresh memory behind the window, while the old memory stays with the caught thread. A slot
-//! may be committed by another ring than brought its request: the kernel goes by the request alone.
+//! program. A thread that hangs in a call of the origin may still use it. So a buffer is mapped
+//! twice: the kernel has the *window*, and we have another view of the same memory.
+//! [`Slot::replace`] puts fresh memory behind the window, while the old memory stays with the
+//! hanging thread. Another ring than the one that brought the request may commit the slot, because
+//! the kernel identifies the request by its commit number.
 
 #![allow(unsafe_code)]
 
@@ -27,11 +30,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A head has a page of its own, so that payloads begin at one.
+/// A head has a page of its own, so that payloads begin at a page boundary.
 const HEAD_STRIDE_BYTES: usize = 4096;
-/// Completions of polls have these numbers; those of slots have the slot's.
+/// Completions of polls have numbers from here on; those of slots have the slot's number.
 const POLL_FIRST: u64 = 1 << 32;
-/// Entries that may wait to be sent; more are sent in several calls.
+/// Entries of the submission queue. More entries take several calls.
 const ENTRIES: u32 = 32;
 /// `POLLIN`.
 const POLL_READABLE: u32 = 1;
@@ -41,15 +44,15 @@ const EINTR: i32 = rustix::io::Errno::INTR.raw_os_error();
 const EAGAIN: i32 = rustix::io::Errno::AGAIN.raw_os_error();
 const EBUSY: i32 = rustix::io::Errno::BUSY.raw_os_error();
 
-/// Something that happened.
+/// A completion of the ring.
 pub(super) enum Event {
-    /// A request is in this slot.
+    /// This slot has a request.
     Request(Slot),
-    /// A slot is gone: the connection ended, or (only after [`Ring::add`]) the kernel refused
-    /// it, with this error number.
+    /// A slot is gone. The connection ended, or (only after [`Ring::add`]) the kernel refused the
+    /// slot with this error number.
     Gone(i32),
-    /// The descriptor that was given this number to [`Ring::watch`] can be read, and goes on being
-    /// watched or not.
+    /// The descriptor with this number in [`Ring::watch`] is readable. `watched`: the poll
+    /// continues.
     Readable { number: u32, watched: bool },
 }
 
@@ -57,37 +60,37 @@ pub(super) enum Event {
 pub(super) struct Region {
     /// Where the kernel writes requests and reads answers.
     window: NonNull<u8>,
-    /// Where we read and write.
+    /// Where this process reads and writes.
     start: NonNull<u8>,
     payload_bytes: usize,
-    /// The window is another region's now.
+    /// Another region has the window now.
     is_replaced: AtomicBool,
 }
 
-// SAFETY: the pointers are to memory that belongs to the region alone and has no thread affinity.
+// SAFETY: the pointers lead to memory that the region alone owns and that has no thread affinity.
 unsafe impl Send for Region {}
-// SAFETY: a shared region only computes addresses; bytes are reached through `Slot`, of which there
-// is at most one. The flag is atomic.
+// SAFETY: a shared region only computes addresses. Bytes are reached through `Slot`, of which at
+// most one exists. The flag is atomic.
 unsafe impl Sync for Region {}
 
 impl Region {
     fn new(payload_bytes: usize) -> io::Result<Self> {
         let length = HEAD_STRIDE_BYTES + payload_bytes;
-        // SAFETY: a new mapping at an address that the kernel chooses disturbs no other.
+        // SAFETY: a new mapping at an address that the kernel chooses disturbs no other mapping.
         let window = unsafe { map(std::ptr::null_mut(), length, MapFlags::empty())? };
         // SAFETY: the window was just mapped, is shared, and has this length.
         unsafe { Self::behind(window, payload_bytes) }
     }
 
-    /// A region with this window.
+    /// A region behind this window.
     ///
     /// # Safety
-    /// The window is a shared mapping, large enough for such a payload, and no other region's. If
-    /// this fails it is unmapped.
+    /// The window is a shared mapping, large enough for such a payload, and belongs to no other
+    /// region. If this fails, the window is unmapped.
     unsafe fn behind(window: NonNull<u8>, payload_bytes: usize) -> io::Result<Self> {
         let length = HEAD_STRIDE_BYTES + payload_bytes;
-        // SAFETY: of a shared mapping a length of zero makes one more view, which disturbs no other
-        // mapping (mremap(2)).
+        // SAFETY: for a shared mapping, an old length of zero makes one more view, which disturbs
+        // no other mapping (mremap(2)).
         let start = unsafe { mremap(window.as_ptr().cast(), 0, length, MremapFlags::MAYMOVE) };
         let start = start.map_err(io::Error::from).and_then(|start| {
             NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
@@ -107,13 +110,13 @@ impl Region {
         self.start.as_ptr().cast()
     }
 
-    /// Gives the memory of the payload back; its bytes are zero then.
+    /// Gives the memory of the payload back to the system; its bytes are zero then.
     ///
     /// # Safety
-    /// Nobody has a reference to the payload, and it holds nothing that somebody is to read.
+    /// No reference to the payload exists, and its bytes are not needed any more.
     unsafe fn forget_payload(&self) {
-        // SAFETY: the range is the end of this mapping, shared and anonymous: its bytes become
-        // zero, which the caller allows.
+        // SAFETY: the range is the end of this mapping, which is shared and anonymous. Its bytes
+        // become zero, which the caller allows.
         let given =
             unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxRemove) };
         if let Err(errno) = given {
@@ -122,7 +125,7 @@ impl Region {
     }
 
     fn payload(&self) -> *mut u8 {
-        // SAFETY: the payload stands behind its head in the same mapping.
+        // SAFETY: the payload follows its head in the same mapping.
         unsafe { self.start.as_ptr().add(HEAD_STRIDE_BYTES) }
     }
 }
@@ -130,8 +133,8 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let length = HEAD_STRIDE_BYTES + self.payload_bytes;
-        // A `Slot` holds its region, so there is no reference into our view of it, and `Ring` keeps
-        // the region for ever while the kernel may write to the window.
+        // No reference into our view exists, because a `Slot` holds its region. While the kernel
+        // may write to the window, `Ring` keeps the region for ever.
         unmap(self.start, length);
         if !*self.is_replaced.get_mut() {
             unmap(self.window, length);
@@ -139,46 +142,47 @@ impl Drop for Region {
     }
 }
 
-/// Shared memory of the process.
+/// Maps shared memory of this process.
 ///
 /// # Safety
-/// With `MapFlags::FIXED` nothing else may be mapped at the address, but what is to be replaced.
+/// With `MapFlags::FIXED`, the range holds nothing but the mapping to be replaced.
 unsafe fn map(address: *mut u8, length: usize, flags: MapFlags) -> io::Result<NonNull<u8>> {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let flags = flags | MapFlags::SHARED | MapFlags::NORESERVE;
-    // SAFETY: without a fixed address it disturbs no other mapping; with one the caller answers.
+    // SAFETY: without a fixed address it disturbs no other mapping; otherwise the caller guarantees
+    // it.
     let start = unsafe { mmap_anonymous(address.cast(), length, protection, flags)? };
     NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 fn unmap(start: NonNull<u8>, length: usize) {
-    // SAFETY: callers own the mapping, of this length, and there is no reference into it.
+    // SAFETY: the caller owns the mapping, of this length, and no reference into it exists.
     if let Err(errno) = unsafe { munmap(start.as_ptr().cast(), length) } {
         log::debug!("cannot unmap the buffers of a ring: {errno}");
     }
 }
 
-/// A request's buffers, in our hands.
+/// A request's buffers, owned by this process.
 pub(super) struct Slot {
     region: Arc<Region>,
     number: usize,
 }
 
 impl Slot {
-    /// What [`Slot::replace`] needs to know of it.
+    /// The region, for [`Slot::replace`].
     pub(super) fn region(&self) -> &Arc<Region> {
         &self.region
     }
 
-    /// Takes a slot away from its present owner, with fresh memory: from now on this is the slot
-    /// that the kernel knows, and the other one only memory. It has the numbers of the request that
-    /// was in the other, for an answer.
+    /// Takes a slot away from its present owner and gives it fresh memory. The kernel knows the
+    /// returned slot from now on; the old one is only memory. The returned slot has the numbers of
+    /// the old slot's request, for an answer.
     ///
     /// # Errors
-    /// If there is no memory; the slot is as it was then.
+    /// If there is no memory; the slot is unchanged then.
     ///
     /// # Panics
-    /// Never, but the caller must not commit the other slot any more, and must not call this twice
+    /// Never. But the caller must not commit the old slot any more, and must not call this twice
     /// for one request.
     pub(super) fn replace(
         region: &Arc<Region>,
@@ -187,11 +191,12 @@ impl Slot {
     ) -> io::Result<Self> {
         let (window, payload_bytes) = (region.window, region.payload_bytes);
         let length = HEAD_STRIDE_BYTES + payload_bytes;
-        // SAFETY: the window is the region's, of this length. The kernel does not look at it while
-        // the request is in our hands, and we never do: references are to the other view.
+        // SAFETY: the window belongs to the region and has this length. The kernel does not access
+        // it while this process has the request, and this process never does: its references are to
+        // the other view.
         unsafe { map(window.as_ptr(), length, MapFlags::FIXED)? };
         region.is_replaced.store(true, Ordering::Release);
-        // SAFETY: as above; the old region has given the window up.
+        // SAFETY: as above; the old region has given up the window.
         let region = Arc::new(unsafe { Region::behind(window, payload_bytes)? });
         let mut slot = Self { region, number };
         head::identify(slot.parts_mut().0, unique, commit_number);
@@ -204,9 +209,9 @@ impl Slot {
     }
 
     pub(super) fn head(&self) -> &Head {
-        // SAFETY: the kernel has given this slot away and there is no other `Slot` of its region,
-        // so nobody writes; the memory is mapped, initialised by the system, and bytes need no
-        // alignment.
+        // SAFETY: the kernel has handed this slot over, and no other `Slot` of its region exists,
+        // so no thread writes to it. The memory is mapped and initialised by the system, and bytes
+        // need no alignment.
         unsafe { &*self.region.head() }
     }
 
@@ -215,16 +220,16 @@ impl Slot {
         unsafe { std::slice::from_raw_parts(self.region.payload(), self.region.payload_bytes) }
     }
 
-    /// Head and payload, to be written.
+    /// Head and payload, for writing.
     pub(super) fn parts_mut(&mut self) -> (&mut Head, &mut [u8]) {
         let (head, payload) = (self.region.head(), self.region.payload());
-        // SAFETY: as in `head` and `payload`; the slot is borrowed mutably, so these are the only
+        // SAFETY: as in `head` and `payload`. The slot is borrowed mutably, so these are the only
         // references, and the two parts do not overlap.
         unsafe { (&mut *head, std::slice::from_raw_parts_mut(payload, self.region.payload_bytes)) }
     }
 }
 
-/// Slots that no kernel has heard of.
+/// Slots that are not registered with a kernel.
 #[cfg(test)]
 pub(super) fn slots(count: usize, payload_bytes: usize) -> Vec<Slot> {
     (0..count)
@@ -242,7 +247,7 @@ struct IoVector {
     length: usize,
 }
 
-/// What a ring knows of a slot.
+/// A slot as its ring keeps it.
 struct Place {
     region: Arc<Region>,
     queue: u16,
@@ -251,7 +256,7 @@ struct Place {
     is_gone: bool,
 }
 
-/// An io_uring with 128-byte entries, which the thread that made it waits on.
+/// An io_uring with 128-byte entries. The thread that made it waits on it.
 pub(super) struct Ring {
     uring: IoUring<Entry128>,
     device: Option<Arc<OwnedFd>>,
@@ -262,7 +267,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// A ring without slots. Nothing is asked of the FUSE device yet.
+    /// A ring without slots. It does not use the FUSE device yet.
     ///
     /// # Errors
     /// Where the kernel has no io_uring, forbids it, or is older than 6.1.
@@ -275,7 +280,7 @@ impl Ring {
         Ok(Self { uring, device: None, payload_bytes, places: Vec::new(), with_kernel: 0 })
     }
 
-    /// Whose connection the slots are for that are added from now on.
+    /// Sets the connection of slots that are added from now on.
     pub(super) fn connect(&mut self, device: Arc<OwnedFd>) {
         self.device = Some(device);
     }
@@ -286,14 +291,14 @@ impl Ring {
     }
 
     /// Makes a slot and gives it to the kernel for requests of this queue. If the kernel refuses
-    /// it, it comes back as [`Event::Gone`] at once.
+    /// it, [`Event::Gone`] follows at once.
     ///
     /// # Errors
     /// If there is no memory for it or the ring does not work.
     pub(super) fn add(&mut self, queue: u16) -> io::Result<()> {
         let region = Arc::new(Region::new(self.payload_bytes)?);
         let head = IoVector { start: region.window.as_ptr(), length: HEAD_BYTES };
-        // SAFETY: the payload stands behind its head in the same mapping.
+        // SAFETY: the payload follows its head in the same mapping.
         let start = unsafe { region.window.as_ptr().add(HEAD_STRIDE_BYTES) };
         let payload = IoVector { start, length: self.payload_bytes };
         let number = self.places.len();
@@ -310,7 +315,7 @@ impl Ring {
         self.places.iter().filter(|place| !place.is_gone).count()
     }
 
-    /// Takes over a slot of another ring, with what stands in it.
+    /// Takes over a slot of another ring, with its contents.
     pub(super) fn adopt(&mut self, slot: Slot, queue: u16) -> Slot {
         let Slot { region, .. } = slot;
         let place = Place { region: region.clone(), queue, with_kernel: false, is_gone: false };
@@ -327,7 +332,7 @@ impl Ring {
         Slot { region, number }
     }
 
-    /// Lets another ring have a slot.
+    /// Gives a slot to another ring.
     pub(super) fn give_away(&mut self, number: usize) {
         if let Some(place) = self.places.get_mut(number) {
             place.is_gone = true;
@@ -339,26 +344,26 @@ impl Ring {
         self.places.get(slot.number).map(|place| place.queue)
     }
 
-    /// Whether no slot is with the kernel, so that no request can come.
+    /// Whether the kernel has no slot of this ring, so that no request can come.
     pub(super) fn is_closed(&self) -> bool {
         self.with_kernel == 0
     }
 
-    /// The queue of a slot, if no slot of that queue is with the kernel.
+    /// The queue of a slot, if the kernel has no slot of that queue.
     pub(super) fn closed_queue_of(&self, slot: &Slot) -> Option<u16> {
         let queue = self.places.get(slot.number)?.queue;
         let open = self.places.iter().any(|place| place.with_kernel && place.queue == queue);
         (!open).then_some(queue)
     }
 
-    /// Gives a slot back with the answer that stands in it, to be sent by the next [`Ring::wait`].
+    /// Gives a slot back with the answer in it. The next [`Ring::wait`] sends it.
     ///
     /// # Errors
     /// If the ring does not work.
     pub(super) fn commit(&mut self, slot: Slot) -> io::Result<()> {
         let number = slot.number;
         let place = self.places.get_mut(number).ok_or(io::ErrorKind::InvalidInput)?;
-        // It may have been given fresh memory.
+        // It may have fresh memory.
         if !Arc::ptr_eq(&place.region, &slot.region) {
             place.region = slot.region.clone();
         }
@@ -367,8 +372,8 @@ impl Ring {
         self.push_command(head::COMMAND_COMMIT_AND_FETCH, command, &[], number)
     }
 
-    /// Reports whenever `descriptor`, which must stay open while the ring is used, can be read. The
-    /// thread that gets the report reads until nothing is left.
+    /// Reports whenever `descriptor` is readable. The descriptor must stay open while the ring is
+    /// used. The thread that gets the report reads until nothing is left.
     ///
     /// # Errors
     /// If the ring does not work.
@@ -388,12 +393,12 @@ impl Ring {
         self.enter(1)
     }
 
-    /// The events that were not reported yet; never waits.
+    /// Takes the new events; never waits.
     pub(super) fn events(&mut self, events: &mut Vec<Event>) {
         for completion in self.uring.completion() {
             if let Some(number) = completion.user_data().checked_sub(POLL_FIRST) {
-                // The kernel may end a poll for good when it is short of memory. The thread that
-                // drains the descriptor begins it again.
+                // The kernel may end a poll when it is short of memory. The thread that drains the
+                // descriptor starts it again.
                 events.push(Event::Readable {
                     number: number as u32,
                     watched: cqueue::more(completion.flags()),
@@ -402,7 +407,7 @@ impl Ring {
             }
             let number = completion.user_data() as usize;
             let Some(place) = self.places.get_mut(number) else {
-                log::error!("a completion of a slot that there is not");
+                log::error!("a completion for an unknown slot");
                 continue;
             };
             place.with_kernel = false;
@@ -417,8 +422,8 @@ impl Ring {
         }
     }
 
-    /// Gives back the memory of the payloads that the kernel has and has put nothing into. Does
-    /// nothing unless everything that was committed is sent and all events were reported.
+    /// Gives back the payload memory of slots that the kernel has and has not filled. Does nothing
+    /// unless every commit is sent and every event is reported.
     pub(super) fn forget_payloads(&mut self) {
         let submission = self.uring.submission();
         if !submission.is_empty() || submission.cq_overflow() {
@@ -429,10 +434,10 @@ impl Ring {
             return;
         }
         for place in self.places.iter().filter(|place| place.with_kernel) {
-            // SAFETY: of a slot that the kernel has there is no `Slot`, and so no reference. Its
-            // answer was copied when the entry that commits it was taken, and no entry is left. A
-            // request is put into it only while this thread, which made the ring, is in a call of
-            // it (that is what deferred task work means), and told by a completion; there is none.
+            // SAFETY: the kernel has the slot, so no `Slot` of it exists, and no reference. Its old
+            // answer was copied when the kernel took the entry that commits it, and no entry is
+            // left. With deferred task work, the kernel fills a slot only while this thread, which
+            // made the ring, is in a call of it. A completion reports that, and there is none.
             unsafe { place.region.forget_payload() };
         }
     }
@@ -451,8 +456,8 @@ impl Ring {
             .build()
             .user_data(slot as u64);
         let length = vectors.len() as u32;
-        // SAFETY: an entry is `struct io_uring_sqe`, in which `len` is a number of 32 bits at this
-        // offset (`include/uapi/linux/io_uring.h`); the library has no name for it in commands.
+        // SAFETY: an entry is `struct io_uring_sqe`, in which `len` is a 32-bit number at this
+        // offset (`include/uapi/linux/io_uring.h`). The library has no setter for it in commands.
         unsafe { (&raw mut entry).cast::<u8>().add(ENTRY_LENGTH_AT).cast::<u32>().write(length) };
         self.push(&entry)?;
         self.places[slot].with_kernel = true;
@@ -464,10 +469,10 @@ impl Ring {
         if self.uring.submission().is_full() {
             self.enter(0)?;
         }
-        // SAFETY: the kernel writes only to the buffers of the slot that the entry names, which are
-        // mapped as long as it may: `add` and `commit` give up what could refer to them, and
-        // `drop` keeps the region of a slot that is still out. The vectors that an entry points to
-        // are kept by `add` until they were read. A poll touches no memory.
+        // SAFETY: the kernel writes only to the buffers of the slot that the entry names. They are
+        // mapped as long as it may. `add` and `commit` give up every reference to them. `drop`
+        // keeps the region of a slot that the kernel still has. `add` keeps the vectors of its
+        // entry until the kernel has read them. A poll touches no memory.
         let pushed = unsafe { self.uring.submission().push(entry) };
         pushed.map_err(|_| io::Error::other("the submission queue is full"))
     }
@@ -485,7 +490,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         for place in self.places.iter().filter(|place| place.with_kernel) {
-            // The kernel may yet write to the buffers of this slot.
+            // The kernel may still write to the buffers of this slot.
             std::mem::forget(place.region.clone());
         }
     }
@@ -497,7 +502,7 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::fd::AsFd;
 
-    /// A ring, where this machine lets one be made.
+    /// A ring, if this machine allows one.
     fn ring() -> Option<Ring> {
         let skip = |error: &_| crate::skipped::skipped(format_args!("no io_uring here: {error}"));
         Ring::new(8192).inspect_err(skip).ok()
@@ -526,7 +531,7 @@ mod tests {
             head.fill(1);
             payload.fill(1);
         }
-        // SAFETY: no reference is left, and nobody reads these bytes but the lines below.
+        // SAFETY: no reference is left, and only the lines below read these bytes.
         unsafe { slots[0].region.forget_payload() };
         assert!(slots[0].head().iter().all(|byte| *byte == 1));
         assert!(slots[0].payload().iter().all(|byte| *byte == 0));

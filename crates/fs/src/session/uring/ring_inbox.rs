@@ -1,7 +1,7 @@
-//! What other threads leave for the thread of a ring: answers to commit, and slots.
+//! Messages of other threads to the thread of a ring: answers to commit, and slots.
 //!
 //! Only the thread of a ring may commit. So threads that wait for the origin leave their answers
-//! here and wake it, once for all that it finds. The lock is a leaf, held for a push or a swap.
+//! here and wake it, once for all messages. The lock is a leaf, held for a push or a swap.
 
 use super::ring::Slot;
 use parking_lot::Mutex;
@@ -10,17 +10,17 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// What other threads leave for the thread of a ring.
+/// A message to the thread of a ring.
 pub(super) enum Message {
-    /// A slot of this ring in which an answer stands.
+    /// A slot of this ring, with an answer.
     Answered(Slot),
-    /// A slot of another ring, in which an answer stands; it is this ring's from now on.
+    /// A slot of another ring, with an answer; this ring owns it from now on.
     Adopted(Slot, u16),
-    /// A slot of another ring, in which a request stands; it is this ring's from now on.
+    /// A slot of another ring, with a request; this ring owns it from now on.
     Requested(Slot, u16),
 }
 
-/// Where they leave it.
+/// The inbox of one ring.
 pub(super) struct RingInbox {
     left: Mutex<Vec<Message>>,
     event_fd: OwnedFd,
@@ -45,13 +45,13 @@ impl RingInbox {
 
     /// Wakes the thread of the ring.
     pub(super) fn ring(&self) {
-        // It cannot overflow: it is emptied before the list is.
+        // The eventfd cannot overflow: it is read before the list is taken.
         if let Err(errno) = rustix::io::write(&self.event_fd, &1u64.to_ne_bytes()) {
             log::error!("cannot wake a ring: {errno}");
         }
     }
 
-    /// Everything that was left; a push after this writes to the eventfd again.
+    /// Takes all messages; a push after this writes to the eventfd again.
     pub(super) fn take(&self) -> Vec<Message> {
         let _ = rustix::io::read(&self.event_fd, &mut [0u8; 8]);
         std::mem::take(&mut *self.left.lock())

@@ -1,4 +1,4 @@
-//! The threads of rings, from their start to their end.
+//! The threads of rings, from start to end.
 
 use super::RingLayout;
 use super::queue_threads::QueueThreads;
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-/// What the threads of all rings share.
+/// The state that the threads of all rings share.
 pub(super) struct RingThreads<O: Origin> {
     pub(super) session: Arc<Session<O>>,
     pub(super) rescue: Arc<Rescue>,
@@ -23,12 +23,12 @@ pub(super) struct RingThreads<O: Origin> {
     pub(super) payload_bytes: usize,
     /// How many processors run.
     pub(super) processors: usize,
-    /// For their names.
+    /// Numbers the threads, for their names.
     started: AtomicUsize,
     alive: Alive,
 }
 
-/// A thread with a ring that waits for a connection to serve. If this is dropped it ends.
+/// A thread with a ring that waits for a connection to serve. It ends when this is dropped.
 pub(super) struct NewThread {
     connection: mpsc::Sender<Arc<OwnedFd>>,
     ready: mpsc::Receiver<io::Result<()>>,
@@ -47,7 +47,7 @@ impl<O: Origin> RingThreads<O> {
     /// Starts a thread.
     ///
     /// # Errors
-    /// If there is no thread or no ring to be had.
+    /// If the thread or the ring could not be created.
     pub(super) fn new_thread(
         self: &Arc<Self>,
         queue_threads: Option<Arc<QueueThreads>>,
@@ -61,7 +61,7 @@ impl<O: Origin> RingThreads<O> {
         std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
             match Server::new(threads, queue_threads, layout) {
                 Ok(server) => run(server, &device, &report),
-                // Without a listener there is nothing left to do.
+                // Without a receiver, nothing is left to do.
                 Err(error) => drop(report.send(Err(error))),
             }
             drop(present);
@@ -70,8 +70,8 @@ impl<O: Origin> RingThreads<O> {
         new_thread.report().map(|()| new_thread)
     }
 
-    /// The connection has ended: waits for the threads, as long as patience lasts; how many of them
-    /// still wait for the origin.
+    /// Waits for the threads after the connection has ended, within the time limit. Returns how
+    /// many of them still wait for the origin.
     pub(super) fn join(&self) -> usize {
         self.rescue.end();
         self.alive.wait(PATIENCE)
@@ -79,10 +79,10 @@ impl<O: Origin> RingThreads<O> {
 }
 
 impl NewThread {
-    /// Lets it serve a connection.
+    /// Lets the thread serve a connection.
     ///
     /// # Errors
-    /// If the kernel refuses its slots. It serves those that the kernel took.
+    /// If the kernel refuses its slots. The thread serves those that the kernel took.
     pub(super) fn serve(&self, device: Arc<OwnedFd>) -> io::Result<()> {
         let _ = self.connection.send(device);
         self.report()
@@ -94,7 +94,7 @@ impl NewThread {
     }
 }
 
-/// Starts one more thread for a queue; whether it could.
+/// Starts one more thread for a queue; returns whether it could.
 pub(super) fn add_thread<O: Origin>(
     threads: &Arc<RingThreads<O>>,
     queue_threads: &Arc<QueueThreads>,
@@ -105,11 +105,11 @@ pub(super) fn add_thread<O: Origin>(
     new_thread
         .and_then(|new_thread| new_thread.serve(device))
         .map(|()| queue_wakeup::wake(&threads.session.view, &layout.queues))
-        .inspect_err(|error| log::warn!("a ring has no more threads: {error}"))
+        .inspect_err(|error| log::warn!("cannot start another thread for a ring: {error}"))
         .is_ok()
 }
 
-/// What the thread of a ring does once it has one.
+/// Runs the thread of a ring.
 fn run<O: Origin>(
     mut server: Server<O>,
     device: &mpsc::Receiver<Arc<OwnedFd>>,
@@ -120,9 +120,9 @@ fn run<O: Origin>(
     let _ = report.send(server.register(device));
     let panicked = |_| Err(io::Error::other("its thread panicked"));
     if let Err(error) = catch_unwind(AssertUnwindSafe(|| server.serve())).unwrap_or_else(panicked) {
-        // Requests would wait for ever in queues that no thread serves. The end of the process ends
-        // the connection, and the next mount mends the rest.
-        log::error!("a ring does not work any more: {error}; ending the process");
+        // Requests would hang in queues that no thread serves. The end of the process ends the
+        // connection, and the next mount recovers the rest.
+        log::error!("a ring has failed: {error}; ending the process");
         std::process::abort();
     }
 }

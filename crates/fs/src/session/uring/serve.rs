@@ -1,16 +1,18 @@
 //! The thread of a ring: takes requests, and answers what it may.
 //!
-//! A read of cached records is answered where it arrived: a copy into the payload buffer, and the
-//! next wait sends the answer and takes the next request in one system call. The thread also asks
-//! the origin itself, as long as no other request waits with it. That holds if no slot of this
-//! thread is with the kernel, no other thread's answer is to be sent by it, and another thread of
-//! its queue is free ([`super::queue_threads`]).
+//! A read of cached records is answered where it arrived. Its bytes are copied into the payload
+//! buffer, and one system call sends the answer and takes the next request. The thread also asks
+//! the origin itself, as long as no other request waits for it. That holds under three conditions:
 //!
-//! Otherwise the request is handed to the threads that wait for the origin ([`crate::workers`]), or
-//! to those of the second level, if that is likely to have the record. They finish it in the
-//! buffers of its slot. If its queue had no other slot, it gets one.
+//! - the kernel has no slot of this thread
+//! - this thread has no other thread's answer to send
+//! - another thread of its queue is free ([`super::queue_threads`])
 //!
-//! A thread that was caught in the origin for too long has lost its slot ([`super::rescue`]).
+//! Otherwise it hands the request to the threads that wait for the origin ([`crate::workers`]). If
+//! the second level probably has the record, it hands the request to the threads for that. They
+//! finish the request in the buffers of its slot. If its queue had no other slot, it gets one.
+//!
+//! A thread that hung in the origin for too long has lost its slot ([`super::rescue`]).
 
 use super::RingLayout;
 use super::answer::Answer;
@@ -31,10 +33,10 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// Numbers of the watched descriptors, beside slots.
+/// Numbers of the watched descriptors.
 const INBOX: u32 = 0;
 const MEMORY: u32 = 1;
-/// Slots of one ring. When all of them wait for the origin, so do further requests.
+/// Slots of one ring. When all of them wait for the origin, further requests wait too.
 const SLOTS_MAX: usize = 1024;
 
 /// One ring and its requests.
@@ -46,7 +48,7 @@ pub(super) struct Server<O: Origin> {
     pinning: Pinning,
     ring: Ring,
     inbox: Arc<RingInbox>,
-    /// Rings when memory is wanted back.
+    /// Signals that memory is wanted back.
     memory: Arc<OwnedFd>,
     /// Slots that other threads have.
     handed_over: usize,
@@ -54,7 +56,7 @@ pub(super) struct Server<O: Origin> {
     is_waiting: bool,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 enum Outcome {
     /// Its answer stands in its slot.
     Answered(Slot),
@@ -95,7 +97,7 @@ impl<O: Origin> Server<O> {
     /// Gives the kernel a slot for each queue.
     ///
     /// # Errors
-    /// What the kernel says if it takes none, or not all.
+    /// The kernel's error if it takes none, or not all.
     pub(super) fn register(&mut self, device: Arc<OwnedFd>) -> io::Result<()> {
         self.ring.watch(self.inbox.as_fd(), INBOX)?;
         self.ring.watch(self.memory.as_fd(), MEMORY)?;
@@ -116,7 +118,7 @@ impl<O: Origin> Server<O> {
     /// Serves until the connection has ended and all of its requests are finished.
     ///
     /// # Errors
-    /// If the ring does not work any more; no thread serves its slots then.
+    /// If the ring fails; no thread serves its slots then.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while self.ring.slots() > 0 || (self.is_waiting && !self.threads.rescue.is_over()) {
@@ -139,7 +141,7 @@ impl<O: Origin> Server<O> {
                 }
                 Event::Request(slot) => self.begin(slot)?,
                 Event::Readable { number: MEMORY, watched } => {
-                    // It was done before anything else, or will be when memory is wanted again.
+                    // Memory was given back before this read, or will be at the next signal.
                     let _ = rustix::io::read(&self.memory, &mut [0u8; 8]);
                     if !watched {
                         self.ring.watch(self.memory.as_fd(), MEMORY)?;
@@ -195,7 +197,7 @@ impl<O: Origin> Server<O> {
         let (number, own_queue) = (slot.number(), self.ring.queue_of(&slot));
         let queue = self.ring.closed_queue_of(&slot);
         let answer = Answer::new(slot, self.inbox.clone());
-        // After a panic the answer that was dropped comes back by the inbox.
+        // After a panic, the dropped answer comes back through the inbox.
         let answered = self.threads.session.guarded(|| Ok(self.answer(answer)));
         let outcome = answered.unwrap_or(Outcome::HandedOver);
         match outcome {
@@ -259,7 +261,7 @@ impl<O: Origin> Server<O> {
             Work::Read(read) if session.view.completes_elsewhere() => {
                 self.wait(&request, &mut answer, true);
                 match session.complete_elsewhere(read, answer) {
-                    // The thread that brings the records has it.
+                    // The thread that loads the records has it.
                     None => {
                         counters.ring(Way::Queued);
                         return Outcome::HandedOver;
@@ -267,7 +269,7 @@ impl<O: Origin> Server<O> {
                     Some((read, back)) => {
                         answer = back;
                         if !answer.claim() {
-                            // It was answered already, and comes back by the inbox.
+                            // It was answered already, and comes back through the inbox.
                             return Outcome::HandedOver;
                         }
                         Work::Read(read)
@@ -291,7 +293,7 @@ impl<O: Origin> Server<O> {
         Outcome::HandedOver
     }
 
-    /// Notes that a request is about to wait; `is_handed_over`: not on this thread.
+    /// Notes that a request is about to wait. `is_handed_over`: on another thread.
     fn wait(&self, request: &Request, answer: &mut Answer, is_handed_over: bool) {
         let Some(slot) = answer.slot() else { return };
         let late = LateReply {
@@ -306,7 +308,7 @@ impl<O: Origin> Server<O> {
     }
 }
 
-/// What became of a request that was carried out on the thread of its ring.
+/// The outcome of a request that the thread of its ring carried out.
 fn answered(answer: Answer) -> Outcome {
     answer.into_slot().map_or(Outcome::Lost, Outcome::Answered)
 }

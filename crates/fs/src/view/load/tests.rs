@@ -1,4 +1,4 @@
-//! Loads from an origin that reads in the background. The other ways are tested with the view.
+//! Loads from an origin that reads in the background. The tests of the view have the other kinds.
 
 use super::super::Settings;
 use super::*;
@@ -14,13 +14,13 @@ use std::ffi::OsStr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A view of that file, which is open.
+/// A view with that file open.
 struct Fixture {
     view: Arc<View<FakeOrigin>>,
     handle: u64,
 }
 
-/// What a read ended with.
+/// The result of a read.
 type Answer = Arc<Mutex<Option<Result<Vec<u8>>>>>;
 
 fn fixture(prefetch_max_bytes: u64) -> Fixture {
@@ -76,7 +76,7 @@ impl Fixture {
         std::mem::take(&mut *self.view.origin.runs.lock())
     }
 
-    /// The only run there is.
+    /// The only run in flight.
     fn run(&self) -> Going {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1);
@@ -107,7 +107,7 @@ fn a_read_is_one_run_that_no_thread_waits_for() {
     assert_eq!(fixture.threads(), 0);
     assert!(fixture.read(2, 3).lock().take() == bytes(2, 3));
     assert!(fixture.runs().is_empty(), "the cache has it");
-    // The last record is short, and what begins behind it is not asked for.
+    // The last record is short, and the records behind it are not requested.
     let answer = fixture.read(9, 9);
     let mut going = fixture.run();
     assert_eq!((going.run.first, going.run.records), (9, 2));
@@ -124,7 +124,11 @@ fn a_reader_of_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread()
     let mut going = fixture.run();
     let (second, others) = (fixture.read(1, 1), fixture.read(3, 3));
     let mut rest = fixture.run();
-    assert_eq!((rest.run.first, rest.run.records), (4, 2), "of what is not in flight");
+    assert_eq!(
+        (rest.run.first, rest.run.records),
+        (4, 2),
+        "only the records that are not in flight"
+    );
     going.record();
     assert!(second.lock().is_none());
     going.record();
@@ -142,7 +146,7 @@ fn a_reader_of_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread()
 }
 
 #[test]
-fn an_error_half_way_belongs_to_the_records_that_have_not_come() {
+fn an_error_within_a_run_fails_only_the_records_that_are_missing() {
     let fixture = fixture(0);
     let answer = fixture.read(0, 3);
     let mut going = fixture.run();
@@ -151,10 +155,10 @@ fn an_error_half_way_belongs_to_the_records_that_have_not_come() {
     going.end(Err(Errno::STALE));
     assert_eq!(answer.lock().take(), Some(Err(Errno::STALE)));
     assert_eq!(waiting.lock().take(), Some(Err(Errno::STALE)));
-    assert!(fixture.read(0, 1).lock().take() == bytes(0, 1), "this one had come");
+    assert!(fixture.read(0, 1).lock().take() == bytes(0, 1), "this record had arrived");
     let again = fixture.read(1, 2);
     let mut going = fixture.run();
-    assert_eq!((going.run.first, going.run.records), (1, 2), "an error is not kept");
+    assert_eq!((going.run.first, going.run.records), (1, 2), "an error is not cached");
     going.record();
     going.record();
     assert!(again.lock().take() == bytes(1, 2));
@@ -175,11 +179,11 @@ fn an_error_of_an_origin_that_is_waited_for_belongs_to_one_record() {
         Ok(bytes)
     };
     assert_eq!(read(0, 5), Err(Errno::IO));
-    assert!(Some(read(0, 2)) == bytes(0, 2), "they had come");
+    assert!(Some(read(0, 2)) == bytes(0, 2), "these records had arrived");
     assert!(Some(read(3, 2)) == bytes(3, 2));
-    assert_eq!(read(1, 2), Err(Errno::IO), "asked for again");
+    assert_eq!(read(1, 2), Err(Errno::IO), "requested again");
     *fixture.view.origin.gives_all_but.lock() = Some(u64::MAX);
-    assert!(Some(read(0, 5)) == bytes(0, 5), "and no error is kept");
+    assert!(Some(read(0, 5)) == bytes(0, 5), "and no error is cached");
     assert_eq!(fixture.threads(), 0, "fast records are read by the asking thread");
 }
 
@@ -196,7 +200,7 @@ fn a_run_that_ends_too_early_or_is_given_up_leaves_no_reader_waiting() {
     assert_eq!((again.run.first, again.run.records), (1, 1));
     again.record();
     assert!(answer.lock().take() == bytes(0, 2) && joined.lock().take() == bytes(1, 1));
-    // Without its own record a request cannot go on: its exchange answers when it is dropped.
+    // Without its own record a request cannot continue: its exchange answers when it is dropped.
     let answer = fixture.read(5, 1);
     drop(fixture.run());
     assert_eq!((answer.lock().take(), Arc::strong_count(&answer)), (None, 1));
@@ -208,11 +212,33 @@ fn a_run_that_ends_too_early_or_is_given_up_leaves_no_reader_waiting() {
 }
 
 #[test]
+fn a_read_whose_runs_are_given_up_claims_all_missing_records_in_one_run() {
+    let fixture = fixture(0);
+    let first = fixture.read(0, 2);
+    let mut going = fixture.run();
+    let failed = fixture.read(2, 2);
+    let other = fixture.run();
+    // All records of this read are in flight, so it starts no run.
+    let answer = fixture.read(1, 3);
+    assert!(fixture.runs().is_empty());
+    other.end(Err(Errno::IO));
+    assert_eq!(failed.lock().take(), Some(Err(Errno::IO)));
+    going.record();
+    going.end(Ok(()));
+    let mut again = fixture.run();
+    assert_eq!((again.run.first, again.run.records), (1, 3));
+    (0..3).for_each(|_| again.record());
+    again.end(Ok(()));
+    assert!(answer.lock().take() == bytes(1, 3) && first.lock().take() == bytes(0, 2));
+    assert!(fixture.runs().is_empty(), "no record is requested twice");
+}
+
+#[test]
 fn a_prefetch_is_a_run_and_its_errors_reach_no_reader() {
     let fixture = fixture(8 * RECORD);
     for index in 0..4 {
         let answer = fixture.read(index, 1);
-        // The prefetched record is asked for first.
+        // The prefetched record is requested first.
         let (own, ahead): (Vec<_>, Vec<_>) =
             fixture.runs().into_iter().partition(|going| going.run.first == index);
         for mut going in own {
@@ -250,7 +276,7 @@ fn records_the_origin_vouches_for_are_their_versions() {
     assert!(fixture.view.is_still(&wanted(version)));
     assert!(!fixture.view.is_still(&wanted(version ^ 1)), "another version's");
     let settled = attributes(2).identity().is_settled(Time::now(), Duration::ZERO);
-    assert!(settled, "or the version would be one of a kind");
+    assert!(settled, "or the version would be unique");
 }
 
 #[test]
@@ -261,8 +287,8 @@ fn records_of_an_open_file_the_origin_vouches_for_never_mix_with_later_contents(
     let mut under_way = fixture.run();
     fixture.view.origin.overwritten.store(100, Ordering::SeqCst);
     let new = fixture.open();
-    // The old file gets neither uncached records, nor those in flight for the new contents, nor
-    // cached ones of those.
+    // The old file gets neither uncached records, nor records in flight for the new contents, nor
+    // cached records of the new contents.
     assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
     assert!(fixture.runs().is_empty(), "the origin was not asked for it");
     let answer = fixture.read_by(new, 1, 1).unwrap();
@@ -271,11 +297,12 @@ fn records_of_an_open_file_the_origin_vouches_for_never_mix_with_later_contents(
     let expected: Vec<u8> = contents(1).iter().map(|byte| byte.wrapping_add(100)).collect();
     assert!(answer.lock().take() == Some(Ok(expected)));
     assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
-    // Records that were asked for before are the old file's, and are not kept as the new one's.
+    // Records that were requested before belong to the old file, and are not cached for the new
+    // one.
     under_way.record();
     assert!(early.lock().take() == bytes(0, 1));
     let answer = fixture.read_by(new, 0, 1).unwrap();
-    assert!(answer.lock().is_none(), "not out of the cache");
+    assert!(answer.lock().is_none(), "not from the cache");
     fixture.run().record();
     let expected: Vec<u8> = contents(0).iter().map(|byte| byte.wrapping_add(100)).collect();
     assert!(answer.lock().take() == Some(Ok(expected)));
@@ -305,7 +332,7 @@ fn without_permission_to_read_ahead_the_demanded_request_is_longer() {
     for index in 0..=10 {
         let answer = fixture.read(index, 1);
         for mut going in fixture.runs() {
-            assert_eq!(going.run.first, index, "none but that which is waited for");
+            assert_eq!(going.run.first, index, "only the record that a reader waits for");
             assert!(going.run.is_demanded && going.run.records <= 9);
             requests += 1;
             (0..going.run.records).for_each(|_| going.record());
@@ -328,9 +355,9 @@ fn a_corrupt_file_is_not_read_though_it_is_cached() {
     assert!(fixture.runs().is_empty());
 }
 
-/// A network file system remembers what a name led to, and leads a walk there again.
+/// A network file system caches names, and leads a path walk to the same object again.
 #[test]
-fn a_thread_that_met_a_removed_object_has_the_name_asked_for_anew() {
+fn a_thread_that_met_a_removed_object_revalidates_the_name() {
     let fixture = fixture(0);
     let (view, origin) = (&fixture.view, &fixture.view.origin);
     let (name, number) = (OsStr::new("file"), 2);
@@ -341,7 +368,7 @@ fn a_thread_that_met_a_removed_object_has_the_name_asked_for_anew() {
     assert_eq!(view.open(number, OFlags::RDONLY, 7).unwrap_err(), Errno::STALE);
     view.met_stale(7);
     lookup(8);
-    assert_eq!(revalidations(), 0, "another thread has met nothing");
+    assert_eq!(revalidations(), 0, "another thread met no removed object");
     lookup(7);
     assert_eq!(revalidations(), 1);
     let opened = view.open(number, OFlags::RDONLY, 7).unwrap();
@@ -349,7 +376,7 @@ fn a_thread_that_met_a_removed_object_has_the_name_asked_for_anew() {
 }
 
 #[test]
-fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
+fn where_names_fold_case_the_kernel_caches_no_name_and_no_absence() {
     let fixture = fixture(0);
     let view = &fixture.view;
     let known = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap();
@@ -361,16 +388,19 @@ fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
 }
 
 #[test]
-fn a_source_without_capabilities_is_not_asked_for_one_before_a_write() {
+fn a_source_without_capabilities_is_not_asked_for_them_before_a_write() {
     let fixture = fixture(0);
     let view = &fixture.view;
     let number = view.lookup(crate::inode_number::ROOT, OsStr::new("file"), 1).unwrap().number;
     let capability = OsStr::new("security.capability");
     assert!(!view.is_known_to_lack(number, capability));
-    // This source refuses every question.
+    // This source refuses every request.
     assert_eq!(view.get_xattr(number, capability, &mut []), Err(Errno::NOSYS));
     view.origin.lacks_capabilities.store(true, Ordering::SeqCst);
     assert!(view.is_known_to_lack(number, capability));
     assert_eq!(view.get_xattr(number, capability, &mut []), Err(Errno::NODATA));
-    assert!(!view.is_known_to_lack(number, OsStr::new("user.capability")), "others may be there");
+    assert!(
+        !view.is_known_to_lack(number, OsStr::new("user.capability")),
+        "other attributes may exist"
+    );
 }

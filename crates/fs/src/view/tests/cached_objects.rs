@@ -1,4 +1,4 @@
-//! What `objects` of the control directory tells of a view whose cache is known.
+//! The control file `objects` over a view with a known cache.
 
 use super::*;
 use serde_json::Value;
@@ -21,19 +21,19 @@ impl Fixture {
 }
 
 /// The row with this path.
-fn row<'a>(told: &'a Value, rows: &str, path: &str) -> &'a Value {
-    let mut found = told[rows].as_array().unwrap().iter().filter(|row| row["path"] == path);
-    let row = found.next().unwrap_or_else(|| panic!("no {path} in {told:#}"));
-    assert!(found.next().is_none(), "{path} is told once");
+fn row<'a>(shown: &'a Value, rows: &str, path: &str) -> &'a Value {
+    let mut found = shown[rows].as_array().unwrap().iter().filter(|row| row["path"] == path);
+    let row = found.next().unwrap_or_else(|| panic!("no {path} in {shown:#}"));
+    assert!(found.next().is_none(), "{path} has one row");
     row
 }
 
-fn paths(told: &Value, rows: &str) -> Vec<String> {
-    let rows = told[rows].as_array().unwrap();
+fn paths(shown: &Value, rows: &str) -> Vec<String> {
+    let rows = shown[rows].as_array().unwrap();
     rows.iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The weight of the records of a file of so many bytes.
+/// The weight of the records of a file of this length.
 fn weight(length: u64) -> u64 {
     length + length.div_ceil(RECORD) * crate::record::ENTRY_OVERHEAD_BYTES
 }
@@ -45,9 +45,9 @@ fn resident_bytes_are_exact_by_file_and_directory() {
     for (name, length) in [("a", 3 * RECORD + 100), ("d/b", RECORD + 50), ("d/inner/c", 10)] {
         fs::write(fixture.path(name), pattern(length as usize, 1)).unwrap();
     }
-    let told = fixture.objects(Instant::now());
-    assert_eq!((&told["total"]["bytes"], &told["objects"]), (&0.into(), &0.into()));
-    assert!(paths(&told, "files").is_empty() && paths(&told, "directories").is_empty());
+    let shown = fixture.objects(Instant::now());
+    assert_eq!((&shown["total"]["bytes"], &shown["objects"]), (&0.into(), &0.into()));
+    assert!(paths(&shown, "files").is_empty() && paths(&shown, "directories").is_empty());
 
     let d = fixture.lookup("d").number;
     let inner = fixture.view.lookup(d, OsStr::new("inner"), 1).unwrap().number;
@@ -56,9 +56,9 @@ fn resident_bytes_are_exact_by_file_and_directory() {
     fixture.read_below(d, OsStr::new("b"));
     fixture.read_below(inner, OsStr::new("c"));
 
-    let told = fixture.objects(Instant::now());
-    assert_eq!(paths(&told, "files"), ["/a", "/d/b", "/d/inner/c"], "the largest first");
-    assert_eq!(paths(&told, "directories"), ["/", "/d", "/d/inner"]);
+    let shown = fixture.objects(Instant::now());
+    assert_eq!(paths(&shown, "files"), ["/a", "/d/b", "/d/inner/c"], "the largest first");
+    assert_eq!(paths(&shown, "directories"), ["/", "/d", "/d/inner"]);
     let expected = [
         ("files", "/a", weight(3 * RECORD + 100), 4),
         ("files", "/d/b", weight(RECORD + 50), 2),
@@ -67,19 +67,19 @@ fn resident_bytes_are_exact_by_file_and_directory() {
         ("directories", "/d/inner", weight(10), 1),
     ];
     for (rows, path, bytes, records) in expected {
-        let row = row(&told, rows, path);
+        let row = row(&shown, rows, path);
         assert_eq!((&row["bytes"], &row["records"]), (&bytes.into(), &records.into()), "{path}");
         let lists = row["mru_bytes"].as_u64().unwrap() + row["mfu_bytes"].as_u64().unwrap();
         assert_eq!(lists, bytes, "{path}");
     }
     let stats = fixture.view.cache.stats();
-    let total = &told["total"];
+    let total = &shown["total"];
     assert_eq!(total["bytes"], stats.data_size);
     assert_eq!(total["mru_bytes"], stats.mru_data);
     assert_eq!(total["mfu_bytes"], stats.mfu_data);
-    assert_eq!(row(&told, "directories", "/")["bytes"], stats.data_size);
-    assert_eq!((&told["objects"], &told["undercount_max_bytes"]), (&3.into(), &0.into()));
-    assert_eq!(told["unnamed"]["records"], 0);
+    assert_eq!(row(&shown, "directories", "/")["bytes"], stats.data_size);
+    assert_eq!((&shown["objects"], &shown["undercount_max_bytes"]), (&3.into(), &0.into()));
+    assert_eq!(shown["unnamed"]["records"], 0);
 }
 
 #[test]
@@ -90,20 +90,20 @@ fn reads_and_misses_are_counted_by_file_while_a_program_looks() {
     fixture.read_file("before");
     assert!(!fixture.view.observers.are_active());
 
-    // However slow this machine is, the lease lasts.
+    // The lease lasts, however slow this machine is.
     let now = Instant::now() + Duration::from_secs(3600);
     fixture.objects(now);
     assert!(fixture.view.observers.are_active());
     (0..3).for_each(|_| drop(fixture.read_file("after")));
     fixture.read_file("before");
-    let told = fixture.objects(now);
+    let shown = fixture.objects(now);
     let counts = |path| {
-        let row = row(&told, "files", path);
+        let row = row(&shown, "files", path);
         ["reads", "hits", "misses", "origin_bytes", "l2_bytes"].map(|name| row[name].as_u64())
     };
     assert_eq!(counts("/after"), [9, 6, 3, 2 * RECORD + 9, 0].map(Some));
-    assert_eq!(counts("/before"), [2, 2, 0, 0, 0].map(Some), "it was there already");
-    assert_eq!((&told["sampled_one_in"], &told["total"]["reads"]), (&1.into(), &11.into()));
+    assert_eq!(counts("/before"), [2, 2, 0, 0, 0].map(Some), "its record was resident already");
+    assert_eq!((&shown["sampled_one_in"], &shown["total"]["reads"]), (&1.into(), &11.into()));
 }
 
 #[test]
@@ -116,14 +116,14 @@ fn a_removed_or_changed_file_is_unnamed_and_a_renamed_one_has_its_new_name() {
     let read = |name| fixture.read_below(ROOT, OsStr::new(name));
     let (removed, _, _) = (read("removed"), read("changed"), read("old"));
     let names = ["/changed", "/old", "/removed"];
-    let mut told = paths(&fixture.objects(Instant::now()), "files");
-    told.sort();
-    assert_eq!(told, names);
+    let mut shown = paths(&fixture.objects(Instant::now()), "files");
+    shown.sort();
+    assert_eq!(shown, names);
 
     // The kernel forgets removed files.
     fixture.view.unlink(ROOT, OsStr::new("removed")).unwrap();
     fixture.view.forget(removed, 1);
-    // Records of the contents before stay until they are evicted.
+    // Records of the earlier contents stay until they are evicted.
     fs::write(fixture.path("changed"), pattern(5000, 2)).unwrap();
     read("changed");
     let d = fixture.lookup("d").number;
@@ -131,11 +131,11 @@ fn a_removed_or_changed_file_is_unnamed_and_a_renamed_one_has_its_new_name() {
     fixture.view.rename(old, new, RenameFlags::empty()).unwrap();
     fixture.view.lookup(d, OsStr::new("new"), 1).unwrap();
 
-    let told = fixture.objects(Instant::now());
-    assert_eq!(paths(&told, "files"), ["/changed", "/d/new"]);
-    assert_eq!(row(&told, "files", "/changed")["records"], 2);
-    assert_eq!(told["unnamed"]["bytes"], 2 * weight(4000));
-    assert_eq!(told["total"]["bytes"], 3 * weight(4000) + weight(5000));
+    let shown = fixture.objects(Instant::now());
+    assert_eq!(paths(&shown, "files"), ["/changed", "/d/new"]);
+    assert_eq!(row(&shown, "files", "/changed")["records"], 2);
+    assert_eq!(shown["unnamed"]["bytes"], 2 * weight(4000));
+    assert_eq!(shown["total"]["bytes"], 3 * weight(4000) + weight(5000));
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn a_hostile_name_stays_one_name() {
     let hostile = OsStr::from_bytes(b"a\nb\xff\\\x1b[2J<script>");
     fs::write(fixture.directory.path().join(hostile), pattern(100, 1)).unwrap();
     fixture.read_below(ROOT, hostile);
-    let told = fixture.objects(Instant::now());
-    assert_eq!(paths(&told, "files"), ["/a\\u{a}b\\xff\\\\\\u{1b}[2J<script>"]);
+    let shown = fixture.objects(Instant::now());
+    assert_eq!(paths(&shown, "files"), ["/a\\u{a}b\\xff\\\\\\u{1b}[2J<script>"]);
 }
 
-/// More files than rows, of which the largest and the most read differ.
+/// More files than rows; the largest files are not the most read ones.
 #[test]
 fn rows_are_bounded_and_include_the_first_of_each_order() {
     let fixture = fixture();
@@ -160,10 +160,10 @@ fn rows_are_bounded_and_include_the_first_of_each_order() {
     fixture.objects(now);
     (0..150).for_each(|number| drop(fixture.read_file(&number.to_string())));
     fixture.read_file("7");
-    let told = fixture.objects(now);
-    let files = paths(&told, "files");
+    let shown = fixture.objects(now);
+    let files = paths(&shown, "files");
     assert_eq!(files.len(), 200, "a hundred by bytes, a hundred others by reads");
     assert_eq!(files[..2], ["/399", "/398"]);
-    assert_eq!(row(&told, "files", "/7")["reads"], 2);
-    assert_eq!(told["objects"], 400);
+    assert_eq!(row(&shown, "files", "/7")["reads"], 2);
+    assert_eq!(shown["objects"], 400);
 }

@@ -1,10 +1,10 @@
-//! What the kernel may keep of files and directories that are opened.
+//! The kernel's cached pages and names of opened files and directories.
 
 use super::*;
 use crate::eventually::eventually;
 
 impl Fixture {
-    /// Makes a file that changes the times of its directory: clocks of file systems tick.
+    /// Makes a file that changes the times of its directory, because clocks of file systems tick.
     pub(super) fn make_noticed(&self, directory: &str, name: &str) {
         let changed = || {
             let metadata = fs::metadata(self.path(directory)).unwrap();
@@ -28,13 +28,13 @@ fn pages_are_kept_once_the_kernel_has_dropped_those_before() {
     let fixture = fixture();
     fs::write(fixture.path("a"), "one").unwrap();
     let first = fixture.open("a", OFlags::RDONLY);
-    // The answer to this one may overtake the other.
+    // The reply to this open may overtake the other.
     let second = fixture.open("a", OFlags::RDONLY);
     assert!(!first.keep_pages && !second.keep_pages);
     fixture.read(first.handle, 0, 10);
     let third = fixture.open("a", OFlags::RDONLY);
     assert!(third.keep_pages);
-    // A kernel that never learned of the file did not drop its pages.
+    // A kernel that never got the handle did not drop its pages.
     fs::write(fixture.path("a"), "another").unwrap();
     let never_told = fixture.open("a", OFlags::RDONLY);
     fixture.view.undo_open(never_told.handle);
@@ -59,7 +59,7 @@ fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
     let second = open();
     assert_eq!(keeps(&second), Some(true));
     fixture.make_noticed("d", "new");
-    // What the others read now is of before the change.
+    // The other handles read the names from before the change.
     let third = open();
     assert_eq!(keeps(&third), None);
     for opened in [first, second, third] {
@@ -68,7 +68,7 @@ fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
     let fourth = open();
     assert_eq!(keeps(&fourth), Some(false));
     list(fourth.handle);
-    // Rewound: it shows what the directory has now, and is not what others would read on in.
+    // Rewound, it reads the directory's present names. The other handles must not read on in those.
     list(fourth.handle);
     assert_eq!(keeps(&open()), None);
 }
@@ -100,7 +100,7 @@ fn a_source_that_never_changes_is_asked_for_a_listing_once() {
         Result::Ok(names)
     };
     assert_eq!(list().unwrap(), [".", "..", "name"]);
-    // A question now would get an error.
+    // A request to the source would fail now.
     fs::remove_dir_all(&path).unwrap();
     assert_eq!(list().unwrap(), [".", "..", "name"]);
 }

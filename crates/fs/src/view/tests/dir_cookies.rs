@@ -1,14 +1,14 @@
-//! What an offset into a directory means, for as long as it is open.
+//! The meaning of an offset into a directory, for as long as the directory is open.
 
 use super::*;
 use crate::testing::FakeOrigin;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// More than a listing keeps.
+/// More names than a listing keeps.
 const COUNT: u64 = 40_000;
 
-/// Names by cookies of 63 bits, as ext4 has them.
+/// Names by 63-bit cookies, like ext4's.
 fn names(numbers: std::ops::Range<u64>) -> BTreeMap<u64, OsString> {
     let cookie = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1;
     numbers.map(|number| (cookie(number), format!("n{number}").into())).collect()
@@ -29,7 +29,7 @@ fn view_of(listed: BTreeMap<u64, OsString>) -> View<FakeOrigin> {
     .unwrap()
 }
 
-/// Up to so many names from an offset on, in answers of a hundred, each with the offset behind it.
+/// Up to this many names after an offset, in replies of a hundred, each with the offset behind it.
 fn read<O: Origin>(
     view: &View<O>,
     handle: u64,
@@ -72,7 +72,7 @@ fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_c
         after.extend(names(COUNT + 2..COUNT + 20_000));
         *view.origin.listed.lock() = after.clone().into();
         let other = view.open_directory(ROOT, 2).unwrap().handle;
-        // Rewound, and read on elsewhere meanwhile.
+        // Rewound, with another read in between.
         read(&view, handle, 0, 500, attributes).unwrap();
         let cookies: Vec<u64> = before.into_keys().collect();
         for at in (0..COUNT as usize).step_by(997) {
@@ -84,13 +84,17 @@ fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_c
                 assert_eq!(rest.iter().map(|(name, _)| name).collect::<Vec<_>>(), expected);
             }
         }
-        // Handles that come when none is open any more know nothing of it.
+        // Handles that are opened after the last one was closed share no offsets with it.
         view.release_directory(handle);
         view.release_directory(other);
         let later = view.open_directory(ROOT, 3).unwrap();
         assert!(later.sharing.is_some_and(|sharing| !sharing.keeps), "the kernel has lost offsets");
         let refused = read(&view, later.handle, all[77].1, 7, attributes);
-        assert_eq!(refused, Err(Errno::STALE), "an end would be believed");
+        assert_eq!(
+            refused,
+            Err(Errno::STALE),
+            "the program would take an end for a complete listing"
+        );
     }
 }
 
@@ -99,7 +103,7 @@ fn names_before_an_error_are_shown_and_the_error_comes_with_the_next_read() {
     for attributes in [false, true] {
         let listed = names(2..COUNT + 2);
         let view = view_of(listed.clone());
-        // Not where an answer ends.
+        // Within a reply.
         let break_at = listed.keys().copied().nth(35_050);
         *view.origin.breaks_off_at.lock() = break_at;
         let handle = view.open_directory(ROOT, 1).unwrap().handle;
@@ -138,7 +142,7 @@ fn an_offset_keeps_its_meaning_after_the_directory_changed() {
 
 #[test]
 fn names_held_by_open_directories_are_bounded_and_all_are_still_read() {
-    // Nothing may be found in the cache, as in a directory that changes all the time.
+    // The cache must have no listing, as in a directory that changes all the time.
     let mut view = view_of(names(1..20_001));
     view.versions = racy_for_ever();
     let held = |view: &View<FakeOrigin>| view.held_names.bytes();

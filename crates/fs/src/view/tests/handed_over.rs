@@ -1,20 +1,19 @@
-//! What a page cache above takes is kept while memory is free, and leaves first when it is not;
-//! what the page cache has dropped is kept. Counted in reads of the source, over five passes
-//! between which the page cache is dropped.
+//! Records that a page cache above has taken over are kept while memory is free, and evicted first
+//! when it is not. Records that the page cache asks for again are kept. The tests count reads of
+//! the source in five passes, and the page cache is dropped between passes.
 
 use super::*;
 
 const RECORDS: u64 = 512;
-/// Memory is free, or there is none.
+/// The limit of copies while memory is free.
 const FREE: u64 = u64::MAX;
 const NONE: u64 = 0;
 
-/// How a program reads a file, as the requests that come of it below a page cache that has nothing:
-/// where, and how much.
+/// How a program reads a file, as the requests below an empty page cache: offset and length.
 type Way = fn(u64) -> Vec<(u64, u64)>;
 
-/// `cat`, and whatever reads a whole file: the kernel reads ahead in ever larger pieces, up to its
-/// limit, here of eight records.
+/// `cat`, and any program that reads a whole file. The kernel reads ahead in growing pieces, up to
+/// its limit, here of eight records.
 fn readahead(size: u64) -> Vec<(u64, u64)> {
     let (mut requests, mut at, mut length) = (Vec::new(), 0, RECORD / 2);
     while at < size {
@@ -47,19 +46,19 @@ fn mixed(size: u64) -> Vec<(u64, u64)> {
     random_records(size).into_iter().zip(random_pieces(size)).flat_map(|(a, b)| [a, b]).collect()
 }
 
-/// All numbers below a power of two, in an order that repeats nowhere.
+/// All numbers below a power of two, in an order without a pattern.
 fn shuffled(count: u64) -> Vec<u64> {
     assert!(count.is_power_of_two());
     (0..count).map(|number| (number * 2_654_435_761 + 7) % count).collect()
 }
 
-/// Reads of the source in each of five passes, with memory for as many records.
+/// Reads of the source in each of five passes, with memory for this many records.
 fn reads(way: Way, capacity_records: u64, handed_limit_bytes: u64) -> Vec<u64> {
     let mut fixture = fixture_with(Duration::ZERO, |settings| {
         (settings.direct_io, settings.exclusive) = (false, true);
     });
     let size = RECORDS * RECORD;
-    // Room for what a record weighs beside its bytes.
+    // Room for the weight of a record beyond its bytes.
     let capacity = capacity_records * (RECORD + RECORD / 16);
     let cache = Cache::builder(capacity).start_bytes(capacity / 8).min_bytes(capacity / 8);
     Arc::get_mut(&mut fixture.view).unwrap().cache = cache.sublists(4).build();
@@ -81,7 +80,7 @@ fn reads(way: Way, capacity_records: u64, handed_limit_bytes: u64) -> Vec<u64> {
     reads
 }
 
-/// With how often, apart, a pass asks for a record.
+/// The last field is how often, apart, a pass asks for a record.
 const WAYS: [(&str, Way, u64); 5] = [
     ("readahead", readahead, 1),
     ("whole records at random", random_records, 1),
@@ -104,7 +103,7 @@ fn a_set_that_fits_is_read_at_most_twice_while_no_memory_is_free() {
     for (name, way, asked) in WAYS {
         for capacity in [RECORDS, 4 * RECORDS] {
             let reads = reads(way, capacity, NONE);
-            // A record that is asked for twice in one pass comes back in that pass.
+            // A record that is requested twice in one pass may be loaded twice in that pass.
             assert!(reads[0] <= asked * RECORDS, "{name}, {capacity}: {reads:?}");
             assert!(reads[0] + reads[1] <= 2 * RECORDS, "{name}, {capacity}: {reads:?}");
             assert_eq!(reads[2..], [0, 0, 0], "{name}, {capacity}: {reads:?}");
@@ -119,7 +118,7 @@ fn in_a_set_of_twice_the_memory_no_pass_reads_a_record_twice() {
             let reads = reads(way, RECORDS / 2, limit);
             let most = asked * RECORDS;
             assert!(reads.iter().all(|&reads| reads <= most), "{name}: {reads:?}");
-            assert!(reads[4] < most, "{name}, some is kept of it: {reads:?}");
+            assert!(reads[4] < most, "{name}, a part of it is kept: {reads:?}");
         }
     }
 }
@@ -146,7 +145,7 @@ fn no_copy_stays_that_the_next_open_could_not_use() {
         assert!((0..8).all(|index| !is_there(index)));
         fixture.view.release(opened.handle);
     }
-    // What comes again while the file is open stays for as long.
+    // Records that are requested again while the file is open stay cached for as long.
     let opened = fixture.open("a", OFlags::RDONLY);
     assert_eq!([read(opened.handle), read(opened.handle), read(opened.handle)], [8, 8, 0]);
 }

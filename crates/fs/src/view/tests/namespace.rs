@@ -1,4 +1,4 @@
-//! Names that the kernel believes in, and that lead elsewhere by now, or were changed through the
+//! Names that the kernel has cached, and that lead elsewhere by now or were changed through the
 //! mount.
 
 use super::*;
@@ -21,7 +21,7 @@ fn a_name_that_leads_to_another_file_now_is_looked_up_again() {
     assert_eq!(fixture.read(opened.handle, 0, 100), b"new");
     view.release(opened.handle);
 
-    // The same for what would be truncated by that name.
+    // The same for a file that would be truncated by that name.
     fs::write(fixture.path("c"), "other").unwrap();
     fs::rename(fixture.path("a"), fixture.path("kept")).unwrap();
     fs::rename(fixture.path("c"), fixture.path("a")).unwrap();
@@ -44,7 +44,7 @@ fn files_that_exchange_their_names_are_distinguished() {
     assert_eq!(view.lookup(ROOT, OsStr::new("a"), thread).unwrap().number, two);
     let opened = view.open(two, OFlags::RDONLY, thread).unwrap();
     assert_eq!(fixture.read(opened.handle, 0, 100), b"two");
-    // The kernel still believes that "b" is the same file, and it was looked up as "a" last.
+    // The kernel has still cached "b" for the same file, whose last lookup was of "a".
     assert_eq!(view.open(two, OFlags::RDONLY, thread).unwrap_err(), Errno::STALE);
 }
 
@@ -66,7 +66,7 @@ fn a_file_renamed_linked_or_unlinked_through_the_mount_needs_no_second_lookup() 
     view.rename((ROOT, name("single")), (ROOT, name("then")), flags).unwrap();
     view.rename((ROOT, name("then")), (ROOT, name("replaced")), flags).unwrap();
     view.rename((ROOT, name("d")), (ROOT, name("e")), flags).unwrap();
-    // A watcher of events looks nothing up: it opens the file that it is handed.
+    // A fanotify watcher looks nothing up: it opens the file that it is handed.
     for (number, contents) in [(single, "single"), (linked, "linked"), (replaced, "replaced")] {
         for thread in [7, 8] {
             let opened = view.open(number, OFlags::RDONLY, thread).unwrap();
@@ -79,7 +79,7 @@ fn a_file_renamed_linked_or_unlinked_through_the_mount_needs_no_second_lookup() 
     view.unlink(ROOT, name("linked")).unwrap();
     let opened = view.open(linked, OFlags::RDONLY, 7).unwrap();
     assert_eq!(fixture.read(opened.handle, 0, 100), b"linked");
-    // What takes a name behind the mount is seen all the same.
+    // A change of the name behind the mount is still noticed.
     fs::write(fixture.path("new"), "new").unwrap();
     fs::rename(fixture.path("new"), fixture.path("replaced")).unwrap();
     assert_eq!(view.open(single, OFlags::RDONLY, 7).unwrap_err(), Errno::STALE);

@@ -1,4 +1,4 @@
-//! Files without extended attributes, which is believed for a while.
+//! Files without extended attributes, which are cached for a while.
 
 use super::*;
 use ogive_origin::{Errno, XattrFlags};
@@ -9,7 +9,7 @@ fn get(fixture: &Fixture, number: u64, name: &str) -> Result<Vec<u8>> {
     Ok(value[..length].to_vec())
 }
 
-/// An access list, as it is stored: version 2, and what the mode says.
+/// An access list in its stored form: version 2, with the entries of the mode.
 fn list() -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();
     for (tag, permissions) in [(1u16, 6u16), (2, 4), (4, 4), (16, 4), (32, 4)] {
@@ -39,7 +39,7 @@ fn a_missing_access_list_is_asked_for_now_and_then_and_our_own_is_seen_at_once()
             true
         }
     };
-    // Behind the view: it believes its last answer, as with other attributes.
+    // Behind the view: the view has cached its last answer, as with other attributes.
     let behind = || {
         rustix::fs::setxattr(fixture.path("file"), name, &list(), rustix::fs::XattrFlags::empty())
     };
@@ -47,7 +47,7 @@ fn a_missing_access_list_is_asked_for_now_and_then_and_our_own_is_seen_at_once()
         return;
     }
     assert_eq!(get(&fixture, number, name), Err(Errno::NODATA), "for an hour");
-    // Names that some file systems make up are always asked for.
+    // Attributes that some file systems compute are always requested.
     assert_eq!(get(&fixture, number, "user.colour"), Err(Errno::NODATA));
     rustix::fs::setxattr(fixture.path("file"), "user.colour", b"green", XattrFlags::empty())
         .unwrap();

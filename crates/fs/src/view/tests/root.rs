@@ -1,4 +1,4 @@
-//! Which directory a view is of, whatever becomes of its path.
+//! The root directory of a view, whatever happens to its path.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn view_of(source: &std::path::Path, like: &Fixture) -> View<DirectoryOrigin> {
 }
 
 #[test]
-fn a_removed_source_is_an_error_and_another_with_its_name_is_not_taken_for_it() {
+fn a_removed_source_is_an_error_and_another_with_its_name_is_not_mistaken_for_it() {
     let fixture = fixture();
     let outer = fixture.path("source");
     fs::create_dir(&outer).unwrap();
@@ -28,7 +28,7 @@ fn a_removed_source_is_an_error_and_another_with_its_name_is_not_taken_for_it() 
     let is_gone = || {
         assert_eq!(view.lookup(ROOT, name, 1).unwrap_err(), Errno::IO);
         assert_eq!(view.open_directory(ROOT, 1).unwrap_err(), Errno::IO);
-        // Without them no user would reach the control directory.
+        // Without attributes of the root, no user would reach the control directory.
         assert_eq!(view.attributes(ROOT, None).unwrap().number, ROOT);
     };
     is_gone();

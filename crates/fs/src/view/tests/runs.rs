@@ -1,9 +1,9 @@
-//! Records that are read together: by the asking thread, and ahead of a sequential reader.
+//! Records that are read together: by the requesting thread, and ahead of a sequential reader.
 
 use super::*;
 
 #[test]
-fn fast_records_are_read_by_the_asking_thread_and_slow_ones_by_a_thread_each() {
+fn fast_records_are_read_by_the_requesting_thread_and_slow_ones_by_a_thread_each() {
     let contents = pattern(8 * RECORD as usize, 3);
     for (took, queued) in [(Duration::from_micros(1), 0), (Duration::from_secs(1), 7)] {
         let fixture = fixture();
@@ -12,8 +12,8 @@ fn fast_records_are_read_by_the_asking_thread_and_slow_ones_by_a_thread_each() {
         fixture.view.origin_latency.note_record(took);
         assert_eq!(fixture.read(opened.handle, 0, 8 * RECORD), contents);
         assert_eq!(fixture.view.workers.statistics().queued, queued);
-        assert_eq!(fixture.origin_reads(), 8, "one read a record");
-        // A record that another request has ends a run.
+        assert_eq!(fixture.origin_reads(), 8, "one read per record");
+        // A record that another request is loading ends a run.
         let version = fixture.view.file(opened.handle).unwrap().version;
         for index in [2, 5] {
             fixture.view.cache.invalidate(&Key::record(version, index));

@@ -1,11 +1,11 @@
-//! What an origin is asked that takes its time to answer.
+//! Requests to an origin that takes its time to answer.
 
 use super::*;
 use crate::testing::{FakeOrigin, NAMES, SIZE};
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
-/// Lists the root with attributes; how many names there are.
+/// Lists the root with attributes; returns the number of names.
 fn list(view: &View<FakeOrigin>) -> u64 {
     let opened = view.open_directory(ROOT, 1).unwrap();
     let (mut count, mut cookie) = (0, 0);
@@ -45,21 +45,21 @@ fn attributes_that_come_with_names_are_not_asked_for_one_by_one() {
     let view = view();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "all came with the names");
-    // Later the answer is not believed any more, while the names are still in the cache.
-    view.origin.names.lock().told.clear();
+    // Later the reply has expired, while the names are still in the cache.
+    view.origin.names.lock().with_attributes.clear();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "and all came with the names again");
 }
 
-/// An NFS client keeps names for longer than it believes in the attributes that came with them.
+/// An NFS client caches names for longer than the attributes that came with them.
 #[test]
 fn attributes_that_are_old_come_with_names_again() {
     let mut view = view();
     let dropped = |view: &View<FakeOrigin>| view.origin.names_dropped.load(Ordering::SeqCst);
     list(&view);
-    assert_eq!(dropped(&view), 1, "it is not known since when the client has them");
+    assert_eq!(dropped(&view), 1, "their age in the client is unknown");
     list(&view);
-    assert_eq!(dropped(&view), 1, "they are young");
+    assert_eq!(dropped(&view), 1, "they are fresh");
     view.attributes_old = Duration::ZERO;
     list(&view);
     assert_eq!(dropped(&view), 2);
@@ -91,8 +91,8 @@ fn old_attributes_of_many_names_are_read_again_after_the_first_few_lookups() {
     view.release_directory(opened.handle);
 }
 
-/// An NFS client sends each write to the server before it answers with times, and a program that
-/// writes and reads by turns makes the kernel ask for the size each time.
+/// An NFS client sends each write to the server before it answers with times. The kernel asks for
+/// the size each time that a program alternates between writes and reads.
 #[test]
 fn a_question_for_the_size_of_a_file_being_written_does_not_ask_for_its_times() {
     for (pristine, flushes, is_spared) in

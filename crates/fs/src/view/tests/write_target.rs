@@ -1,9 +1,9 @@
-//! Where writes go: as the flags say that a file has at that moment, beside appends of others.
+//! Where writes go: by the file's flags at that moment, while other programs append.
 
 use super::*;
 use ogive_origin::OFlags;
 
-/// To a file without `O_APPEND`, by a program that can be seen in its call.
+/// To a file without `O_APPEND`, by a program whose system call is visible.
 fn seen(one_appends: &dyn Fn() -> bool) -> WriteMode<'_> {
     WriteMode { one_appends, ..WriteMode::IN_PLACE }
 }
@@ -66,18 +66,18 @@ fn a_write_goes_where_the_flag_of_that_moment_says() {
 
 #[test]
 fn an_append_goes_to_the_end_wherever_the_kernel_sends_it() {
-    // The kernel may have taken the size that it was told, or an earlier one.
-    for believed in [6, 9] {
+    // The kernel may have taken the size in this reply, or an earlier one.
+    for size in [6, 9] {
         let fixture = fixture();
         fs::write(fixture.path("log"), "12345").unwrap();
         let number = fixture.lookup("log").number;
         append_behind(&fixture, b"67");
-        // It has not been told: it may believe in any size.
+        // The kernel may have cached any size.
         let handle = fixture.view.open(number, OFlags::RDWR | OFlags::APPEND, 1).unwrap().handle;
         fixture.write(handle, 5, b"8", WriteMode::APPENDS);
         append_behind(&fixture, b"9");
         fixture.view.attributes(number, None).unwrap();
-        fixture.write(handle, believed, b"A", WriteMode::APPENDS);
+        fixture.write(handle, size, b"A", WriteMode::APPENDS);
         assert_eq!(fixture.log(), b"123456789A");
     }
 }
@@ -89,7 +89,7 @@ fn an_answer_that_the_kernel_takes_late_moves_no_append() {
         fs::write(fixture.path("log"), "12345").unwrap();
         let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
         append_behind(&fixture, b"67");
-        // Another program asks, and the answer is taken when the next append has already been sent.
+        // Another program asks, and the kernel takes the reply after the next append was sent.
         fixture.view.attributes(fixture.lookup("log").number, None).unwrap();
         fixture.write(handle, 5, b"8", mode);
         append_behind(&fixture, b"9");
@@ -109,7 +109,7 @@ fn any_of_several_answers_before_the_first_open_may_be_the_last() {
         append_behind(&fixture, b"67");
         let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
         append_behind(&fixture, b"8");
-        // Two threads looked it up, and the answer of the one was overtaken by that of the other.
+        // Two threads looked it up, and one reply overtook the other.
         fixture.write(handle, 5, b"9", mode);
         assert_eq!(fixture.log(), b"123456789");
     }
@@ -137,7 +137,7 @@ fn rwf_append_is_found_in_the_programs_call() {
     fixture.write(handle, 5, b"8", seen(&|| true));
     assert_eq!(fixture.log(), b"12345678");
     fixture.write(handle, 6, b"x", seen(&|| false));
-    assert_eq!(fixture.log(), b"123456x8", "it was meant for there");
+    assert_eq!(fixture.log(), b"123456x8", "the write was meant for there");
     let never = || -> bool { panic!("no need to ask") };
     fixture.write(handle, 4, b"z", seen(&never));
     append_behind(&fixture, b"9");
@@ -145,7 +145,7 @@ fn rwf_append_is_found_in_the_programs_call() {
     assert_eq!(fixture.log(), b"1234z6x89A");
 }
 
-/// Parts of a write past the page cache are sent at once and come in any order.
+/// Parts of a write past the page cache are sent at once and arrive in any order.
 #[test]
 fn parts_of_an_append_stand_in_their_order() {
     const PART: u64 = 1 << 20;
@@ -167,7 +167,7 @@ fn parts_of_an_append_stand_in_their_order() {
             }
             (0..4).for_each(|number| expected.extend(part(number as u8, length(number))));
             assert!(fixture.log() == expected, "{order:?}, {was_longer}");
-            // Later writes are appended as ever, beside others.
+            // Later writes are appended as usual, with other programs appending too.
             append_behind(&fixture, b"behind");
             fixture.write(handle, 5 + 3 * PART + 100, b"end", DIRECT);
             expected.extend_from_slice(b"behindend");
