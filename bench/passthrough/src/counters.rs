@@ -1,9 +1,9 @@
-//! What was asked of the origin, countable from outside without disturbing the readers.
+//! Counts reads of the origin, readable from outside without disturbing the readers.
 //!
-//! Each worker thread has counters of its own, so that counting shares no cache line; the sum is
-//! made when somebody reads the hidden file [`FILE_NAME`] in the root of the mount. Files of
-//! [`LARGE_FILE_BYTES`] and more are counted apart: so a scan of one big file can be told from a
-//! working set of small ones.
+//! Each worker thread has counters of its own, so that counting shares no cache line. A read of the
+//! hidden file [`FILE_NAME`] in the root of the mount makes the sum. Files of [`LARGE_FILE_BYTES`]
+//! and more are counted separately, which distinguishes a scan of one big file from a working set
+//! of small ones.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -42,7 +42,7 @@ impl Listing {
     /// Goes to the entry after `cookie`.
     ///
     /// # Errors
-    /// What `lseek(2)` says.
+    /// The error of `lseek(2)`.
     pub fn seek(&mut self, cookie: u64) -> io::Result<()> {
         if cookie == self.cookie {
             return Ok(());
@@ -60,7 +60,7 @@ impl Listing {
     /// The entry at hand without taking it; `None` at the end of the directory.
     ///
     /// # Errors
-    /// What `getdents64(2)` says.
+    /// The error of `getdents64(2)`.
     pub fn peek(&mut self) -> io::Result<Option<Entry<'_>>> {
         if self.position == self.buffer.len() && !self.refill()? {
             return Ok(None);

@@ -1,9 +1,12 @@
-//! The FUSE operations: each asks the origin and hands on what it says.
+//! The FUSE operations: each calls the origin and passes its answer on.
 //!
-//! Invariants: nothing is remembered but how to reach an inode; a read is one `pread(2)` into the
-//! worker thread's buffer and one reply out of it (the library can send no file pages, so this one
-//! copy is what any passthrough on it pays); no lock is held across a system call but the one of an
-//! open directory listing, which is that listing's alone.
+//! Invariants:
+//!
+//! - Nothing is cached except how to reach an inode.
+//! - A read is one `pread(2)` into the worker thread's buffer and one reply out of it. The library
+//!   cannot send file pages, so any passthrough on it pays this one copy.
+//! - No lock is held across a system call, except that of an open directory listing, which belongs
+//!   to that listing alone.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr};
@@ -34,16 +37,16 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the command line decides.
+/// The options of the command line.
 pub struct Options {
     /// Ask for every read; the kernel keeps no pages of file data.
     pub direct_io: bool,
-    /// Answer small reads with bytes out of this memory, any bytes, and ask nobody. Large ones find
-    /// the end of the file, so that files can be read through.
+    /// Answer small reads with arbitrary bytes out of this memory, without the origin. Large ones
+    /// find the end of the file, so that files can be read through.
     pub memory: Option<Vec<u8>>,
     /// How long the kernel may use an entry or attributes without asking.
     pub ttl: Duration,
-    /// What each request that the kernel waits for takes besides.
+    /// Additional time of each request that the kernel waits for.
     pub delay: Duration,
 }
 
@@ -459,7 +462,7 @@ fn open_at(directory: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<Own
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+    // SAFETY: the kernel just gave us this descriptor, so it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -32,7 +32,7 @@ impl Handle {
     /// The handle of `name` in `directory`, the link itself if it is one.
     ///
     /// # Errors
-    /// What `name_to_handle_at(2)` says: `EOVERFLOW` if the handle is longer than
+    /// The error of `name_to_handle_at(2)`: `EOVERFLOW` if the handle is longer than
     /// [`HANDLE_BYTES_MAX`], `EOPNOTSUPP` if the file system has no handles.
     pub fn of(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
         let mut raw =
@@ -58,7 +58,7 @@ impl Handle {
     /// Opens the inode. `mount` is any descriptor on the same file system.
     ///
     /// # Errors
-    /// What `open_by_handle_at(2)` says: `ESTALE` if the inode is gone, `EPERM` without
+    /// The error of `open_by_handle_at(2)`: `ESTALE` if the inode is gone, `EPERM` without
     /// `CAP_DAC_READ_SEARCH`.
     pub fn open(&self, mount: BorrowedFd<'_>, flags: i32) -> io::Result<OwnedFd> {
         let mut raw = RawHandle { length: self.length, kind: self.kind, bytes: self.bytes };
@@ -73,7 +73,7 @@ impl Handle {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+        // SAFETY: the kernel just gave us this descriptor, so it has no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }

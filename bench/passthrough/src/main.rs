@@ -34,7 +34,7 @@ usage: bench-passthrough [--direct-io | --from-memory] [--allow-other] [--thread
   --delay SECONDS  what each request that the kernel waits for takes besides (default: 0)
 ";
 
-/// What `--from-memory` answers from.
+/// Size of the memory of `--from-memory`.
 const MEMORY_BYTES: usize = 256 << 20;
 
 /// The command line, read.
