@@ -1,5 +1,5 @@
-//! What a hit and a miss cost, in nanoseconds of wall time: to compare two states of the code
-//! on one machine, not to compare machines.
+//! The cost of a hit and of a miss, in nanoseconds of wall time. It serves to compare two states of
+//! the code on one machine, not two machines.
 //!
 //! Run it with `cargo bench -p ogive-arc --bench hit`.
 

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         })
     })?;
 
-    // What was written is not found in its old state any more.
+    // The old value is not found any more after a write.
     cache.invalidate(&7);
     assert!(!cache.contains(&7));
 

@@ -1,7 +1,7 @@
 //! Event counters that threads add to without meeting each other.
 //!
 //! Every thread has a stripe of its own, and each stripe has its own cache lines. So counting is an
-//! addition to memory that nobody else writes. A reader adds the stripes up. A sum that is taken
+//! addition to memory that no other thread writes. A reader adds up the stripes. A sum that is taken
 //! while others count lies between the sum before and the sum after.
 
 use crate::stats::Stats;

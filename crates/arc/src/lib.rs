@@ -18,7 +18,7 @@
 //! The engine does no I/O, logs nothing, draws nothing at random and knows no file.
 //!
 //! # What an entry costs
-//! Besides key and value, an entry takes at most [`entry_bytes_max`] bytes for its slot and its
+//! In addition to key and value, an entry takes at most [`entry_bytes_max`] bytes for its slot and its
 //! place in the index. The counters of its value's `Arc` take 16 bytes more. A ghost takes at most
 //! [`ghost_bytes_max`]. `tests/engine/sizes.rs` holds this. [`Stats`] gives the real sum as
 //! `hdr_size`. The weights of all ghosts together are at most twice the target, and under ARC alone

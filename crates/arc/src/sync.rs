@@ -1,9 +1,9 @@
 //! The engine's locks and atomics: the standard library's, or shuttle's if the crate is built with
 //! `--cfg shuttle`. With shuttle, schedules can be explored and replayed.
 //!
-//! Locks here do not poison. No code of the cache's users runs under a lock except `K: Eq`
-//! and `K: Clone`, and both run before anything is changed, so a panic in them leaves the
-//! structure behind the lock whole.
+//! Locks here do not poison. No code of the cache's users runs under a lock except `K: Eq` and `K:
+//! Clone`. Both run before anything is changed, so a panic in them leaves the structure behind the
+//! lock whole.
 
 #[cfg(not(shuttle))]
 use std::sync as imp;

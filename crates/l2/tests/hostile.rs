@@ -128,8 +128,8 @@ fn every_byte_of_the_superblock_is_vouched_for() {
                 copy[216..220].copy_from_slice(&checksum.to_le_bytes());
             });
         }
-        // A superblock without its shape is damaged, and the device begins anew; one with its shape
-        // is refused.
+        // A superblock without its shape is damaged, and the device starts empty; one with its
+        // shape is refused.
         let has_shape = read_superblock(&*device).unwrap();
         let opened = Tier::open(vec![(device.clone(), usual())], options());
         match has_shape {

@@ -88,7 +88,7 @@ proptest! {
         if before_opening {
             spoil();
         }
-        // Both copies of the superblock may have gone, and then it is refused or begins anew.
+        // Both copies of the superblock may have gone, and then it is refused or starts empty.
         let Ok(tier) = open_as(&device, how(cipher)) else { return Ok(()) };
         if !before_opening {
             spoil();

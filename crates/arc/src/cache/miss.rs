@@ -2,8 +2,9 @@
 //!
 //! 1. `begin` makes a loading entry, out of a ghost or out of nothing, under the sublist's lock.
 //! 2. The load runs under no lock (`load.rs`); other callers that ask for the key wait for it.
-//! 3. `put` shows the request to the referee, finds the place (`place`) and the room (`find_room`,
-//!    or `evict.rs` if that takes more than a few), and gives the entry its value (`settle`).
+//! 3. `put` shows the request to the referee, finds the place (`place`) and the room (`find_room`),
+//!    and gives the entry its value (`settle`). `evict.rs` makes the room if that takes more than a
+//!    few evictions.
 //! 4. `fail` and `land` end a load without a value.
 
 use super::Growth;

@@ -1,6 +1,6 @@
 //! A sublist's part in the duel's rules: the window, and the uses that an entry remembers.
 //!
-//! The window is a list beside MRU, for entries of MRU that wait. An entry that was the oldest of
+//! The window is a list next to MRU, for entries of MRU that wait. An entry that was the oldest of
 //! MRU and MFU when it went to the window is *stale* until it is used again. So every list, the
 //! window too, is in the order of its stamps.
 

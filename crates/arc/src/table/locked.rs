@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
 pub(super) const ARRIVAL_SHIFT: u32 = 20;
 
-/// Entries of MFU that one eviction places anew, at most.
+/// Entries of MFU that one eviction moves, at most.
 const LOOKS: usize = 128;
 
 /// The key and the value of a slot.
@@ -130,9 +130,9 @@ impl Locked {
         }
     }
 
-    /// Places entries at the old end of MFU anew, until one stands there that has not been used
-    /// since it was placed. After a fixed number of looks, the least recently used of those seen is
-    /// put there.
+    /// Moves used entries from the old end of MFU to their age, until the oldest one has not been
+    /// used since it was placed. After a fixed number of looks, the least recently used of those
+    /// seen is put there.
     pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
         let id = self.lists[LiveList::mfu(kind).live()].tail;
         let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {

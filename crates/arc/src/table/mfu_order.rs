@@ -6,9 +6,9 @@
 //! written to once an age, and no hit moves anything.
 //!
 //! The list stands in the order in which its entries were *placed*. An eviction may meet an entry
-//! at the old end that has been used in a later age than it was placed in. It places that entry
-//! anew, next to the newest one of the age it was used in. So what leaves is the least recently
-//! used, give or take an age. An entry is moved only when evictions come to it, and never more
+//! at the old end that has been used in a later age than it was placed in. It moves that entry
+//! next to the newest one of the age it was used in. So the evicted entry is the least recently
+//! used one, give or take an age. An entry is moved only when evictions come to it, and never more
 //! often than it is hit.
 //!
 //! Invariants, checked by validation: the marks of ages stand in order along the list, and the

@@ -11,9 +11,9 @@
 //! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge
 //! pages.
 //!
-//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (system
-//! calls), and in the callers that know why an entry stays: `sublist` and `shrink` have the lock,
-//! and the cache's `hold` has a pin.
+//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), and `pages` (system
+//! calls). It is also in the callers that know why an entry stays: `sublist` and `shrink` have the
+//! lock, and the cache's `hold` has a pin.
 
 mod admission_window;
 mod blocks;
@@ -48,7 +48,7 @@ pub(crate) use meta::{
 pub(crate) use published_tails::{Pick, SUBLISTS_MAX, Tails};
 pub(crate) use sublist::{RemovedEntry, Sublist, SublistGuard, Taken, Unpinned};
 
-/// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index
+/// Bytes of an entry without its key and its value, at most: its slot, and its place in an index
 /// that has just grown.
 #[must_use]
 pub const fn entry_bytes_max<K, V>() -> usize {

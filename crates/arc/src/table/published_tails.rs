@@ -133,8 +133,8 @@ impl Tails {
         self.slack_shift.map_or(0, |shift| oldest_age >> shift)
     }
 
-    /// A sublist whose tail has this stamp. If none has it any more, `None`, and the oldest of each
-    /// group is found anew.
+    /// A sublist whose tail has this stamp. If no sublist has it any more, `None`, and the oldest
+    /// of each group is computed again.
     pub(crate) fn sublist_with(&self, list: usize, stamp: u64) -> Option<usize> {
         let tails = &self.lists[list];
         let group = tails.oldest.iter().position(|oldest| oldest.load(Relaxed) == stamp);

@@ -1,8 +1,8 @@
 //! The index: the place of each record on the device, in eight bytes.
 //!
-//! A cuckoo table of 64-byte buckets with eight slots, two buckets a key (partial-key cuckoo
-//! hashing: Fan, Andersen and Kaminsky, "MemC3", NSDI '13; Pagh and Rodler, "Cuckoo Hashing",
-//! 2004). A slot is one word, [`Slot`]. It does not identify the key for certain; the record on the
+//! A cuckoo table of 64-byte buckets with eight slots, and two buckets per key. This is partial-key
+//! cuckoo hashing (Fan, Andersen and Kaminsky, "MemC3", NSDI '13; Pagh and Rodler, "Cuckoo
+//! Hashing", 2004). A slot is one word, [`Slot`]. It does not identify the key for certain; the record on the
 //! device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
 //!
 //! It is cut into parts by hash, each a table of its own (`table`). So it grows and gives memory

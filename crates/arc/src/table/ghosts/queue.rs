@@ -1,9 +1,9 @@
-//! A queue of ghosts, first come, first forgotten. It is in chunks that are used again, and has
-//! holes where ghosts were asked for.
+//! A queue of ghosts, first in, first out. It is in chunks that are used again, and has holes where
+//! ghosts were hit.
 //!
 //! A ghost's position stays the same until the queue is rewritten without its holes. Positions have
-//! 24 bits and go round, so that one fits into a place of the index beside two small numbers. A
-//! queue that takes half of all positions is full: a rewrite needs as many again.
+//! 24 bits and wrap around, so a place of the index has room for one and two small numbers. A queue
+//! that takes half of all positions is full: a rewrite needs as many again.
 
 use super::{Mark, Marks};
 use std::collections::VecDeque;
