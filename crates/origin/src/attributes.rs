@@ -178,7 +178,7 @@ impl Attributes {
     }
 }
 
-/// An object and the version of its contents, as far as the origin lets them be known.
+/// An object and the version of its contents, as far as the origin reveals them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Device that holds the object.
@@ -200,12 +200,12 @@ pub struct Identity {
 impl Identity {
     /// Whether a later change of the object is bound to change the identity too.
     ///
-    /// A change within the same tick of the origin's clock as the previous one leaves all times as
-    /// they were (git calls such an entry "racily clean"). An identity read at `now` is settled
-    /// once its times are older than `window`. So `window` has to exceed the clock's tick, the
-    /// difference between this host's clock and the origin's, and the longest single `write(2)`:
-    /// file systems set the time first and copy the bytes afterwards. Times in the future are
-    /// never settled. If the origin has a tag of the contents, times do not matter.
+    /// A change within the same tick of the origin's clock as the previous one leaves all times
+    /// unchanged (git calls such an entry "racily clean"). An identity read at `now` is settled
+    /// once its times are older than `window`. File systems set the time first and copy the bytes
+    /// afterwards. So `window` must exceed the clock's tick, the difference between this host's
+    /// clock and the origin's, and the longest single `write(2)`. Times in the future are never
+    /// settled. If the origin has a tag of the contents, times do not matter.
     pub fn is_settled(&self, now: Time, window: Duration) -> bool {
         match self.tag {
             Tag::Times => self.modified.max(self.changed).after(window) < now,
@@ -217,8 +217,9 @@ impl Identity {
     /// The version of contents with this identity: the first 16 bytes of its keyed BLAKE3 hash.
     ///
     /// A user with write access to the origin can choose sizes and times, and also which of their
-    /// files to name. A hash without a secret, or one made for speed alone, would let that user
-    /// construct a file with the version of another user's file, and so with its records.
+    /// files to name. Without a secret, or with a hash made for speed alone, that user could
+    /// construct a file with the version of another user's file. It would then read that file's
+    /// records.
     pub fn digest(&self, secret: &VersionSecret) -> u128 {
         let words = [
             self.device,
@@ -254,13 +255,13 @@ impl Identity {
 pub struct VersionSecret([u8; 32]);
 
 impl VersionSecret {
-    /// The secret with these bytes, which are to be random.
+    /// The secret with these bytes, which must be random.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The first 16 bytes of the keyed BLAKE3 hash of a message. Messages that mean different
-    /// things are to have different lengths: an identity has 56 bytes, with a tag 72.
+    /// The first 16 bytes of the keyed BLAKE3 hash of a message. Messages of different kinds must
+    /// have different lengths: an identity has 56 bytes, with a tag 72.
     pub fn digest(&self, message: &[u8]) -> u128 {
         let hash = blake3::keyed_hash(&self.0, message);
         let (half, _) = hash.as_bytes().split_at(16);
@@ -345,7 +346,7 @@ mod tests {
         assert_ne!(base.digest(&secret), base.digest(&VersionSecret::new([8; 32])));
         assert_eq!(base.digest(&secret), base.digest(&VersionSecret::new([7; 32])));
         assert_eq!(base.fingerprint(), base.fingerprint());
-        assert!(!format!("{secret:?}").contains('7'), "a secret does not show itself");
+        assert!(!format!("{secret:?}").contains('7'), "a secret is never shown");
     }
 
     /// Two files with the same XXH3-128 without a secret. A time that equals a constant of XXH3
@@ -367,8 +368,8 @@ mod tests {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             twox_hash::XxHash3_128::oneshot(&bytes)
         };
-        // Bytes 48 and 16 of the secret that XXH3 has by default (xxhash.h, XXH3_kSecret): what
-        // seconds of modification and of change are multiplied by.
+        // Bytes 48 and 16 of XXH3's default secret (xxhash.h, XXH3_kSecret). The seconds of
+        // modification and of change are multiplied by them.
         const MODIFIED: u64 = 0x8e24_43f7_7446_08b8;
         const CHANGED: u64 = 0xdb97_9083_e96d_d4de;
         let forged = |modified_ns: u64, changed_ns: u64| Identity {
@@ -380,8 +381,8 @@ mod tests {
             let product = u128::from(a) * u128::from(b);
             product as u64 ^ (product >> 64) as u64
         };
-        // XXH3's first accumulator, as far as it depends on the nanoseconds: bytes 32, 40, 0 and 8
-        // of the secret, and the prime by which the length is multiplied.
+        // XXH3's first accumulator, as far as it depends on the nanoseconds. It uses bytes 32, 40,
+        // 0 and 8 of the secret, and the prime by which the length is multiplied.
         let before = 64_u64
             .wrapping_mul(0x9e37_79b1_85eb_ca87)
             .wrapping_add(folded(3 ^ 0x78e5_c0cc_4ee6_79cb, 4 ^ 0x2172_ffcc_7dd0_5a82));

@@ -31,34 +31,34 @@ use std::time::{Duration, Instant};
 /// How long to leave an origin alone after it was asked, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
-/// How long an error waits for the answer, so that the program can then read the result in the
-/// standing.
+/// How long an error waits for the answer, so that the program can then read the outcome in the
+/// control directory.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// That it has gone is said once in so long.
-const SAY_EVERY: Duration = Duration::from_secs(60);
+/// The shortest time between two lines in the log about a loss.
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// An origin, and whether it is there.
+/// An origin with health checks.
 pub struct HealthChecked<O>(Arc<HealthCheck<O>>);
 
 /// The part that a background run needs as well.
 struct HealthCheck<O> {
     origin: O,
-    /// Its name in the log.
+    /// The origin's name in the log.
     name: String,
     gone: AtomicBool,
-    /// A run has met an error of the whole origin, and no question has followed since.
+    /// A run has met an error of the whole origin, and no check has followed since.
     suspected: AtomicBool,
-    /// When it was asked last, by the clock of the system since its start.
-    asked_ms: AtomicI64,
+    /// When it was last checked, in time since the start of the system.
+    checked_ms: AtomicI64,
     check: TimedCheck,
     patience: Duration,
-    /// The known state, and the state in the log.
+    /// The last known availability, and the one in the log.
     known: Mutex<(Availability, Recurring)>,
 }
 
 impl<O: Origin> HealthChecked<O> {
-    /// Observes `origin`, which is there, under a name for the log.
+    /// Checks `origin`, which is available now, under a name for the log.
     pub fn new(origin: O, name: String) -> Self {
         Self::with_patience(origin, name, PATIENCE)
     }
@@ -69,10 +69,10 @@ impl<O: Origin> HealthChecked<O> {
             name,
             gone: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
-            asked_ms: AtomicI64::new(i64::MIN / 2),
+            checked_ms: AtomicI64::new(i64::MIN / 2),
             check: TimedCheck::default(),
             patience,
-            known: Mutex::new((Availability::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
+            known: Mutex::new((Availability::default(), Recurring::new(LOG_EVERY, Duration::ZERO))),
         }))
     }
 
@@ -89,53 +89,54 @@ impl<O: Origin> HealthCheck<O> {
             || self.gone.load(Ordering::Relaxed)
             || self.suspected.load(Ordering::Relaxed);
         if is_due && self.is_turn() {
-            self.ask_beside();
+            self.check_with_timeout();
         }
         result
     }
 
-    /// Has the origin asked, and waits a moment for the answer; whether it is known to be there.
-    fn ask_beside(self: &Arc<Self>) -> bool {
+    /// Starts a check and waits a moment for it. Returns whether the origin is known to be
+    /// available.
+    fn check_with_timeout(self: &Arc<Self>) -> bool {
         let watch = self.clone();
-        let ask = move || {
-            // The standing has the result.
-            let _ = watch.ask();
+        let check = move || {
+            // The availability has the result.
+            let _ = watch.check_now();
         };
-        self.check.ask(self.patience, ask) && !self.gone.load(Ordering::Relaxed)
+        self.check.ask(self.patience, check) && !self.gone.load(Ordering::Relaxed)
     }
 
-    /// Whether the origin was left alone for long enough; the caller has to ask it then.
+    /// Whether the pause since the last check is over; then the caller has to check.
     fn is_turn(&self) -> bool {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now_ms = now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000);
-        let last_ms = self.asked_ms.load(Ordering::Relaxed);
+        let last_ms = self.checked_ms.load(Ordering::Relaxed);
         now_ms.saturating_sub(last_ms) >= PAUSE_MS
             && self
-                .asked_ms
+                .checked_ms
                 .compare_exchange(last_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }
 
-    fn ask(&self) -> Result<()> {
+    fn check_now(&self) -> Result<()> {
         self.suspected.store(false, Ordering::Relaxed);
         let answer = self.origin.check_health();
         let mut known = self.known.lock();
-        let (standing, said) = &mut *known;
-        let since = standing.gone.map(|(_, since)| since);
-        match (standing.gone, answer) {
+        let (availability, logged) = &mut *known;
+        let since = availability.gone.map(|(_, since)| since);
+        match (availability.gone, answer) {
             (None, Err(errno)) => {
-                standing.gone = Some((errno, Time::now()));
-                standing.losses += 1;
+                availability.gone = Some((errno, Time::now()));
+                availability.losses += 1;
                 self.gone.store(true, Ordering::Relaxed);
             }
             (Some(_), Ok(())) => {
-                standing.gone = None;
+                availability.gone = None;
                 self.gone.store(false, Ordering::Relaxed);
             }
             _ => {}
         }
-        let losses = standing.losses;
-        let change = said.say(standing.gone.is_some(), Instant::now());
+        let losses = availability.losses;
+        let change = logged.say(availability.gone.is_some(), Instant::now());
         drop(known);
         match (change, answer) {
             (Some(Change::Came), Err(errno)) => log::error!(
@@ -144,7 +145,7 @@ impl<O: Origin> HealthCheck<O> {
                 errno = errno.raw_os_error(),
                 losses;
                 "the source {} has gone: {errno}; programs get errors until it is back as the \
-                 same file system, which is said here then",
+                 same file system, which is logged then",
                 self.name
             ),
             (Some(Change::Went(_)), _) => {
@@ -183,12 +184,12 @@ pub(crate) fn is_of_the_whole(errno: Errno) -> bool {
     )
 }
 
-/// Whether the error of one operation is a reason to ask.
+/// Whether the error of one operation is a reason for a check.
 fn is_suspicious(errno: &Errno) -> bool {
     is_of_the_whole(*errno) && *errno != Errno::STALE
 }
 
-/// Hands the records of a run on and looks at how it ends.
+/// Passes the records of a run on, and examines its end.
 struct HealthCheckedSink<O, S> {
     sink: S,
     watch: Arc<HealthCheck<O>>,
@@ -215,8 +216,8 @@ impl<O: Origin, S: RunSink> RunSink for HealthCheckedSink<O, S> {
     }
 }
 
-/// Hands an operation on and looks at its result.
-macro_rules! handed_on {
+/// Passes an operation on, and examines its result.
+macro_rules! passed_on {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $type),*) -> Result<$result> {
             self.0.note(self.0.origin.$name($($argument),*))
@@ -229,12 +230,11 @@ impl<O: Origin> Origin for HealthChecked<O> {
     type File = O::File;
     type Directory = O::Directory;
 
-    /// One that has gone is asked for at once whether it is back, if it was left alone for long
-    /// enough.
+    /// An origin that has gone is checked at once, if the pause is over.
     fn root(&self) -> Result<Found<O::Node>> {
         match self.0.origin.root() {
             Err(errno) if self.0.is_turn() => {
-                if self.0.ask_beside() {
+                if self.0.check_with_timeout() {
                     self.0.origin.root()
                 } else {
                     Err(errno)
@@ -245,10 +245,10 @@ impl<O: Origin> Origin for HealthChecked<O> {
     }
 
     fn check_health(&self) -> Result<()> {
-        self.0.ask()
+        self.0.check_now()
     }
 
-    /// The origin's own knowledge overrides the meaning of its errors.
+    /// The origin's own availability overrides the one that follows from errors.
     fn availability(&self) -> Availability {
         let (own, known) = (self.0.origin.availability(), self.0.known.lock().0);
         let losses = own.losses + known.losses;
@@ -372,7 +372,7 @@ impl<O: Origin> Origin for HealthChecked<O> {
         self.0.origin.has_access_control_lists()
     }
 
-    handed_on! {
+    passed_on! {
         lookup(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
         revalidate_name(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
         lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
@@ -422,13 +422,13 @@ mod tests {
     use super::*;
     use crate::DirectoryOrigin;
 
-    /// However slow the machine is, the answer is waited for.
+    /// Waits for the check, however slow the machine is.
     fn watched(origin: DirectoryOrigin) -> HealthChecked<DirectoryOrigin> {
         HealthChecked::with_patience(origin, "source".to_owned(), Duration::from_secs(3600))
     }
 
     #[test]
-    fn an_origin_that_has_gone_is_known_to_have_without_asking() {
+    fn a_loss_is_known_without_another_check() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();
@@ -436,20 +436,20 @@ mod tests {
         let watched = watched(origin);
         let root = watched.root().unwrap();
         assert_eq!(watched.availability(), Availability::default());
-        // One file's errors are not the origin's.
+        // Errors of one file are not errors of the origin.
         assert!(watched.lookup(&root.node, OsStr::new("missing")).is_err());
         assert!(watched.0.note::<()>(Err(Errno::IO)).is_err());
         assert_eq!(watched.availability(), Availability::default());
         std::fs::remove_dir(&source).unwrap();
-        watched.0.asked_ms.store(i64::MIN / 2, Ordering::Relaxed);
+        watched.0.checked_ms.store(i64::MIN / 2, Ordering::Relaxed);
         assert!(watched.root().is_err());
-        let standing = watched.availability();
-        assert!(standing.gone.is_some() && standing.losses == 1);
+        let availability = watched.availability();
+        assert!(availability.gone.is_some() && availability.losses == 1);
         assert!(watched.root().is_err() && watched.check_health().is_err());
-        assert_eq!(watched.availability(), standing, "it has gone once");
+        assert_eq!(watched.availability(), availability, "it counts one loss");
     }
 
-    /// Keeps what a run brings, and says which records of it are wanted.
+    /// Keeps the records of a run, up to a number of them.
     #[derive(Default)]
     struct Kept {
         records: Vec<(u64, Vec<u8>)>,
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(kept.records, records(&[(1, "4567"), (2, "")]));
         let kept = read_run(&watched, "eight", Run { first: 5, ..run }, 9);
         assert_eq!((kept.records, kept.ended), (records(&[(5, "")]), Some(Ok(()))));
-        // A run is as long as it was asked to be, and no longer than it is wanted.
+        // A run has the requested length, or ends at the last needed record.
         let kept = read_run(&watched, "ten", Run { records: 2, ..run }, 9);
         assert_eq!(kept.records, records(&[(0, "0123"), (1, "4567")]));
         let kept = read_run(&watched, "ten", run, 1);
@@ -523,7 +523,7 @@ mod tests {
         let origin = DirectoryOrigin::open(&source).unwrap();
         let watched = watched(origin);
         std::fs::remove_dir(&source).unwrap();
-        /// Looks at the standing when the run ends.
+        /// Looks at the availability when the run ends.
         struct Look(Arc<HealthCheck<DirectoryOrigin>>, Arc<Mutex<Vec<bool>>>);
         impl RunSink for Look {
             fn record(&mut self, _: u64, _: Vec<u8>) -> ControlFlow<()> {
@@ -552,6 +552,6 @@ mod tests {
         watched.0.suspected.store(true, Ordering::Relaxed);
         assert!(watched.0.note(Ok(())).is_ok(), "its own result stands");
         assert!(watched.availability().gone.is_some());
-        assert!(!watched.0.suspected.load(Ordering::Relaxed), "it is asked once");
+        assert!(!watched.0.suspected.load(Ordering::Relaxed), "it is checked once");
     }
 }

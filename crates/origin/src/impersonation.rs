@@ -17,13 +17,13 @@ use std::rc::Rc;
 /// The user and thread of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Requester {
-    /// User whose files they are to be.
+    /// User that owns the files it makes.
     pub user: u32,
     /// Its group.
     pub group: u32,
-    /// The thread that waits, by which more can be known; 0 if that is not known.
+    /// The thread that waits, for look-ups of more facts; 0 if unknown.
     pub thread: u32,
-    /// The supplementary groups: asked for once, and only if they matter.
+    /// Looks up the supplementary groups, once, and only if they matter.
     pub groups: fn(&Requester) -> Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn requester() -> Result<Option<(u32, u32)>> {
     })
 }
 
-/// The supplementary groups of whom this thread acts for.
+/// The supplementary groups of this thread's requester.
 pub(crate) fn groups() -> Rc<[u32]> {
     ACTING.with_borrow_mut(|acting| match acting {
         Acting::For(requester, known) => {
@@ -93,7 +93,7 @@ pub(crate) fn asker() -> Option<Asker> {
     })
 }
 
-/// A thread of a program, and in whose name it asks.
+/// A thread of a program, and the user that it acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     user: u32,
@@ -102,7 +102,7 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Whether it asks in the name of this user.
+    /// Whether it acts for this user.
     pub(crate) fn is(&self, user: u32) -> bool {
         self.user == user
     }
@@ -132,12 +132,12 @@ mod tests {
                 on_behalf_of(Requester { user: 9, ..somebody }, || panic!("on purpose"));
             });
             assert!(panicked.is_err());
-            assert_eq!(requester(), Ok(Some((5, 6))), "as before it");
+            assert_eq!(requester(), Ok(Some((5, 6))), "restored");
             std::thread::scope(|scope| {
                 scope.spawn(|| assert_eq!(requester(), Err(Errno::ACCESS), "another thread"));
             });
         });
         assert_eq!(requester(), Err(Errno::ACCESS));
-        assert_eq!(ASKED.load(Ordering::Relaxed), 1, "groups are asked for once");
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1, "groups are looked up once");
     }
 }

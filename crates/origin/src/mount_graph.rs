@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// `O_DIRECTORY` as `/proc/PID/fdinfo` shows it.
 const DIRECTORY: u32 = rustix::fs::OFlags::DIRECTORY.bits();
 
-/// The mounts there are, and what those of ogive read from.
+/// The present mounts, and the sources of ogive's mounts.
 #[derive(Debug, Default)]
 pub struct MountGraph {
     mounts: Vec<MountEntry>,
@@ -43,7 +43,7 @@ impl MountGraph {
     /// The graph as this process sees it.
     ///
     /// # Errors
-    /// That the table of mounts cannot be read.
+    /// If the table of mounts cannot be read.
     pub fn read() -> io::Result<Self> {
         let mounts = mount_table::read()?;
         let served = if mounts.iter().any(MountEntry::is_ogive) {
@@ -70,8 +70,8 @@ impl MountGraph {
         Self { mounts, sources }
     }
 
-    /// A read of `source` reaches `mount_point` through these mounts of ogive; `None` if there is
-    /// no such path. The last of them has `mount_point` in its source.
+    /// A read of `source` reaches `mount_point` through these mounts of ogive; `None` if no such
+    /// path exists. The source of the last mount contains `mount_point`.
     pub fn way_to(&self, source: &Path, mount_point: &Path) -> Option<Vec<&MountEntry>> {
         self.search(source, Target::Path(mount_point), &mut Vec::new())
     }

@@ -1,4 +1,4 @@
-//! What is mounted where, as this process sees it.
+//! The table of mounts, as this process sees it.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub use ogive_proc::mountinfo::{FSTYPE, MountEntry, below, parse, topmost_at};
 /// unresponsive file system does not matter.
 ///
 /// # Errors
-/// That `/proc` is not mounted, or cannot be read.
+/// If `/proc` is not mounted, or cannot be read.
 pub fn read() -> io::Result<Vec<MountEntry>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }

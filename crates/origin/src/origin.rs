@@ -16,27 +16,28 @@ use std::time::Duration;
 
 /// A place that holds objects and is the authority over them.
 pub trait Origin: Send + Sync + 'static {
-    /// Names an object whatever its paths; small, because a mount keeps one per known inode.
+    /// Names an object independently of its paths; small, because a mount keeps one per known
+    /// inode.
     type Node: Send + Sync + PartialEq;
     /// An open file.
     type File: Send + Sync;
     /// An open directory.
     type Directory: Send + Sync;
 
-    /// The object at the top: the original one, even if its path leads elsewhere by now.
+    /// The root object: the original one, even if its path leads elsewhere by now.
     ///
     /// # Errors
     /// `ESTALE` if it was removed; any error of an origin that has gone.
     fn root(&self) -> Result<Found<Self::Node>>;
 
-    /// Asks whether the origin as a whole is there still. One that has gone is taken up again here
-    /// if it has come back and proves to be the same.
+    /// Checks that the origin as a whole is available. An origin that had gone is used again if it
+    /// has come back and proves to be the same.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not available.
     fn check_health(&self) -> Result<()>;
 
-    /// The known state, without a question.
+    /// The last known availability, without a request.
     fn availability(&self) -> Availability {
         Availability::default()
     }
@@ -44,34 +45,34 @@ pub trait Origin: Send + Sync + 'static {
     /// Reports the origin's own counters, name by name.
     fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
 
-    /// Reports objects that it cannot show as names of a directory, and why, as far as it met
-    /// them.
+    /// Reports the objects that it has met and cannot show as names of a directory, with the
+    /// reason.
     fn hidden(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
-    /// Reports the file systems, among those met, whose times prove nothing, and why. Nothing of
-    /// their files is kept from one open to the next.
+    /// Reports the known file systems whose times prove nothing, with the reason. Nothing of their
+    /// files is cached from one open to the next.
     fn untrusted_times(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 
-    /// The same for a thread that met an object that is gone (`ESTALE`): no remembered answer for
-    /// the name is used. The default remembers nothing.
+    /// The same for a thread that met a removed object (`ESTALE`), without any cached answer for
+    /// the name. The default caches nothing.
     fn revalidate_name(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
         self.lookup(parent, name)
     }
 
-    /// Finds `name` in an open directory: what a listing with attributes calls for each entry.
+    /// Finds `name` in an open directory. A listing with attributes calls this for each entry.
     fn lookup_in(&self, parent: &Self::Directory, name: &OsStr) -> Result<Found<Self::Node>>;
 
     /// Whether `name` in the directory `parent` leads to `node`.
     fn leads_to(&self, parent: &Self::Node, name: &OsStr, node: &Self::Node) -> Result<bool>;
 
-    /// Current attributes; of `file` where one is given, which works for unlinked files as well.
+    /// Current attributes; of `file` if one is given, which also works for unlinked files.
     fn attributes(&self, node: &Self::Node, file: Option<&Self::File>) -> Result<Attributes>;
 
-    /// Attributes of which only some are needed; the others may be of an earlier moment. A source
-    /// that is far away may have to be asked for less.
+    /// Attributes of which only some are needed; the others may be older. A source that is far away
+    /// may then need a smaller request.
     fn attributes_needed(
         &self,
         node: &Self::Node,
@@ -94,8 +95,8 @@ pub trait Origin: Send + Sync + 'static {
         changes: &Changes,
     ) -> Result<Attributes>;
 
-    /// Asks whether the requester of the thread may do this with an object; `file` may be an open
-    /// file of it. Only an origin that asks as the requester knows; the default is `ENOSYS`.
+    /// Checks that the thread's requester has these rights to an object; `file` may be an open file
+    /// of it. Only an origin that acts as the requester can; the default is `ENOSYS`.
     fn access(&self, _: &Self::Node, _file: Option<&Self::File>, _wanted: Access) -> Result<()> {
         Err(Errno::NOSYS)
     }
@@ -153,9 +154,9 @@ pub trait Origin: Send + Sync + 'static {
     /// Opens a regular file.
     fn open(&self, node: &Self::Node, flags: OFlags) -> Result<Self::File>;
 
-    /// The same for a file whose first bytes are going to be read: an origin that is far away may
-    /// ask for both at once. `is_kept` says whether the caller has the first record of a file with
-    /// such an identity, and so does not need it. The default opens.
+    /// The same for a file whose first bytes will be read next: an origin that is far away may
+    /// fetch them with the open. `is_kept` says whether the caller has the first record of a file
+    /// with such an identity, and so does not need it. The default opens.
     fn open_unread(
         &self,
         node: &Self::Node,
@@ -176,18 +177,18 @@ pub trait Origin: Send + Sync + 'static {
         into: &mut Vec<u8>,
     ) -> Result<()>;
 
-    /// Reads a run of records and passes each to `sink` as soon as its bytes are here. A reader of
-    /// the first record need not wait for the last.
+    /// Reads a run of records and passes each to `sink` as soon as it arrives. A reader of the
+    /// first record need not wait for the last.
     ///
     /// - *Order*: the records come in ascending order, without a gap, from one thread at a time.
     /// - *End of the file*: a record shorter than the others is the last of the file, and of the
     ///   run. It is empty where the file ends just before it or earlier.
-    /// - *Errors*: what came before an error is good. The error goes to [`RunSink::end`] and stands
-    ///   for every record that did not come.
-    /// - *Who may call*: any thread that may wait for the origin. Where
-    ///   [`Origin::reads_in_background`], any thread at all: the call returns before the run has
-    ///   ended, and `sink` is called by threads of the origin's. `file` is borrowed for the call
-    ///   alone; what the run needs of it the origin keeps for itself.
+    /// - *Errors*: the records before an error are good. The error goes to [`RunSink::end`] and
+    ///   applies to every record that did not arrive.
+    /// - *Callers*: any thread that may wait for the origin. With [`Origin::reads_in_background`],
+    ///   any thread at all: the call returns before the run has ended, and threads of the origin
+    ///   call `sink`. `file` is borrowed only for the call; the origin keeps what the run needs of
+    ///   it.
     ///
     /// The default reads one record after the other with [`Origin::read_at`] on the calling thread.
     fn read_run<S: RunSink>(&self, file: &Self::File, run: Run, mut sink: S) {
@@ -200,25 +201,25 @@ pub trait Origin: Send + Sync + 'static {
         false
     }
 
-    /// How far ahead of sequential readers to read now. Asked often, so it must not wait.
+    /// How far ahead of sequential readers to read now. Called often, so it must not wait.
     fn read_ahead(&self) -> ReadAhead {
         ReadAhead::default()
     }
 
-    /// Whether the origin may be asked for speculative reads now. It may refuse because requests
-    /// cost money or it must be spared, and counts that. Demand reads are always allowed.
+    /// Whether prefetch is allowed now. The origin may refuse because requests cost money or it
+    /// must be spared, and counts that. Demand reads are always allowed.
     fn may_read_ahead(&self) -> bool {
         true
     }
 
-    /// Whether the size in the attributes of a file says how much can be read. It may not if
-    /// contents are made at each read; two reads then return different bytes.
+    /// Whether the size in a file's attributes is how much can be read. It is not if contents are
+    /// made at each read; two reads then return different bytes.
     fn size_is_reliable(&self, _file: &Self::File, _size_bytes: u64) -> bool {
         true
     }
 
-    /// Reads once at an offset, however large the file is said to be; returns how many bytes came,
-    /// none at its end.
+    /// Reads once at an offset, whatever the file's size is said to be. Returns the number of
+    /// bytes, 0 at the end.
     fn read_some(&self, file: &Self::File, offset: u64, into: &mut [u8]) -> Result<usize> {
         let mut bytes = Vec::with_capacity(into.len());
         self.read_at(file, offset, into.len(), &mut bytes)?;
@@ -226,35 +227,35 @@ pub trait Origin: Send + Sync + 'static {
         Ok(bytes.len())
     }
 
-    /// Whether what was read of `file` was found to be other bytes than the origin has: reads of it
-    /// then fail with `EIO`, whatever is cached. Asked with each read, so it must not wait.
+    /// Whether bytes that were read of `file` proved to differ from the origin's. Reads of it then
+    /// fail with `EIO`, whatever is cached. Called for each read, so it must not wait.
     fn is_corrupt(&self, _file: &Self::File) -> bool {
         false
     }
 
-    /// The identity of the contents that everything read of `file` is of, where the origin vouches
-    /// for that: once the object has others, reading fails with `ESTALE`. It is known without
-    /// asking, and so are the attributes of such a file.
+    /// The identity of the contents to which an open file is pinned, if the origin guarantees that.
+    /// Once the object has other contents, reading fails with `ESTALE`. The identity and the
+    /// attributes of such a file are known without a request.
     fn pinned_identity(&self, _file: &Self::File) -> Option<Identity> {
         None
     }
 
     /// A descriptor through which the kernel of this machine can open the same file, and read and
-    /// write its bytes without asking here. `None` if there is no such file. It need not serve any
+    /// write its bytes without this process. `None` if no such file exists. It need not serve any
     /// other purpose.
     fn descriptor(&self, _file: &Self::File) -> Option<Result<OwnedFd>> {
         None
     }
 
-    /// Writes at an offset, however `file` was opened, and returns how many bytes reached the
-    /// origin, all of them unless it ran full.
+    /// Writes at an offset, whatever the flags of `file`, and returns how many bytes reached the
+    /// origin: all of them unless it ran full.
     fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<usize>;
 
-    /// The same at the end of the file at that moment: no byte of another writer is overwritten.
+    /// The same at the present end of the file: no byte of another writer is overwritten.
     fn append(&self, file: &Self::File, bytes: &[u8]) -> Result<usize>;
 
-    /// Size of a file in bytes as far as it is known without asking anybody who is far away; `None`
-    /// if nothing is.
+    /// Size of a file in bytes, if it is known without a request to a server far away; otherwise
+    /// `None`.
     fn local_size(&self, _file: &Self::File) -> Option<u64> {
         None
     }
@@ -264,7 +265,7 @@ pub trait Origin: Send + Sync + 'static {
     /// of the descriptor or maps of the file.
     fn flush(&self, file: &Self::File) -> Result<()>;
 
-    /// Makes the file durable; its contents and what is needed to read them if `data_only`.
+    /// Makes the file durable; with `data_only`, its contents and the metadata needed to read them.
     fn sync(&self, file: &Self::File, data_only: bool) -> Result<()>;
 
     /// Allocates, punches or zeroes a range, with the mode bits of `fallocate(2)`.
@@ -294,18 +295,18 @@ pub trait Origin: Send + Sync + 'static {
         visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()>;
 
-    /// Whether different spellings of a name lead to the same object on this device. A change by
-    /// one name then changes names that are unknown. Called for each answer, so it must not wait.
+    /// Whether names on this device come with attributes. Called for each answer, so it must not
+    /// wait.
     fn lists_with_attributes(&self, _device: u64) -> bool {
         false
     }
 
-    /// For how long at least a client between believes in attributes that came with names.
+    /// The least time for which a client in between caches attributes that came with names.
     fn attribute_ttl(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Makes the next read of a directory bring attributes from the source itself. A client in
+    /// Makes the next read of a directory fetch attributes from the source itself. A client in
     /// between could send attributes with names that are older than its own limit for attributes.
     fn invalidate_names(&self, _directory: &Self::Directory) {}
 
@@ -315,13 +316,13 @@ pub trait Origin: Send + Sync + 'static {
         false
     }
 
-    /// The same of what a name in a directory would lead to.
+    /// The same for the objects that names in a directory lead to.
     fn folds_case_in(&self, _directory: &Self::Node) -> bool {
         false
     }
 
-    /// Whether no file like this one has capabilities (`security.capability`). The kernel asks for
-    /// them before a write, so it must not wait.
+    /// Whether no file of this kind has capabilities (`security.capability`). The kernel asks for
+    /// them before a write, so this must not wait.
     fn lacks_capabilities(&self, _file: &Self::Node) -> bool {
         false
     }
@@ -359,22 +360,22 @@ pub trait Origin: Send + Sync + 'static {
     /// Space and inodes of the file system that holds `node`.
     fn statistics(&self, node: &Self::Node) -> Result<FileSystemStatistics>;
 
-    /// Whether nodes remember the places of their objects. The origin must then learn of every new
+    /// Whether nodes keep the places of their objects. The origin must then learn of every new
     /// place and every rename.
     fn keeps_places(&self) -> bool {
         false
     }
 
-    /// `found` was looked up and is the object that `known` names, which is the node that stays.
+    /// `found` was looked up and is the same object as `known`, the node that stays in use.
     fn met_again(&self, _known: &Self::Node, _found: &Self::Node) {}
 
-    /// No request for `node` will follow, unless it is found again.
+    /// No request for `node` will follow, unless a lookup finds it again.
     fn forgotten(&self, _node: &Self::Node) {}
 
-    /// `node` is about to be moved: until that is done it may be here as well as where it was.
+    /// `node` is about to be moved: until then it may be here as well as at its old place.
     fn expect_at(&self, _node: &Self::Node, _at: (&Self::Node, &OsStr)) {}
 
-    /// `node` was moved. If a move that was expected has failed, it was "moved" back.
+    /// `node` was moved. If an expected move has failed, it was "moved" back.
     fn has_moved(
         &self,
         _node: &Self::Node,
@@ -390,7 +391,7 @@ pub trait Origin: Send + Sync + 'static {
 /// The attributes that the caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
-    /// Those that tell which version of its contents an object has: all but the access time.
+    /// Those that determine the version of an object's contents: all but the access time.
     Version,
     /// The size.
     Size,
@@ -417,23 +418,23 @@ impl<Node> Found<Node> {
     }
 }
 
-/// Whether an origin as a whole is there.
+/// Whether an origin as a whole is available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Availability {
-    /// The error it has gone with, and since when; `None` while it is there.
+    /// The error with which it has gone, and since when; `None` while it is available.
     pub gone: Option<(rustix::io::Errno, Time)>,
     /// How often it has gone so far.
     pub losses: u64,
-    /// While it is gone, what is known of it is shown, and what is cached is read.
+    /// While it is gone, known names and cached records are still served.
     pub shows_stale: bool,
 }
 
-/// On whose behalf an object is made.
+/// The user for whom an object is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// User that will own it.
     pub user: u32,
-    /// Group that will own it, unless the directory's set-group-id bit says otherwise.
+    /// Group that will own it, unless the directory has the set-group-id bit.
     pub group: u32,
     /// Permission bits to leave out, unless the directory has a default access control list.
     pub umask: u32,
@@ -532,9 +533,9 @@ pub struct DirectoryEntry<'a> {
     pub name: &'a OsStr,
     /// Inode number.
     pub inode: u64,
-    /// Kind, where the listing says it.
+    /// Kind, if the listing has it.
     pub kind: Option<FileKind>,
-    /// Where to go on after this entry.
+    /// The offset after this entry.
     pub cookie: u64,
 }
 

@@ -6,24 +6,24 @@
 /// The read-ahead that an origin asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAhead {
-    /// How often a reader must go on where it stood before anything is read ahead of it.
+    /// How often a reader must continue a stream before prefetch starts.
     pub hits_min: u32,
-    /// How far ahead it is read first, in bytes.
+    /// How far ahead to read first, in bytes.
     pub first_bytes: u64,
-    /// How far ahead it is read at most, in bytes: more would not arrive sooner.
+    /// How far ahead to read at most, in bytes: more would not arrive sooner.
     pub most_bytes: u64,
-    /// How far ahead it is read at most, in times what it has read: what was read ahead in vain is
-    /// no more than that. `None`: twice as far with each read.
+    /// How far ahead to read at most, as a multiple of the bytes read. It bounds the bytes that are
+    /// prefetched in vain. `None`: twice as far with each read.
     pub times_read: Option<u64>,
-    /// The longest run that is asked for at once, in bytes: several shorter ones arrive faster than
-    /// one that is longer.
+    /// The longest run to request at once, in bytes: several shorter ones arrive faster than one
+    /// longer one.
     pub run_bytes: u64,
 }
 
 impl Default for ReadAhead {
-    /// An origin near by, where a request costs nothing but its time. With two hits one in twenty
-    /// streams of a program that reads whole records at random in a file of a hundred would be
-    /// taken for sequential.
+    /// An origin near by, where a request costs nothing but its time. Two hits would not be enough.
+    /// If a program reads whole records at random in a file of a hundred, one in twenty of its
+    /// streams would count as sequential.
     fn default() -> Self {
         Self {
             hits_min: 3,

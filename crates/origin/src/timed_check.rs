@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Whether a question is being asked.
+/// Whether a check is running.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimedCheck(Arc<AtomicBool>);
 
@@ -22,8 +22,8 @@ impl Drop for Asked {
 }
 
 impl TimedCheck {
-    /// Has it asked, unless it is being asked, and waits for the answer for so long. Whether it was
-    /// answered.
+    /// Starts the check, unless one is running, and waits for its answer up to `patience`. Returns
+    /// whether it was answered.
     pub(crate) fn ask(&self, patience: Duration, ask: impl FnOnce() + Send + 'static) -> bool {
         if self.0.swap(true, Ordering::Acquire) {
             return false;
@@ -36,7 +36,7 @@ impl TimedCheck {
             drop(answered);
         });
         if let Err(error) = started {
-            log::warn!("cannot start a thread to ask whether a source is there: {error}");
+            log::warn!("cannot start a thread to check the source: {error}");
             return false;
         }
         // Nothing is sent: the other end is dropped.

@@ -20,14 +20,14 @@ use rustix::process::umask;
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, capabilities};
 use std::cell::OnceCell;
 
-/// The mapping of users where all of them are mapped to themselves (`user_namespaces(7)`).
+/// The mapping of all users to themselves (`user_namespaces(7)`).
 const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
 
 thread_local! {
     static THREAD: OnceCell<Abilities> = const { OnceCell::new() };
 }
 
-/// The privileges of this thread, found out once.
+/// The privileges of this thread, determined once.
 #[derive(Clone, Copy)]
 struct Abilities {
     /// The umask is this thread's own.
@@ -51,8 +51,8 @@ impl Abilities {
     }
 }
 
-/// Runs what takes room of a file system as a user, if this process is root: room that a file
-/// system keeps for root is not for others.
+/// Runs a call that allocates space as a user, if this process is root. Space that a file system
+/// reserves for root must not go to other users.
 pub(super) fn as_spender<T>((user, group): (u32, u32), spend: impl FnOnce() -> T) -> T {
     let switches = user != 0 && abilities().switch_ids;
     let _ids = switches.then(|| Ids::switch(user, group));
@@ -88,7 +88,7 @@ fn abilities() -> Abilities {
     THREAD.with(|thread| *thread.get_or_init(Abilities::probe))
 }
 
-/// The ids to go back to; goes back when dropped, also if making panicked.
+/// The ids to restore when this is dropped, also after a panic.
 struct Ids {
     user: Uid,
     group: Gid,
@@ -96,7 +96,7 @@ struct Ids {
 
 impl Ids {
     fn switch(user: u32, group: u32) -> Self {
-        // The group first: once the user is not root any more it could not be changed if the
+        // The group first: once the user is not root any more, it could not be changed if the
         // capabilities were lost after all.
         let group = setfsgid(Gid::from_raw(group));
         let user = setfsuid(Uid::from_raw(user));

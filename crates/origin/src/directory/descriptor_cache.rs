@@ -56,9 +56,10 @@ impl Descriptor {
         nix::unistd::close(self.fd).map_err(|errno| Errno::from_raw_os_error(errno as i32))
     }
 
-    /// Notes that it was of use.
+    /// Marks it as used.
     pub(super) fn touch(&self) {
-        // A line that all threads read is written once a round of the hand.
+        // Checked first, so that a cache line that all threads read is written once per round of
+        // the hand.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
@@ -101,7 +102,7 @@ impl Default for Descriptors {
 }
 
 impl Descriptors {
-    /// No more than `limit`.
+    /// At most `limit` descriptors.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit: limit.clamp(KEPT_MIN, KEPT_MAX), ring: Mutex::default() }
     }
@@ -117,7 +118,7 @@ impl Descriptors {
         ring.places.len() - ring.free.len()
     }
 
-    /// Keeps a descriptor for as long as there is room for it.
+    /// Keeps a descriptor until the ring needs its place.
     pub(super) fn keep(&self, fd: OwnedFd) -> Arc<Descriptor> {
         let descriptor = Descriptor::new(fd);
         let mut ring = self.ring.lock();
@@ -127,7 +128,7 @@ impl Descriptors {
         descriptor
     }
 
-    /// Lets go of a descriptor: its object is not known any more.
+    /// Drops a descriptor whose object is not known any more.
     pub(super) fn release(&self, descriptor: &Arc<Descriptor>) {
         let place = descriptor.place.load(Ordering::Relaxed);
         let mut ring = self.ring.lock();
@@ -171,7 +172,7 @@ impl Descriptors {
         drop(closed);
     }
 
-    /// Closes some; false if there were none.
+    /// Closes some; false if the ring was empty.
     fn make_room(&self) -> bool {
         let mut ring = self.ring.lock();
         let kept = ring.places.len() - ring.free.len();
@@ -183,7 +184,7 @@ impl Descriptors {
 }
 
 impl Ring {
-    /// Adds a descriptor and returns the one that has to go for it.
+    /// Adds a descriptor and returns the one that was evicted for it.
     fn insert(&mut self, new: Arc<Descriptor>, limit: usize) -> Option<Arc<Descriptor>> {
         let mut pushed_out = None;
         let place = match self.free.pop() {
@@ -194,7 +195,7 @@ impl Ring {
             }
             None => {
                 pushed_out = self.take_unused();
-                self.free.pop().expect("the place of what was taken") as usize
+                self.free.pop().expect("the place of the evicted descriptor") as usize
             }
         };
         new.place.store(place as u32, Ordering::Relaxed);
@@ -202,10 +203,10 @@ impl Ring {
         pushed_out
     }
 
-    /// Takes one that was not used since the hand came by; its place is free afterwards. There
-    /// must be one in the ring.
+    /// Takes a descriptor that was not used since the last pass of the hand, and frees its place.
+    /// The ring must not be empty.
     fn take_unused(&mut self) -> Option<Arc<Descriptor>> {
-        // Twice round at most: the first takes the marks off.
+        // At most two rounds: the first clears the marks.
         for _ in 0..2 * self.places.len() + 1 {
             let place = self.hand % self.places.len();
             self.hand = place + 1;
@@ -252,7 +253,7 @@ mod tests {
         assert!(kept[3].upgrade().is_none() && descriptors.kept() == 7);
         descriptors.keep(open());
         let left = kept.iter().filter(|kept| kept.upgrade().is_some()).count();
-        assert_eq!(left, 7, "nothing was pushed out");
+        assert_eq!(left, 7, "nothing was evicted");
         // A descriptor that the ring never had, or no longer has, has no place in it.
         let other = Descriptor::new(open());
         descriptors.release(&other);

@@ -1,10 +1,11 @@
-//! Types of file systems and their properties: one table, a row a type.
+//! Types of file systems and their properties: one table, a row per type.
 //!
-//! Some properties cannot be asked of a file system, but follow from its type. Any object has the
+//! Some properties cannot be read from a file system, but follow from its type. Any object has the
 //! magic number of its type (`linux/magic.h`), which gives the unusual behaviour. The table of
-//! mounts has the name of the type, which says where its bytes are and what its times prove. A type
-//! without a row gets the careful answers. Its times and its time of birth prove nothing, and its
-//! numbers and names are used as they come. Its bytes are on this machine, unless it is FUSE.
+//! mounts has the name of the type, which determines the place of its bytes and the value of its
+//! times. A type without a row gets the careful answers. Its times and its time of birth prove
+//! nothing, and its numbers and names are used unchanged. Its bytes are on this machine, unless it
+//! is FUSE.
 //!
 //! If the bytes are on a server or with another program, permissions are decided there too, and the
 //! mode bits may not count. Directories of such a type are always read again, because the exported
@@ -25,11 +26,11 @@ pub(super) const NFS: u32 = 0x6969;
 /// SMB 1, and SMB 2 and 3.
 pub(super) const SMB: [u32; 2] = [0xff53_4d42, 0xfe53_4d42];
 
-/// A type of file system, or several that are alike.
+/// A type of file system, or several similar ones.
 struct Type {
     /// As the table of mounts has them. FUSE with a program behind it has more names than these.
     names: &'static [&'static str],
-    /// None if nothing but what most do is known of it.
+    /// Empty if the type has only the usual properties.
     magics: &'static [u32],
     place: Place,
     /// The proof that its times give ([`super::times`]).
@@ -49,19 +50,19 @@ enum Place {
 pub(super) struct Kind {
     /// Its server sends attributes together with names.
     pub(super) lists_with_attributes: bool,
-    /// It is this machine's own kernel's, and opens a file whenever its mode and its being writable
-    /// permit.
+    /// It is a file system of this machine's own kernel, and opens a file whenever its mode and a
+    /// writable mount permit.
     pub(super) opens_as_files_permit: bool,
     birth: Birth,
     pub(super) sizes: Sizes,
     /// It has no numbers of its own: an object gets the next one whenever the kernel reads it from
     /// the disk. The number holds only while a program has the object open.
     pub(super) makes_up_numbers: bool,
-    /// Its handles distinguish objects, but lead to one only while the kernel has it in memory.
-    /// Most FUSE file systems (libfuse) number the paths of requests, and drop a path when the
-    /// kernel does.
+    /// Its handles distinguish objects, but find one only while the kernel has it in memory. Most
+    /// FUSE file systems (libfuse) number the paths of requests, and drop a path when the kernel
+    /// does.
     pub(super) forgets_handles: bool,
-    /// Its files have no capabilities: nothing is kept under that name, whatever else is.
+    /// Its files have no capabilities, whatever other attributes they have.
     pub(super) lacks_capabilities: bool,
     /// It sends written data to the server before it reports the times of a file.
     pub(super) flushes_before_times: bool,
@@ -76,27 +77,27 @@ pub(super) struct Kind {
     pub(super) hides_what_is_named: bool,
     /// It leads from any spelling of a name to the same object.
     pub(super) folds_case: bool,
-    /// It is known whether it does. Others may be made to: they are asked once
-    /// ([`super::name_folding`]).
+    /// It is known whether it folds case. Other types may be configured for it: they are probed
+    /// once ([`super::name_folding`]).
     pub(super) is_case_known: bool,
 }
 
-/// The meaning of a file's size for how much can be read.
+/// How much can be read, given a file's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
-    /// How much.
+    /// As many bytes as the size.
     True,
-    /// The same, unless it is 0: then there may be more.
+    /// The same, unless the size is 0: then there may be more.
     Doubted,
-    /// None: the contents are made at each read.
+    /// Any number: the contents are made at each read.
     MadeUp,
 }
 
-/// Of which objects the time of birth is set when they are made, and never again.
+/// The objects whose time of birth is set once and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Birth {
     Changes,
-    /// exFAT changes that of a directory at a rename in it.
+    /// exFAT changes a directory's time of birth at a rename in it.
     StaysOfFiles,
     Stays,
 }
@@ -148,7 +149,8 @@ const TYPES: &[Type] = &[
     local(&["xfs"], &[0x5846_5342]),
     local(&["zfs"], &[0x2fc1_2fc1]),
     Type { kind: Kind { birth: Birth::Stays, ..PLAIN }, ..local(&["hfsplus"], &[0x482b]) },
-    // An overlay's times prove what those of its layers do, and its births are of the file below.
+    // An overlay's times prove what its layers' times do, and its times of birth are those of the
+    // lower files.
     Type { proof: Nothing, kind: OPENING, ..local(&["overlay"], &[0x794c_7630]) },
     plain(&["jffs2", "jfs", "nilfs2", "ntfs3", "ramfs", "reiserfs", "rootfs"], Here, All),
     plain(&["ubifs", "udf", "ufs"], Here, All),
@@ -222,7 +224,7 @@ const TYPES: &[Type] = &[
     plain(&["coda"], Elsewhere, Nothing),
 ];
 
-/// The kernel's own, whose files are questions to it (`linux/magic.h`).
+/// The kernel's own file systems, whose contents are made at each read (`linux/magic.h`).
 const MADE: &[&str] = &[
     "binfmt_misc",
     "bpf",
@@ -270,7 +272,7 @@ const MADE_MAGICS: &[u32] = &[
     0xabba_1974,
 ];
 
-/// How the names begin that file systems give to what is removed while it is open.
+/// The first bytes of names that file systems give to files that are removed while open.
 const HIDDEN: &[&[u8]] = &[
     b".nfs",
     b".__afs",
@@ -287,24 +289,25 @@ pub(super) fn proof(fstype: &str) -> Proof {
     named(fstype).map_or(Nothing, |known| known.proof)
 }
 
-/// Whether the bytes of a type of file system are elsewhere, and so its rights decided.
+/// Whether the bytes of a type of file system are elsewhere, so that its rights are decided
+/// elsewhere too.
 pub(super) fn is_elsewhere(fstype: &str) -> bool {
     fstype.starts_with("fuse.") || named(fstype).is_some_and(|known| known.place == Elsewhere)
 }
 
 impl Kind {
-    /// That with this magic number.
+    /// The kind with this magic number.
     pub(super) fn of(magic: u32) -> Self {
         let known = TYPES.iter().find(|known| known.magics.contains(&magic));
         known.map_or(DOUBTED, |known| known.kind)
     }
 
-    /// That of the file system that an open object lies on.
+    /// The kind of the file system of an open object.
     pub(super) fn of_object(fd: impl AsFd) -> Result<Self> {
         Ok(Self::of(rustix::fs::fstatfs(fd)?.f_type as u32))
     }
 
-    /// Whether an object is found by its handle for as long as it exists.
+    /// Whether a handle finds its object for as long as the object exists.
     pub(super) fn finds_by_handle(&self) -> bool {
         !self.makes_up_numbers && !self.forgets_handles
     }
@@ -325,7 +328,7 @@ impl Default for Kind {
     }
 }
 
-/// Whether a name is one that a file system has given to a file that was removed while it was open.
+/// Whether a file system gave this name to a file that was removed while it was open.
 pub(super) fn is_hidden(name: &[u8]) -> bool {
     HIDDEN.iter().any(|beginning| name.starts_with(beginning))
 }
@@ -346,7 +349,10 @@ mod tests {
         for magic in [EXT, XFS, BTRFS, TMPFS, FAT] {
             assert!(Kind::of(magic).birth_tells(true) && Kind::of(magic).birth_tells(false));
         }
-        assert!(!Kind::of(EXFAT).birth_tells(true), "a rename in a directory is a birth of it");
+        assert!(
+            !Kind::of(EXFAT).birth_tells(true),
+            "a rename in a directory changes its time of birth"
+        );
         assert!(Kind::of(EXFAT).birth_tells(false));
         // An overlay reports the time of the lower file, and another one after a copy up. On SMB
         // any client can set it; on FUSE it comes from a program.
@@ -356,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_of_names_are_kept_where_they_keep_nothing_in_its_directory() {
+    fn descriptors_of_names_are_kept_unless_they_keep_a_removed_file_in_its_directory() {
         for magic in [EXT, XFS, OVERLAY, FAT, FUSE, CEPH, 0] {
             assert!(!Kind::of(magic).hides_what_is_named, "{magic:x}");
         }
@@ -368,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_handle_only_where_that_is_good_for_as_long_as_they_are() {
+    fn objects_are_found_by_handle_only_where_handles_last_as_long_as_objects() {
         for magic in [FAT, EXFAT, FUSE] {
             assert!(!Kind::of(magic).finds_by_handle(), "{magic:x}");
         }
@@ -378,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn only_nfs_flushes_to_tell_times_and_keeps_names_beyond_attributes() {
+    fn only_nfs_flushes_before_times_and_keeps_names_beyond_attributes() {
         for magic in [EXT, XFS, FUSE, CEPH, SMB[1], 0] {
             let Kind { flushes_before_times, keeps_names, .. } = Kind::of(magic);
             assert!(!flushes_before_times && !keeps_names, "{magic:x}");

@@ -20,7 +20,7 @@ impl Nodes {
         let hides = self.kind_of(parent).hides_what_is_open;
         let mut last = Errno::STALE;
         for _ in 0..TRIES {
-            // If it is the directory that is gone, the walk has to come by there first.
+            // If the directory itself is gone, the path walk has to pass through it first.
             let asked = self.within(parent, |directory| {
                 let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
                 let ask = || rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS);
@@ -37,8 +37,8 @@ impl Nodes {
             };
             match found {
                 Err(Errno::STALE) => self.have_client_ask(parent, name),
-                // It was there a moment ago. A program that is a file system may have forgotten it
-                // since, and a server shows what is removed until it is closed.
+                // It was there a moment ago. A FUSE daemon may have forgotten it since, and a
+                // server shows a removed file until it is closed.
                 Err(Errno::NOENT) => last = Errno::NOENT,
                 other => return other,
             }
@@ -46,16 +46,17 @@ impl Nodes {
         Err(last)
     }
 
-    /// A client with permission to read a file without asking (a delegation of NFSv4) may still
-    /// resolve the name to it after another file has replaced it. The client returns the
-    /// delegation before it opens the name for writing, and then asks the server for the name.
+    /// A client may have permission to read a file without asking (a delegation of NFSv4). Then it
+    /// may still resolve the name to that file after another file has replaced it. The client
+    /// returns the delegation before it opens the name for writing, and then asks the server for
+    /// the name.
     fn have_client_ask(&self, parent: &Node, name: &OsStr) {
         if self.kind_of(parent).keeps_names {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let open = |directory: BorrowedFd<'_>| {
                 self.rights.run(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
             };
-            // It is for what it does on the way.
+            // Only the side effect is needed.
             let _ = self.within(parent, open);
         }
     }
@@ -70,7 +71,7 @@ impl Nodes {
         let fd = match opened {
             Ok(fd) => fd,
             Err(errno @ (Errno::NOENT | Errno::STALE)) => return Err(errno),
-            // It is the program's business whether it may be read.
+            // The open of the program itself checks the permission.
             Err(_) => return self.lookup(parent, name),
         };
         let found = self.found((parent, name), fd.as_fd())?;

@@ -1,9 +1,9 @@
 //! Kernel file handles: names of objects that survive renames and cost a few bytes.
 //!
-//! NFS servers are built on `name_to_handle_at(2)` and `open_by_handle_at(2)`. The contents of a
-//! handle are the file system's business (mostly inode number and generation); here they are opaque
-//! bytes. This is the only module of the crate with unsafe code. No safe wrapper exists for the two
-//! calls, nor for those that read a file system's identity and the flags of its files.
+//! NFS servers are built on `name_to_handle_at(2)` and `open_by_handle_at(2)`. The file system
+//! chooses the contents of a handle (mostly inode number and generation); here they are opaque
+//! bytes. This is the only module of the crate with unsafe code. These two calls have no safe
+//! wrapper. Nor have those that read a file system's identity and the flags of its files.
 
 use super::errno;
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -22,11 +22,11 @@ const INLINE_MAX_BYTES: usize = 22;
 const AT_HANDLE_MNT_ID_UNIQUE: c_int = 0x001;
 /// Type and number of `FS_IOC_GETFSUUID` of `linux/fs.h`, since Linux 6.9.
 const GET_UUID: (u8, u8) = (0x15, 0);
-/// File systems whose `f_fsid` is made of their UUID (`ext4_statfs`, `btrfs_statfs`), by their
-/// magic numbers. That of others may be the number of a device, which another disk has next time.
+/// File systems whose `f_fsid` comes from their UUID (`ext4_statfs`, `btrfs_statfs`), by their
+/// magic numbers. On others it may be a device number, which another disk may have next time.
 const FSID_IS_UUID: [u64; 2] = [0xef53, 0x9123_683e];
 
-/// Which mount an object lies on.
+/// The mount of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MountId {
     number: u64,
@@ -77,8 +77,8 @@ impl FileHandle {
         Self::ask(directory, &name, 0)
     }
 
-    /// Which mount an id means: since Linux 6.12 no id is given twice, before that another mount
-    /// may get the id of one that has gone.
+    /// Reads a handle and a mount id. Since Linux 6.12 no id is given twice. Before that another
+    /// mount may get the id of one that has gone.
     fn ask(fd: BorrowedFd<'_>, path: &CStr, flags: c_int) -> Result<(Self, MountId), Errno> {
         static HAS_UNIQUE_IDS: AtomicBool = AtomicBool::new(true);
         if HAS_UNIQUE_IDS.load(Ordering::Relaxed) {
@@ -131,11 +131,11 @@ impl FileHandle {
         Ok(Self { kind: raw.handle_type, bytes: Bytes::new(bytes) })
     }
 
-    /// Opens the object on the mounted file system that `mount` lies on.
+    /// Opens the object on the mounted file system of `mount`.
     ///
     /// # Errors
-    /// `ESTALE` if the object no longer exists, `EPERM` without `CAP_DAC_READ_SEARCH`, and
-    /// whatever `open(2)` says.
+    /// `ESTALE` if the object no longer exists, `EPERM` without `CAP_DAC_READ_SEARCH`, and the
+    /// errors of `open(2)`.
     pub(crate) fn open(&self, mount: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
         let bytes = self.bytes.as_slice();
         let mut raw = RawHandle {
@@ -145,9 +145,8 @@ impl FileHandle {
         };
         raw.f_handle[..bytes.len()].copy_from_slice(bytes);
         let flags = (flags | OFlags::CLOEXEC).bits() as c_int;
-        // SAFETY: `raw` is a valid `struct file_handle` whose `handle_bytes` bytes are
-        // initialised; the kernel copies it in and keeps no pointer; `mount` is open while
-        // borrowed.
+        // SAFETY: `raw` is a valid `struct file_handle` whose `handle_bytes` bytes are initialised.
+        // The kernel copies it in and keeps no pointer. `mount` is open while borrowed.
         let fd = unsafe {
             libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), &raw mut raw, flags)
         };
@@ -176,8 +175,8 @@ struct FsUuid {
 pub(crate) fn file_system_uuid(fd: BorrowedFd<'_>) -> Option<[u8; 16]> {
     const OPCODE: rustix::ioctl::Opcode =
         rustix::ioctl::opcode::read::<FsUuid>(GET_UUID.0, GET_UUID.1);
-    // SAFETY: the opcode is one that writes a `struct fsuuid2`, which `FsUuid` is, and any bytes
-    // are a valid one; the call keeps no pointer.
+    // SAFETY: the operation of this opcode writes a `struct fsuuid2`, which is the layout of
+    // `FsUuid`, and any bytes are a valid one. The call keeps no pointer.
     let asked = unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Getter::<OPCODE, FsUuid>::new()) };
     if let Ok(FsUuid { length: 16, uuid }) = asked {
         return (uuid != [0; 16]).then_some(uuid);
@@ -195,8 +194,8 @@ pub(crate) fn file_system_uuid(fd: BorrowedFd<'_>) -> Option<[u8; 16]> {
 /// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
 pub(super) fn extended_flags(fd: BorrowedFd<'_>) -> Result<[u32; 7], Errno> {
     const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<[u32; 7]>(b'X', 31);
-    // SAFETY: the opcode is one that writes a `struct fsxattr`, 28 bytes of which any are valid;
-    // the call keeps no pointer.
+    // SAFETY: the operation of this opcode writes a `struct fsxattr`, 28 bytes of which any are
+    // valid. The call keeps no pointer.
     unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Getter::<OPCODE, [u32; 7]>::new()) }
 }
 
@@ -206,7 +205,8 @@ pub(super) fn extended_flags(fd: BorrowedFd<'_>) -> Result<[u32; 7], Errno> {
 /// As [`extended_flags`], and what the file system refuses.
 pub(super) fn set_extended_flags(fd: BorrowedFd<'_>, flags: [u32; 7]) -> Result<(), Errno> {
     const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::write::<[u32; 7]>(b'X', 32);
-    // SAFETY: the opcode is one that reads a `struct fsxattr`, 28 bytes; the call keeps no pointer.
+    // SAFETY: the operation of this opcode reads a `struct fsxattr`, 28 bytes, and keeps no
+    // pointer.
     unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Setter::<OPCODE, [u32; 7]>::new(flags)) }
 }
 

@@ -7,8 +7,8 @@
 //! another one. On FAT the kernel invents the number in a handle, so a handle proves nothing there
 //! either.
 //!
-//! The mount of an object decides what its times are worth ([`super::times`]), because the number
-//! of a device may belong to another file system tomorrow.
+//! The mount of an object decides on the trust in its times ([`super::times`]), because a device
+//! number may belong to another file system tomorrow.
 
 use super::file_systems::{self, Kind, Sizes};
 use super::handle::{FileHandle, MountId};
@@ -25,57 +25,57 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// File systems whose way is remembered; a further one is asked each time.
+/// File systems that are remembered; a further one is probed each time.
 const FILE_SYSTEMS_MAX: usize = 256;
 /// All results of `stat(2)`.
 const ALL: StatxFlags = StatxFlags::BASIC_STATS;
-/// A change time so old right after a change is none.
+/// A change time this old, right after a change, is no real change time.
 const CHANGE_TIME_OLD: Duration = Duration::from_secs(60);
 
-/// The facts about a file system, by device and by the mount where it was met.
+/// The facts about a file system, by device and by the mount where an object was found.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     device: u64,
     mount: u64,
-    /// Its objects have handles that stay theirs.
+    /// Its objects have stable handles.
     has_handles: bool,
     kind: Kind,
     proof: Proof,
 }
 
-/// A file system whose times prove nothing of contents.
+/// A file system whose times prove nothing about contents.
 #[derive(Debug)]
 struct Doubted {
     device: u64,
     mount: u64,
-    /// Its type and where it is mounted, as far as that is known.
+    /// Its type and mount point, as far as known.
     name: String,
     why: &'static str,
 }
 
-/// The facts about an object after a look at it.
+/// The facts about an object after a look-up.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) attributes: Attributes,
     pub(super) generation: u64,
     /// Its handle and the id of its mount, where it has one.
     pub(super) handle: Option<(FileHandle, MountId)>,
-    /// Of the file system that it lies on.
+    /// The kind of its file system.
     pub(super) kind: Kind,
 }
 
-/// Looks at objects. The locks guard the short lists of file systems. No file system
-/// is asked before it is known that it does not ask back.
+/// Reads the facts of objects. The locks guard the short lists of file systems. A file system gets
+/// no request before it is known that it does not send one back.
 #[derive(Debug, Default)]
 pub(super) struct Inspector {
     trust: TrustTimes,
     /// The entry of the table of mounts for the only mount. Its copy is in no table.
     only: Option<MountEntry>,
-    /// Others are let in by mode bits, also where those of a file system are not what counts.
+    /// Other users are let in by mode bits, even where a file system's own rules decide.
     pub(super) lets_in_by_mode: bool,
     file_systems: RwLock<Vec<Known>>,
     doubted: RwLock<Vec<Doubted>>,
-    /// Of one of them the objects have to be found by place.
+    /// The objects of some file system have to be found by place.
     needs_places: AtomicBool,
     pub(super) submounts: Submounts,
 }
@@ -88,7 +88,8 @@ impl Inspector {
     /// exist, and its user gets an error.
     pub(super) fn look(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<Seen> {
         let asked = match handle(directory, name) {
-            // A client that says `ESTALE` of an object that it finds by a name is behind its server.
+            // If a client returns `ESTALE` for an object that it finds by name, its cache is behind
+            // the server.
             Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::STALE)) => return Err(errno),
             asked => asked.ok(),
         };
@@ -111,12 +112,12 @@ impl Inspector {
         Ok(Seen { attributes, generation, handle, kind })
     }
 
-    /// Attributes of an object that was looked at before, and so may be asked.
+    /// Attributes of an object whose file system was checked before.
     pub(super) fn attributes(&self, fd: BorrowedFd<'_>) -> Result<Attributes> {
         self.some_attributes(fd, ALL)
     }
 
-    /// The same, of which only some are needed.
+    /// The same, if only some attributes are needed.
     pub(super) fn attributes_needed(
         &self,
         fd: BorrowedFd<'_>,
@@ -142,8 +143,8 @@ impl Inspector {
         attributes(&statx, proof)
     }
 
-    /// The same right after its modification time was set. An old one that is its change time as
-    /// well shows that it has no other.
+    /// The same right after its modification time was set. If the change time equals that old time,
+    /// it is no real change time.
     pub(super) fn attributes_once_set(&self, fd: BorrowedFd<'_>) -> Result<Attributes> {
         let attributes = self.attributes(fd)?;
         let is_old = attributes.changed.after(CHANGE_TIME_OLD) < Time::now();
@@ -154,20 +155,20 @@ impl Inspector {
         Ok(Attributes { tag: Tag::Nothing, ..attributes })
     }
 
-    /// Believes in times as the user wants it.
+    /// Sets the user's trust in times.
     pub(super) fn trust_times(&mut self, trust: TrustTimes) {
         self.trust = trust;
         self.file_systems.get_mut().clear();
         self.doubted.get_mut().clear();
     }
 
-    /// No other mount than this one is going to be met.
+    /// The origin has no other mount than this one.
     pub(super) fn is_one_file_system(&mut self, only: Option<&MountEntry>) {
         self.only = only.cloned();
         self.file_systems.get_mut().clear();
     }
 
-    /// The line of the table for the mount that an object lies on.
+    /// The row of the table for an object's mount.
     fn mount_of<'a>(
         &'a self,
         mounts: &'a [MountEntry],
@@ -177,14 +178,14 @@ impl Inspector {
         self.only.as_ref().or_else(|| mount_of(mounts, statx, place))
     }
 
-    /// Reports the file systems, among those met, whose times prove nothing, and why.
+    /// Reports the known file systems whose times prove nothing, with the reason.
     pub(super) fn untrusted_times(&self, tell: &mut dyn FnMut(&str, &str)) {
         for doubted in &*self.doubted.read() {
             tell(&doubted.name, doubted.why);
         }
     }
 
-    /// All file systems met so far count as this kind.
+    /// Makes all known file systems count as this kind.
     #[cfg(test)]
     pub(super) fn pretend(&self, kind: Kind, has_handles: bool) {
         self.needs_places.store(!kind.finds_by_handle(), Ordering::Relaxed);
@@ -218,7 +219,7 @@ impl Inspector {
         last.map_or_else(Kind::default, |known| known.kind)
     }
 
-    /// It was found out whether any spelling of a name on this device leads to the same object.
+    /// Notes whether names on this device fold case.
     pub(super) fn is_known_to_fold(&self, device: u64, folds: bool) {
         let mut file_systems = self.file_systems.write();
         for known in file_systems.iter_mut().filter(|known| known.device == device) {
@@ -226,22 +227,22 @@ impl Inspector {
         }
     }
 
-    /// Whether a file system was met whose objects have to be found by place.
+    /// Whether the objects of a known file system have to be found by place.
     pub(super) fn needs_places(&self) -> bool {
         self.needs_places.load(Ordering::Relaxed)
     }
 
-    /// Whether names of this device come with attributes, as far as is known.
+    /// Whether names on this device come with attributes, as far as known.
     pub(super) fn lists_with_attributes(&self, device: u64) -> bool {
         self.kind(device).lists_with_attributes
     }
 
-    /// Whether only their own modes decide about opening files of this device, as far as is known.
+    /// Whether only their own modes decide about opening files on this device, as far as known.
     pub(super) fn opens_as_files_permit(&self, device: u64) -> bool {
         self.kind(device).opens_as_files_permit
     }
 
-    /// Finds out about a file system by an object on it.
+    /// Reads the facts of a file system from an object on it.
     fn learn(
         &self,
         statx: &Statx,
@@ -268,7 +269,8 @@ impl Inspector {
         let mut file_systems = self.file_systems.write();
         let is_first = file_systems.is_empty();
         if file_systems.len() == FILE_SYSTEMS_MAX {
-            // One that was unmounted long ago would stay for ever. The root's is asked for again.
+            // Otherwise one that was unmounted long ago would stay for ever. The root's will be
+            // probed again.
             file_systems.remove(0);
         }
         file_systems.push(known);
@@ -284,19 +286,19 @@ impl Inspector {
                  of the source above it; give it a mount of its own"
             );
         }
-        // Where contents are made when they are read, no promise would make them last.
+        // If contents are made when they are read, no promise would make them valid later.
         if known.proof == Proof::Nothing && known.kind.sizes != Sizes::MadeUp {
             let why = match self.trust {
                 TrustTimes::Never => "times are not to be trusted",
                 _ => "its type is not known to have a change time that nobody can set",
             };
-            // The code that opened the origin reports the first.
+            // The code that opened the origin reports the first one.
             self.note_doubt(&known, mount, why, !is_first);
         }
         Ok(known)
     }
 
-    /// Its times have shown to prove nothing.
+    /// The times of its file system have proved to be wrong.
     fn doubt(&self, fd: BorrowedFd<'_>, why: &'static str) {
         let Ok(statx) = ask(fd, OsStr::new(""), StatxFlags::TYPE) else { return };
         let (device, mount) = (device(&statx), statx.stx_mnt_id);
@@ -349,15 +351,14 @@ fn ask(directory: BorrowedFd<'_>, name: &OsStr, needed: StatxFlags) -> Result<St
     rustix::fs::statx(directory, name, this(name), mask)
 }
 
-/// How to name an object itself: by a name in a directory, which may be that of a link, or by its
-/// own descriptor. With that flag alone, Linux 6.11 walks no path. At the end of a path, an NFS
-/// client says `ESTALE` for an open file that has lost its last name.
+/// The flag that names an object itself: by a name in a directory, which may be a symbolic link's,
+/// or by its own descriptor. With that flag alone, Linux 6.11 walks no path. After a path walk, an
+/// NFS client returns `ESTALE` for an open file that has lost its last name.
 pub(super) fn this(name: &OsStr) -> AtFlags {
     if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW }
 }
 
-/// The line of the table for the mount that an object lies on. The table has the ids that are given
-/// again.
+/// The row of the table for an object's mount. The table has the ids that may be given again.
 pub(super) fn mount_of<'a>(
     mounts: &'a [MountEntry],
     statx: &Statx,
@@ -382,7 +383,7 @@ fn handle(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(FileHandle, MountI
     if name.is_empty() { FileHandle::of(directory) } else { FileHandle::at(directory, name) }
 }
 
-/// Which kind of file system an object is on.
+/// The kind of an object's file system.
 fn kind(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Kind> {
     if name.is_empty() {
         Kind::of_object(directory)
@@ -420,7 +421,7 @@ fn tag(proof: Proof, kind: FileKind, statx: &Statx) -> Tag {
     match proof {
         Proof::All => Tag::Times,
         Proof::Contents if kind != FileKind::Directory => Tag::Times,
-        // Everything is as it was when this very mount was made.
+        // Everything is unchanged since this mount was made.
         Proof::Image if statx.stx_mask & MNT_ID_UNIQUE.bits() != 0 && !BOOT.is_empty() => {
             let mut hasher = blake3::Hasher::new();
             hasher.update(&BOOT).update(&statx.stx_mnt_id.to_le_bytes());
@@ -492,9 +493,9 @@ mod tests {
             inspector.untrusted_times(&mut |what, why| told.push(format!("{what}: {why}")));
             told
         };
-        assert_eq!(tag(&inspector, &process, "stat"), Tag::Nothing, "it is new at each look");
+        assert_eq!(tag(&inspector, &process, "stat"), Tag::Nothing, "it is new at each read");
         assert_eq!(tag(&inspector, &process, ""), Tag::Nothing);
-        assert_eq!(told(&inspector), [""; 0], "no promise would make it last");
+        assert_eq!(told(&inspector), [""; 0], "no promise would make it valid later");
 
         inspector.trust_times(TrustTimes::Always);
         assert_eq!(told(&inspector), [""; 0]);
@@ -508,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_time_that_was_set_is_believed_no_more() {
+    fn a_change_time_that_was_set_is_not_trusted_any_more() {
         let directory = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(directory.path().join("file")).unwrap();
         let inspector = Inspector::default();
@@ -517,7 +518,7 @@ mod tests {
         set(1_000_000_000);
         let own = inspector.attributes_once_set(file.as_fd()).unwrap();
         assert_eq!((own.modified.seconds, own.tag), (1_000_000_000, known.tag));
-        // No file system that has a change time of its own can be made to look like this one.
+        // No file system with a change time of its own can imitate this.
         inspector.doubt(file.as_fd(), "its change time was set");
         assert_eq!(inspector.attributes(file.as_fd()).unwrap().tag, Tag::Nothing);
         let mut told = Vec::new();

@@ -7,9 +7,9 @@
 //!
 //! On NFS and similar file systems an open file stays in its directory when it is removed
 //! ([`super::file_systems`]). There a kept descriptor would leave a file that no program has open,
-//! for a second. So such a descriptor, open for reading, is kept only in one case. A program found
-//! the file gone, and is about to open it again by the same path. It serves only that thread, and
-//! only its next open of that file.
+//! for a second. So such a descriptor, open for reading, is kept only in one case. A program met a
+//! removed file, and is about to open the file again by the same path. The descriptor serves only
+//! that thread, and only its next open of that file.
 //!
 //! The last few directories of lookups are kept as well. A program that walks a tree makes most of
 //! its requests in the same directory. Opening it again for each request costs more than the rest
@@ -17,8 +17,8 @@
 //!
 //! The time is short because an open descriptor keeps the blocks of a deleted file, and prevents an
 //! unmount of a file system below. A thread closes the descriptors. It sleeps until the oldest is
-//! due, and without a timeout if there are none. It also closes those that are nearly due, so that
-//! a thousand lookups a second do not cause a thousand wake-ups. The lock guards the queues;
+//! due, and without a timeout if none is kept. It also closes those that are nearly due. So a
+//! thousand lookups a second do not cause a thousand wake-ups. The lock guards the queues;
 //! descriptors are closed after it is released.
 
 use super::descriptor_cache::Descriptor;
@@ -34,14 +34,14 @@ use std::time::{Duration, Instant};
 
 /// How long a descriptor is kept by default.
 pub(super) const TIME: Duration = Duration::from_secs(1);
-/// By how much less those are kept that are closed together with an older one.
+/// Descriptors that are due within this time after the oldest are closed with it.
 const ROUND: Duration = Duration::from_millis(125);
-/// How many are kept.
+/// The most that are kept.
 const DESCRIPTORS_MAX: usize = 256;
-/// How many additional directories: each use searches all of them.
+/// The most directories that are kept: each use searches all of them.
 const DIRECTORIES_MAX: usize = 16;
 
-/// The descriptors of the last lookups.
+/// The descriptors of recent lookups.
 #[derive(Debug)]
 pub(super) struct LookupDescriptors {
     limit: usize,
@@ -76,7 +76,7 @@ struct Opened {
     until: Instant,
     key: Key,
     fd: Arc<Descriptor>,
-    /// For whom it was opened for reading; `None` if it is open for its name alone.
+    /// The thread and user that it was opened for; `None` if it is an `O_PATH` descriptor.
     reader: Option<Asker>,
 }
 
@@ -88,13 +88,13 @@ pub(super) enum Key {
 }
 
 impl LookupDescriptors {
-    /// Of a process that can spare so many descriptors; each is kept for so long.
+    /// For a process that can spare this many descriptors; each is kept for `time`.
     pub(super) fn new(spare: usize, time: Duration) -> Self {
         let limit = spare.clamp(1, DESCRIPTORS_MAX);
         Self { limit, time, shared: Arc::default(), thread: Mutex::default() }
     }
 
-    /// Keeps those to come for another time.
+    /// Sets the time for later descriptors.
     pub(super) fn set_time(&mut self, time: Duration) {
         self.time = time;
     }
@@ -104,7 +104,7 @@ impl LookupDescriptors {
         self.shared.state.lock().queues.iter().map(VecDeque::len).sum()
     }
 
-    /// Closes them all; false if there are none.
+    /// Closes them all; false if none was kept.
     pub(super) fn clear(&self) -> bool {
         let queues = std::mem::take(&mut self.shared.state.lock().queues);
         queues.iter().any(|queue| !queue.is_empty())
@@ -134,7 +134,7 @@ impl LookupDescriptors {
         let opened = Opened { until: Instant::now() + self.time, key, fd, reader };
         let mut state = self.shared.state.lock();
         let queue = &mut state.queues[queue as usize];
-        // The descriptors in it must be closed first.
+        // The earlier descriptors in it must be closed first.
         let was_empty = queue.is_empty();
         let oldest = if queue.len() >= limit { queue.pop_front() } else { None };
         queue.push_back(opened);
@@ -158,17 +158,17 @@ impl LookupDescriptors {
             .spawn(move || shared.close_in_time());
         match started {
             Ok(started) => *thread = Some(started),
-            // Later lookups push the descriptors out.
+            // Later lookups evict the descriptors.
             Err(error) => log::warn!("cannot start a thread to close descriptors: {error}"),
         }
     }
 
-    /// The descriptor of this object, if it was looked up lately.
+    /// The descriptor of this object, if it was looked up recently.
     pub(super) fn find(&self, key: &Key) -> Option<Arc<Descriptor>> {
         self.last(Queue::Lookups, |opened| opened.key == *key)
     }
 
-    /// The file that was opened for this read of it; it is returned only once.
+    /// The file that was opened for this reader; it is returned only once.
     pub(super) fn take_reader(&self, key: &Key, asker: Asker) -> Option<Arc<Descriptor>> {
         let readers = &mut self.shared.state.lock().queues[Queue::Readers as usize];
         let is_it = |opened: &Opened| opened.reader == Some(asker) && opened.key == *key;
@@ -176,7 +176,7 @@ impl LookupDescriptors {
         readers.remove(place).map(|opened| opened.fd)
     }
 
-    /// The descriptor of this directory, if something was looked up in it lately.
+    /// The descriptor of this directory, if a name was looked up in it recently.
     pub(super) fn directory(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
         self.last(Queue::Directories, |opened| {
             matches!(&opened.key, Key::Handle(on, known) if *on == mount && known == handle)
@@ -195,14 +195,14 @@ impl Drop for LookupDescriptors {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.lock().take() {
-            // It has nothing to panic about, and if it did the panic was reported.
+            // It does not panic, and a panic would have been reported.
             let _ = thread.join();
         }
     }
 }
 
 impl State {
-    /// When the oldest has had its time.
+    /// When the oldest is due.
     fn until(&self) -> Option<Instant> {
         self.queues.iter().filter_map(|queue| queue.front()).map(|oldest| oldest.until).min()
     }
@@ -233,7 +233,7 @@ impl Shared {
     }
 }
 
-/// How many of them, oldest first, are to be closed now.
+/// How many of them, oldest first, are due now.
 fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
     let mut until = until.peekable();
     match until.peek() {
@@ -250,14 +250,14 @@ mod tests {
     use rustix::fd::AsFd;
 
     #[test]
-    fn those_that_are_nearly_as_old_are_closed_with_the_oldest() {
+    fn descriptors_that_are_nearly_as_old_are_closed_with_the_oldest() {
         let now = Instant::now();
         let at = |ms: u64| now + Duration::from_millis(ms);
         let due = |times: &[u64], now| due(times.iter().map(|ms| at(*ms)), now);
         assert_eq!(due(&[], now), 0);
         assert_eq!(due(&[1, 2], now), 0, "the oldest has time left");
         assert_eq!(due(&[0, 1, 100, 125, 126, 900], now), 4);
-        // A lookup each millisecond: not one wake-up each, but one for all of a round.
+        // With a lookup each millisecond, one wake-up serves all of a round.
         let times: Vec<u64> = (0..1000).collect();
         let (mut closed, mut wakes) = (0, 0);
         while closed < times.len() {
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_descriptor_is_found_by_its_handle_and_closed_in_time() {
         let directory = tempfile::tempdir().unwrap();
-        // However long the files take to be made, none is closed for its age.
+        // However long making the files takes, none expires.
         let mut recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let create = |number: usize| {
             std::fs::File::create(directory.path().join(number.to_string())).unwrap()
@@ -305,7 +305,7 @@ mod tests {
         let file = create(0);
         let (handle, _) = FileHandle::of(file.as_fd()).unwrap();
         recent.keep(Key::Handle(7, handle), Descriptor::new(file.into()));
-        eventually("a descriptor whose time has come is closed", || is_empty(&recent));
+        eventually("an expired descriptor is closed", || is_empty(&recent));
     }
 
     #[test]
@@ -320,14 +320,14 @@ mod tests {
         let gets =
             |inode, user, thread| recent.take_reader(&key(inode), asker(user, thread)).is_some();
         recent.keep(key(2), Descriptor::new(open()));
-        assert!(!gets(2, 5, 7), "it is open for its name alone");
+        assert!(!gets(2, 5, 7), "it is an `O_PATH` descriptor");
         recent.keep_reader(key(2), open(), asker(5, 7));
         assert!(!gets(3, 5, 7) && !gets(2, 6, 7) && !gets(2, 5, 8));
         assert!(gets(2, 5, 7) && !gets(2, 5, 7));
     }
 
     #[test]
-    fn the_last_directories_are_kept_until_their_time_has_come() {
+    fn the_last_directories_are_kept_until_they_expire() {
         let directory = tempfile::tempdir().unwrap();
         let mut recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
         let mut handles = Vec::new();
@@ -348,14 +348,14 @@ mod tests {
         assert!((1..handles.len()).all(|number| found(&recent, number).is_some()));
         assert!(recent.directory(8, &handles[1]).is_none(), "another mount");
         assert!(recent.clear() && !recent.clear() && found(&recent, 2).is_none());
-        // A lookup that stays long does not make a directory that comes after it stay as long.
+        // A lookup that is kept for long does not extend the time of a later directory.
         let open = |number: usize| {
             OwnedFd::from(std::fs::File::open(directory.path().join(number.to_string())).unwrap())
         };
         recent.keep(Key::Handle(7, handles[3].clone()), Descriptor::new(open(3)));
         recent.set_time(Duration::ZERO);
         recent.keep_directory(Key::Handle(7, handles[4].clone()), Descriptor::new(open(4)));
-        eventually("a directory whose time has come is closed", || found(&recent, 4).is_none());
+        eventually("an expired directory is closed", || found(&recent, 4).is_none());
         assert!(recent.find(&Key::Handle(7, handles[3].clone())).is_some());
     }
 }

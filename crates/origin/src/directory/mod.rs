@@ -91,8 +91,8 @@ impl DirectoryOrigin {
         Self::open_root(path, false)
     }
 
-    /// Opens the directory at `path` without anything that is mounted below it: where something is
-    /// mounted stands what the directory has there itself.
+    /// Opens the directory at `path` without the mounts below it: each mount point shows the
+    /// directory's own contents there.
     ///
     /// # Errors
     /// As [`Self::open`]; `EPERM` without `CAP_SYS_ADMIN`.
@@ -108,29 +108,29 @@ impl DirectoryOrigin {
         if is_alone {
             nodes.inspector.is_one_file_system(root.mount());
         }
-        // So that it is the first mounted file system that is known.
+        // Registers the root's file system as the first known mount.
         nodes.root(descriptor.as_fd()).map_err(fail)?;
         let access_control_lists = root::keeps_access_control_lists(descriptor.as_fd());
         Ok(Self { root, nodes, access_control_lists, spares_times: (false, false) })
     }
 
-    /// Has reads of files, or listings of directories, change no access times, as far as the
-    /// process may: those of others' files are root's to spare.
+    /// Makes reads of files, or listings of directories, leave access times unchanged, as far as
+    /// this process may. Only root can do that for other users' files.
     #[must_use]
     pub fn sparing_access_times(self, of_files: bool, of_directories: bool) -> Self {
         Self { spares_times: (of_files, of_directories), ..self }
     }
 
-    /// Keeps the descriptor of each of the last lookups for so long, instead of for a second: a file
-    /// that loses its name meanwhile can still be opened. Until it is closed, the blocks of a
-    /// deleted file are not free.
+    /// Keeps the descriptors of recent lookups for this long, instead of for a second. A file that
+    /// loses its name meanwhile can then still be opened. Until its descriptor is closed, the
+    /// blocks of a deleted file are not free.
     #[must_use]
     pub fn keeping_lookups(mut self, time: Duration) -> Self {
         self.nodes.keep_lookups(time);
         self
     }
 
-    /// Believes in times as the user wants it, to be said before anything is looked up.
+    /// Sets the trust in times; called before the first lookup.
     #[must_use]
     pub fn trusting_times(mut self, trust: TrustTimes) -> Self {
         self.nodes.inspector.trust_times(trust);
@@ -144,18 +144,18 @@ impl DirectoryOrigin {
         file_systems::is_elsewhere(&mount.fstype).then(|| mount.fstype.clone())
     }
 
-    /// The user whom alone the kernel lets into the source: that of a FUSE mount without
+    /// The only user that the kernel lets into the source: the owner of a FUSE mount without
     /// `allow_other`.
     pub fn only_user(&self) -> Option<u32> {
         self.root.mount()?.only_user()
     }
 
-    /// How long the client believes that the source is mounted by, if it is on NFS.
+    /// The caching times of the NFS client of the source, if it is on NFS.
     pub fn nfs_client(&self) -> Option<NfsClient> {
         NfsClient::of(self.root.mount()?)
     }
 
-    /// Where something is mounted below the directory, as far as it belongs to the origin.
+    /// The mount points below the directory, as far as they belong to the origin.
     pub fn mounted_below(&self) -> Vec<PathBuf> {
         if self.root.is_alone() {
             return Vec::new();
@@ -165,8 +165,8 @@ impl DirectoryOrigin {
         below.map(|mount| mount.mount_point.clone()).collect()
     }
 
-    /// Says in the log which file systems below the source are met that decide on rights elsewhere,
-    /// for a mount on which mode bits are checked for others.
+    /// Logs the file systems below the source that decide on rights elsewhere. For a mount whose
+    /// mode bits are checked for other users.
     #[must_use]
     pub fn letting_in_by_mode(mut self) -> Self {
         self.nodes.inspector.lets_in_by_mode = true;
@@ -174,7 +174,7 @@ impl DirectoryOrigin {
         self
     }
 
-    /// Leaves it to the source what this process's user may do, who is the only one.
+    /// Lets the source decide on the rights of this process's user, the only user.
     #[must_use]
     pub fn leaving_rights_to_source(mut self) -> Self {
         self.nodes.rights = Rights::Sole;
@@ -185,7 +185,7 @@ impl DirectoryOrigin {
     /// user's rights instead of its own. A thread without a requester is refused.
     ///
     /// # Errors
-    /// Why this process cannot.
+    /// The missing privilege.
     pub fn asking_for_requesters(mut self) -> std::result::Result<Self, &'static str> {
         rights::can_switch()?;
         self.nodes.rights = Rights::Requesters;
@@ -193,8 +193,8 @@ impl DirectoryOrigin {
         Ok(self)
     }
 
-    /// Where to say which file system is served from this origin, once it is mounted: what leads
-    /// back to it is refused with `ELOOP` from then on.
+    /// A cell for the device number of the mount that serves this origin. Once it is set, names
+    /// that lead back to that mount are refused with `ELOOP`.
     pub fn served_as(&self) -> Arc<OnceLock<Device>> {
         self.nodes.inspector.submounts.own()
     }
@@ -220,7 +220,7 @@ pub struct OpenDirectory {
     position: Mutex<()>,
 }
 
-/// An `O_PATH` descriptor of what a name leads to; a symbolic link is not followed.
+/// An `O_PATH` descriptor of a name's object; a symbolic link is not followed.
 fn open_name(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(parent, name, flags, Mode::empty())

@@ -1,11 +1,11 @@
 //! The mounted file systems of objects with a handle.
 //!
 //! `open_by_handle_at(2)` needs an open object of the file system, and an open object prevents its
-//! unmount. That of the root stays open as long as the view is mounted. File systems mounted
+//! unmount. The root's object stays open as long as the view is mounted. File systems mounted
 //! *below* the root must remain free to be unmounted. So after a second without use, their object
-//! is closed. It is opened again on demand, by its first known name in the directory above. It is
-//! used only if that name still leads to the same mount. Otherwise the objects of the mount are
-//! gone (`ESTALE`), and the kernel looks them up again.
+//! is closed. It is reopened on demand, by its first known name in the directory above. It is used
+//! only if that name still leads to the same mount. Otherwise the objects of the mount are gone
+//! (`ESTALE`), and the kernel looks them up again.
 //!
 //! The closing thread sleeps without a timeout while nothing is open. The locks are leaves: no call
 //! under them may reach a file system.
@@ -23,10 +23,10 @@ use std::time::Duration;
 
 /// Most mounted file systems below one origin; a node on any further one has a place.
 const MOUNTS_MAX: usize = u16::MAX as usize;
-/// An object without a use for this long is closed, after twice as long at most.
+/// An object is closed after this long without use, at the latest after twice as long.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The mounted file systems, each known by its index. `Place` is a directory as nodes know it.
+/// The mounted file systems, by index. `Place` is the node of a directory.
 #[derive(Debug)]
 pub(super) struct Mounts<Place> {
     shared: Arc<Shared<Place>>,
@@ -54,15 +54,15 @@ struct Mounted<Place> {
     id: Mutex<MountId>,
     /// The number of its device.
     device: Option<u64>,
-    /// Any object of it, open for real. `None` while it was let go of.
+    /// Any object of it, opened to read. `None` while it is closed.
     fd: Mutex<Option<Arc<OwnedFd>>>,
-    /// Where it was entered; `None` for that of the root.
+    /// Where it was found; `None` for the root's mount.
     entrance: Option<Entrance<Place>>,
-    /// It was used since the last look.
+    /// It was used since the last check.
     used: AtomicBool,
 }
 
-/// How to come to a mount.
+/// How to reach a mount.
 #[derive(Debug)]
 pub(super) struct Entrance<Place> {
     pub(super) directory: Place,
@@ -76,7 +76,7 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         Self::with_idle(IDLE)
     }
 
-    /// Lets go of what was not used for so long.
+    /// Closes objects after this long without use.
     fn with_idle(idle: Duration) -> Self {
         let shared = Arc::new(Shared {
             table: RwLock::default(),
@@ -87,7 +87,7 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         Self { shared, thread: Mutex::default() }
     }
 
-    /// The index of a mount that is known.
+    /// The index of a known mount.
     pub(super) fn find(&self, id: MountId) -> Option<u16> {
         let table = self.shared.table.read();
         let position = table.iter().position(|mounted| *mounted.id.lock() == id)?;
@@ -106,7 +106,7 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
     }
 
     /// Adds a mount, of which `fd` is an open object; `None` if there are too many. The first is
-    /// that of the root.
+    /// the root's.
     pub(super) fn add(
         &self,
         id: MountId,
@@ -137,11 +137,11 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         u16::try_from(index).ok()
     }
 
-    /// An open object of the mount with this index. If it was closed, `enter` opens it again, and
-    /// returns the found object, its mount, and a real descriptor of it.
+    /// An open object of the mount with this index. If it was closed, `enter` reopens it: it
+    /// returns the found object, its mount, and a descriptor opened to read.
     ///
     /// # Errors
-    /// `ESTALE` if another mount is there, or none; `EIO` for that of a root that has gone.
+    /// `ESTALE` if another mount or none is there; `EIO` for the mount of a root that has gone.
     pub(super) fn descriptor(
         &self,
         index: u16,
@@ -149,7 +149,7 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
     ) -> Result<Arc<OwnedFd>> {
         let mounted = self.shared.table.read().get(usize::from(index)).cloned();
         let mounted = mounted.ok_or(Errno::STALE)?;
-        // A line that all threads read is written once a second.
+        // Checked first, so that a cache line that all threads read is written once a second.
         if !mounted.used.load(Ordering::Relaxed) {
             mounted.used.store(true, Ordering::Relaxed);
         }
@@ -170,8 +170,8 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         Ok(fd)
     }
 
-    /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
-    /// that handles mean the same objects as before.
+    /// The root has gone and was closed, or `root` replaces it. It is on the same file system, so
+    /// handles mean the same objects as before.
     pub(super) fn root_replaced(&self, root: Option<(MountId, OwnedFd)>) {
         let Some(first) = self.shared.table.read().first().cloned() else { return };
         let replaced = match root {
@@ -214,7 +214,7 @@ impl<Place> Drop for Mounts<Place> {
         self.shared.closing.lock().stopped = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.lock().take() {
-            // It has nothing to panic about, and if it did the panic was reported.
+            // It does not panic, and a panic would have been reported.
             let _ = thread.join();
         }
     }
@@ -240,7 +240,7 @@ impl<Place> Shared<Place> {
         }
     }
 
-    /// Closes what was not used since the last time; whether anything is left open.
+    /// Closes objects that were not used since the last check; returns whether any is still open.
     fn let_go(&self) -> bool {
         let mut is_used = false;
         let table = self.table.read().clone();
@@ -286,7 +286,7 @@ mod tests {
             (mounts, index)
         };
         let is_open = |mounts: &Mounts<()>| mounts.shared.table.read()[0].fd.lock().is_some();
-        // Its thread is not back before this is over, so only what is asked for here is closed.
+        // This test closes objects only by its own calls, because the thread would wait for longer.
         let (mounts, index) = known(Duration::from_secs(3600));
         mounts.descriptor(index, |_| panic!("it is open")).unwrap();
         assert!(mounts.shared.let_go() && is_open(&mounts), "it was used");
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(mounts.descriptor(index, |_| Err(Errno::NOENT)).unwrap_err(), Errno::STALE);
         mounts.descriptor(index, |_| Ok(open(here))).unwrap();
         assert!(is_open(&mounts));
-        // The thread does so by itself when the time has come, also a second time.
+        // The thread does so by itself in time, also a second time.
         let (mounts, index) = known(Duration::ZERO);
         let is_closed = || !is_open(&mounts) && !mounts.shared.closing.lock().due;
         eventually("an idle mount is let go of", is_closed);

@@ -16,10 +16,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 impl Nodes {
-    /// Finds out by a name in a directory, and what it led to.
+    /// Probes whether names fold case, by a name in a directory and its object.
     pub(super) fn learn_case(&self, parent: &Node, name: &OsStr, seen: &Seen) {
         let Some(other) = other_spelling(name) else { return };
-        // If the directory is gone, the next name will do.
+        // If the directory is gone, the next name will serve.
         let folds = self.within(parent, |directory| {
             self.rights.run(|| Ok(folds(directory, (name, &other), seen)))
         });
@@ -71,7 +71,7 @@ mod tests {
         for name in ["1", "name", "other"] {
             std::fs::write(directory.path().join(name), "1").unwrap();
         }
-        // As if any spelling led to it.
+        // As if every spelling led to it.
         std::fs::hard_link(directory.path().join("name"), directory.path().join("Name")).unwrap();
         let origin = DirectoryOrigin::open(directory.path()).unwrap();
         let root = origin.root().unwrap();

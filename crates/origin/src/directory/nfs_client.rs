@@ -7,21 +7,21 @@ use crate::mount_table::MountEntry;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
-/// The client that a source on NFS is mounted by.
+/// The NFS client of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NfsClient {
     /// Version of the protocol, as `4.2`; empty if the mount does not say.
     pub version: String,
-    /// For how many seconds attributes of files are believed: at first, and at most.
+    /// How many seconds it caches attributes of files: at first, and at most.
     pub files_seconds: RangeInclusive<u32>,
-    /// The same of directories, and so of the names in them, unless each name is asked for.
+    /// The same for directories, and so for the names in them, unless it asks for each name.
     pub directories_seconds: RangeInclusive<u32>,
-    /// Names are asked for each time they are followed (`lookupcache=none`).
+    /// It asks for a name each time the name is followed (`lookupcache=none`).
     pub asks_for_names: bool,
 }
 
 impl NfsClient {
-    /// That of a mount; `None` if it is not one of NFS.
+    /// The client of a mount; `None` if the mount is not of NFS.
     pub(super) fn of(mount: &MountEntry) -> Option<Self> {
         if !matches!(mount.fstype.as_str(), "nfs" | "nfs4") {
             return None;
@@ -48,7 +48,7 @@ impl NfsClient {
         })
     }
 
-    /// Whether the client may follow names for a while that others have changed.
+    /// Whether the client may follow names for a while that other clients have changed.
     pub fn believes_names(&self) -> bool {
         !self.asks_for_names && *self.directories_seconds.end() > 0
     }

@@ -64,7 +64,7 @@ impl Node {
         self.0.key()
     }
 
-    /// The node as a place for others.
+    /// The node as a directory that has places.
     fn directory(&self) -> Directory {
         match &self.0 {
             Name::Handle { mount, handle } => Directory::Handle(Arc::new((*mount, handle.clone()))),
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// The same object under a node that was known before, with the place of the new node.
+    /// The same object under a node that is already in use: takes over the place of the new node.
     pub(super) fn met_again(&self, found: &Node) {
         if let (Name::Object(known), Name::Object(found)) = (&self.0, &found.0) {
             for (directory, name) in found.places().into_iter().rev() {
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// A program has opened it: while it does, everybody may use its descriptor.
+    /// A program has opened it: until its close, every operation may use its descriptor.
     pub(super) fn is_open(&self, descriptor: &Arc<Descriptor>) {
         if let Name::Object(object) = &self.0 {
             object.set_opened(descriptor, true);
@@ -105,7 +105,7 @@ impl Node {
     }
 }
 
-/// A descriptor of a node, shared, or opened for the occasion.
+/// A descriptor of a node: shared, or opened for one operation.
 pub(super) enum PathDescriptor {
     Shared(Arc<Descriptor>),
     Owned(OwnedFd),
@@ -130,16 +130,16 @@ pub(super) struct Nodes {
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
     top: Arc<Top>,
-    /// The device of the directory at the top.
+    /// The device of the root.
     device: AtomicU64,
     /// This process may open any file.
     pub(super) overrides_permissions: bool,
-    /// With whose rights what needs a permission is done.
+    /// The rights for operations that need a permission.
     pub(super) rights: Rights,
 }
 
 impl Nodes {
-    /// Finds out whether objects below `root` can be opened by handle.
+    /// Probes whether objects below `root` can be opened by handle.
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
         let kind = Kind::of_object(root).unwrap_or_default();
         let by_handle = match FileHandle::of(root) {
@@ -154,7 +154,7 @@ impl Nodes {
         Self::new(by_handle, Descriptors::default())
     }
 
-    /// Nodes with a place each, of which no more than `limit` are open.
+    /// Makes nodes that all have a place, with at most `limit` of them open.
     #[cfg(test)]
     pub(super) fn by_place(limit: usize) -> Self {
         Self::new(false, Descriptors::new(limit))
@@ -184,17 +184,17 @@ impl Nodes {
         self.by_handle
     }
 
-    /// Whether an object was met that can be found by its place alone.
+    /// Whether some known object can be found only by its place.
     pub(super) fn keeps_places(&self) -> bool {
         !self.by_handle || self.inspector.needs_places()
     }
 
-    /// Keeps the descriptors of lookups for so long.
+    /// Keeps the descriptors of lookups for this long.
     pub(super) fn keep_lookups(&mut self, time: Duration) {
         self.lookup_descriptors.set_time(time);
     }
 
-    /// Runs what opens something, with room for a descriptor: see [`Descriptors::with_room`].
+    /// Runs an open with room for a descriptor: see [`Descriptors::with_room`].
     pub(super) fn with_room<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
             match self.descriptors.with_room(&mut open) {
@@ -204,7 +204,7 @@ impl Nodes {
         }
     }
 
-    /// The directory at the top, of which this is a descriptor.
+    /// The root, of which `fd` is a descriptor.
     pub(super) fn root(&self, fd: BorrowedFd<'_>) -> Result<Found<Node>> {
         let seen = self.inspector.look(fd, OsStr::new(""))?;
         self.device.store(seen.attributes.device, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Looks a name up whose object is likely to be opened next.
+    /// Looks up a name whose object will probably be opened next.
     pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         let fd = self.within(parent, |directory| self.open_name(directory, name))?;
         let seen = self.look(fd.as_fd())?;
@@ -249,7 +249,7 @@ impl Nodes {
         })
     }
 
-    /// Looks a name up.
+    /// Looks up a name.
     pub(super) fn find(
         &self,
         (parent, directory): (&Node, BorrowedFd<'_>),
@@ -263,7 +263,7 @@ impl Nodes {
         Ok(found(self.object(parent, name, &seen), &seen))
     }
 
-    /// A name in a directory that the requester must be permitted to search.
+    /// Opens a name in a directory that the requester must be permitted to search.
     fn open_name(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.with_room(|| self.rights.run(|| super::open_name(directory, name)))
     }
@@ -305,7 +305,7 @@ impl Nodes {
         Name::Object(Object::at(ObjectIdentity::of(seen), is_directory, place, &self.descriptors))
     }
 
-    /// The device that a node lies on, as far as that is known without asking.
+    /// The device of a node, as far as known without a system call.
     pub(super) fn device_of(&self, node: &Node) -> Option<u64> {
         match &node.0 {
             Name::Handle { mount, .. } => self.mounts.device(*mount),
@@ -313,9 +313,9 @@ impl Nodes {
         }
     }
 
-    /// Keeps a descriptor of an object that is found by its place. On the file system of the top
-    /// it is kept for long. On file systems mounted below it is kept as briefly as that of a
-    /// lookup, so that they can be unmounted.
+    /// Keeps a descriptor of an object that is found by its place. On the root's file system it is
+    /// kept for long. On file systems mounted below, it is kept as briefly as that of a lookup, so
+    /// that they can be unmounted.
     pub(super) fn keep_open(&self, identity: ObjectIdentity, fd: OwnedFd) -> Arc<Descriptor> {
         if identity.device == self.device.load(Ordering::Relaxed) {
             return self.descriptors.keep(fd);
@@ -325,7 +325,7 @@ impl Nodes {
         descriptor
     }
 
-    /// The facts about the file system of a node.
+    /// The kind of a node's file system.
     pub(super) fn kind_of(&self, node: &Node) -> Kind {
         self.device_of(node).map_or_else(Kind::default, |device| self.inspector.kind(device))
     }
@@ -347,8 +347,8 @@ impl Nodes {
         })
     }
 
-    /// Adds the mount that an object lies on, which is the first one seen there; `None` if it
-    /// cannot be kept open.
+    /// Adds the mount of an object, which is the first one seen there; `None` if it cannot be kept
+    /// open.
     fn add_mount(
         &self,
         (handle, id): (&FileHandle, MountId),
@@ -357,7 +357,7 @@ impl Nodes {
         place: Option<(&Node, &OsStr)>,
     ) -> Option<u16> {
         // Only directories and regular files: opening a pipe or a device has side effects. The
-        // object that is seen first on a mount is its root.
+        // first object on a mount is its root.
         if !matches!(kind, FileKind::Directory | FileKind::Regular) {
             return None;
         }
@@ -384,18 +384,18 @@ impl Nodes {
         })
     }
 
-    /// A name by which an object that is known was found: permission to come to it was asked then.
+    /// Opens a name that led to a known object: the permission was checked then.
     pub(super) fn find_again(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.with_room(|| self.rights.own_first(|| super::open_name(directory, name)))
     }
 
-    /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
-    /// that handles mean the same objects as before.
+    /// The root has gone and was closed, or `root` replaces it. It is on the same file system, so
+    /// handles mean the same objects as before.
     pub(super) fn root_replaced(&self, root: Option<BorrowedFd<'_>>) {
         self.lookup_descriptors.clear();
         self.unlinked.clear();
         if !self.by_handle {
-            // Descriptors below the old one would prevent its unmount.
+            // Descriptors below the old root would prevent its unmount.
             let replaced = self.replace_top(root);
             self.descriptors.close_all();
             if let Err(errno) = replaced {
@@ -409,7 +409,7 @@ impl Nodes {
         }));
     }
 
-    /// A descriptor of the node, good for everything but reading and writing.
+    /// A descriptor of the node for everything but reading and writing.
     pub(super) fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         match &node.0 {
             Name::Handle { mount, handle } => self.path_by_handle(*mount, handle),
@@ -452,7 +452,7 @@ impl Nodes {
         result
     }
 
-    /// The same of a directory that something is in.
+    /// The same for the directory of a place.
     pub(super) fn path_of(&self, directory: &Directory) -> Result<PathDescriptor> {
         match directory {
             Directory::Handle(named) => self.path_by_handle(named.0, &named.1),
@@ -469,7 +469,7 @@ impl Nodes {
             other => return other.map(PathDescriptor::Owned),
         }
         if self.rights == Rights::Requesters {
-            // The way up from a directory may have led through one that is closed to this process.
+            // The path up from a directory may have led through one that is closed to this process.
             let needed = CapabilitySet::DAC_READ_SEARCH;
             if let Ok(fd) = self.rights.run_keeping(needed, open) {
                 return Ok(PathDescriptor::Owned(fd));
@@ -478,14 +478,14 @@ impl Nodes {
         self.kept(&Key::Handle(mount, handle.clone())).map(PathDescriptor::Shared)
     }
 
-    /// A descriptor that was kept of an object that cannot be found any more.
+    /// A kept descriptor of an object that cannot be found any more.
     fn kept(&self, key: &Key) -> Result<Arc<Descriptor>> {
         let removed = self.unlinked.find(|| key.clone());
         removed.or_else(|| self.lookup_descriptors.find(key)).ok_or(Errno::STALE)
     }
 
-    /// Removes a name of an object, or gives it to another one. If it was the last name, the
-    /// object is kept as long as it is known.
+    /// Removes a name of an object, or gives it to another one. If it was the last name, the object
+    /// is kept as long as it is known.
     pub(super) fn taking_name<T>(
         &self,
         (parent, directory): (&Node, BorrowedFd<'_>),
@@ -495,7 +495,8 @@ impl Nodes {
         let kind = self.kind_of(parent);
         let is_kept = !kind.hides_what_is_open && !kind.hides_what_is_named;
         let open = || self.rights.run(|| super::open_name(directory, name)).ok();
-        // Without a descriptor to spare it is answered for as what is removed behind the origin.
+        // Without a spare descriptor, the object will be `ESTALE`, like one that is removed behind
+        // the origin.
         let named = is_kept.then(open).flatten();
         let taken = take()?;
         if let Some(fd) = named.filter(|fd| !has_names(fd.as_fd()))
@@ -518,16 +519,16 @@ impl Nodes {
         }
     }
 
-    /// A node is no longer known.
+    /// The kernel has forgotten a node.
     pub(super) fn forgotten(&self, node: &Node) {
         self.unlinked.forget(|| node.0.key());
     }
 
-    /// Opens the node for real.
+    /// Opens the node to read or write.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         let hides = self.kind_of(node).hides_what_is_open;
         let asker = impersonation::asker().filter(|_| hides);
-        // Also if it is not needed: another opening than this one has to ask for the name again.
+        // Taken in any case: another open than this one has to look up the name again.
         let reader =
             asker.and_then(|asker| self.lookup_descriptors.take_reader(&node.0.key(), asker));
         match (self.open_known(node, flags), reader) {
@@ -563,7 +564,7 @@ impl Nodes {
 
 /// Whether a directory has a name, as far as its file system counts them.
 fn has_names(directory: BorrowedFd<'_>) -> bool {
-    // Of all attributes an NFS client might have to ask the server.
+    // An NFS client might have to ask the server for all attributes.
     let names = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
     names.is_ok_and(|statx| statx.stx_nlink > 0)
 }
@@ -572,7 +573,7 @@ fn found(name: Name, seen: &Seen) -> Found<Node> {
     Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
 }
 
-/// Opens the object of an `O_PATH` descriptor for real.
+/// Opens the object of an `O_PATH` descriptor to read or write.
 pub(super) fn open_real(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::openat(
         CWD,

@@ -43,16 +43,16 @@ const OWNER_READS_AND_WRITES: Mode = Mode::RUSR.union(Mode::WUSR);
 #[derive(Debug)]
 pub struct OpenFile {
     node: Node,
-    /// User and group that had it opened.
+    /// User and group that opened it.
     opened_for: Option<(u32, u32)>,
     held: Mutex<Held>,
 }
 
 #[derive(Clone, Debug)]
 enum Held {
-    /// By a descriptor to read and write by, which may have `O_APPEND`.
+    /// Open by a descriptor to read and write, which may have `O_APPEND`.
     Open(Arc<Descriptor>, bool),
-    /// By one that keeps the object, and is to be opened with these flags.
+    /// Closed, with a descriptor that keeps the object and the flags for the next open.
     Closed(Arc<Descriptor>, OFlags),
 }
 
@@ -66,24 +66,24 @@ impl OpenFile {
         Self { node: node.clone(), opened_for, held }
     }
 
-    /// Which object it is of.
+    /// The node of its object.
     pub(super) fn node(&self) -> &Node {
         &self.node
     }
 
-    /// User and group that had it opened; `None` for this process.
+    /// User and group that opened it; `None` for this process.
     pub(super) fn opened_for(&self) -> Option<(u32, u32)> {
         self.opened_for
     }
 
-    /// A descriptor that is good for everything but reading, writing and changing the size.
+    /// A descriptor for everything but reading, writing and changing the size.
     pub(super) fn path(&self) -> Arc<Descriptor> {
         match &*self.held.lock() {
             Held::Open(descriptor, _) | Held::Closed(descriptor, _) => descriptor.clone(),
         }
     }
 
-    /// One to read by, and to make durable. It makes no writer of a file that was closed.
+    /// A descriptor to read, and to make durable. It makes no writer of a file that was closed.
     ///
     /// # Errors
     /// If the file was closed, and cannot be opened again.
@@ -96,7 +96,7 @@ impl OpenFile {
         open_again(nodes, &path, flags).map(Descriptor::new)
     }
 
-    /// One to change the file by, where offsets do not matter.
+    /// A descriptor to change the file, where offsets do not matter.
     ///
     /// # Errors
     /// As [`Self::reader`].
@@ -104,8 +104,8 @@ impl OpenFile {
         self.open(nodes, false)
     }
 
-    /// One to write by at an offset, which with `O_APPEND` would go to the end all the same. The
-    /// program has taken that flag away since, or does without it this once.
+    /// A descriptor to write at an offset. With `O_APPEND` the bytes would go to the end all the
+    /// same. The program has cleared that flag since, or writes without it this once.
     ///
     /// # Errors
     /// As [`Self::reader`]; `EPERM` for a file that may only be appended to.
@@ -136,7 +136,7 @@ impl OpenFile {
         }
     }
 
-    /// A program has closed a descriptor of its own: so does this file.
+    /// A program has closed one of its descriptors: so does this file.
     ///
     /// # Errors
     /// Those of earlier writes, as `close(2)` reports them.
@@ -149,7 +149,7 @@ impl OpenFile {
         }
         match Arc::try_unwrap(descriptor) {
             Ok(descriptor) => descriptor.close(),
-            // It is in use, perhaps by the file itself; closing a copy brings the same errors.
+            // It is in use, perhaps by the file itself; closing a copy returns the same errors.
             Err(shared) => {
                 let copy = nodes.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*shared, 0))?;
                 Descriptor::from(copy).close()
@@ -157,8 +157,8 @@ impl OpenFile {
         }
     }
 
-    /// Whether nothing can keep the file from being opened as it is open now. A file system that
-    /// does not know so is not asked for attributes: an NFS client flushes writes before it answers.
+    /// Whether the next open with the same flags must succeed. A file system without that property
+    /// is not asked for attributes: an NFS client flushes writes before it answers.
     fn can_be_opened_again(&self, nodes: &Nodes, descriptor: &Descriptor) -> bool {
         let device = nodes.device_of(&self.node);
         let is_own = || fstat(descriptor).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
@@ -166,7 +166,7 @@ impl OpenFile {
             && (nodes.overrides_permissions || is_own())
     }
 
-    /// Goes on with a descriptor that keeps the object, unless the file is open by another by now.
+    /// Continues with a descriptor that keeps the object, unless the file was reopened meanwhile.
     fn keep_only(&self, descriptor: &Arc<Descriptor>, path: OwnedFd) -> Result<()> {
         let mut held = self.held.lock();
         if matches!(&*held, Held::Open(now, _) if Arc::ptr_eq(now, descriptor)) {
@@ -179,10 +179,10 @@ impl OpenFile {
     }
 }
 
-/// A descriptor that keeps the object of another.
+/// A descriptor that keeps the object of another descriptor.
 fn path_of(descriptor: &Descriptor) -> Result<OwnedFd> {
-    // Without a mount to copy this opens, and costs half as much as the way by /proc, which is
-    // there where a container forbids the call.
+    // Without its clone flag, `open_tree(2)` only opens the object, at half the cost of the path by
+    // /proc. That path still works where a container forbids the call.
     let flags = OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     open_tree(descriptor, c"", flags).or_else(|_| open_real(descriptor.as_fd(), OFlags::PATH))
 }
@@ -192,7 +192,7 @@ fn open_again(nodes: &Nodes, path: &Descriptor, flags: OFlags) -> Result<OwnedFd
     let (mut opened, mut flags) = (open(flags), flags);
     if opened.as_ref().is_err_and(|errno| *errno == Errno::PERM) && flags.contains(OFlags::NOATIME)
     {
-        // The file belongs to another user by now.
+        // Another user owns the file by now.
         flags -= OFlags::NOATIME;
         opened = open(flags);
     }
@@ -202,7 +202,7 @@ fn open_again(nodes: &Nodes, path: &Descriptor, flags: OFlags) -> Result<OwnedFd
     }
 }
 
-/// Opens a file whose owner has taken the permission away while a program had it open.
+/// Opens a file whose owner has removed the permission while a program had it open.
 fn with_permission(path: &Descriptor, open: impl FnOnce() -> Result<OwnedFd>) -> Result<OwnedFd> {
     let link = magic_link(path.as_fd());
     let mode = Mode::from_raw_mode(fstat(path)?.st_mode & 0o7777);
@@ -233,7 +233,7 @@ mod tests {
         file: OpenFile,
     }
 
-    /// A file that was created with these flags, and open.
+    /// A file that was created with these flags, and is open.
     fn fixture(flags: OFlags) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let origin = DirectoryOrigin::open(directory.path()).unwrap();
@@ -250,7 +250,7 @@ mod tests {
             std::fs::read(self.directory.path().join("file")).unwrap()
         }
 
-        /// Descriptors of this process for writing to something in the directory.
+        /// Descriptors of this process that write to a file in the directory.
         fn writers(&self) -> usize {
             writers_below(self.directory.path())
         }
@@ -275,7 +275,7 @@ mod tests {
         of_files.filter_map(flags).filter(may_write).count()
     }
 
-    /// The local file systems under the temporary directory; elsewhere the tests of closed files
+    /// The local file systems under the temporary directory. Elsewhere the tests of closed files
     /// prove nothing.
     fn is_closed_here(fixture: &Fixture) -> bool {
         let device = fixture.origin.attributes(&fixture.node, Some(&fixture.file)).unwrap().device;
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(fixture.writers(), 1);
         origin.flush(file).unwrap();
         assert_eq!(fixture.writers(), 0);
-        // Nothing but a change makes a writer of it.
+        // Only a change makes a writer of it.
         let mut bytes = Vec::new();
         origin.read_at(file, 1, 100, &mut bytes).unwrap();
         assert_eq!(bytes, b"irst");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_appended_to_whatever_its_flags_and_written_at_a_place_all_the_same() {
+    fn a_file_is_appended_to_whatever_its_flags_and_still_written_at_an_offset() {
         for flags in [OFlags::RDWR, OFlags::RDWR | OFlags::APPEND] {
             let fixture = fixture(flags);
             let Fixture { origin, file, .. } = &fixture;
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_not_be_opened_again_by_all_means_stays_open() {
+    fn a_file_that_might_not_be_reopened_stays_open() {
         let mut fixture = fixture(OFlags::WRONLY);
         if !is_closed_here(&fixture) {
             return;
@@ -355,11 +355,11 @@ mod tests {
         let somebody = rustix::fs::Uid::from_raw(geteuid().as_raw() + 1);
         let path = fixture.directory.path().join("file");
         if rustix::fs::chown(&path, Some(somebody), None).is_err() {
-            return crate::skipped::skipped("nobody but root gives files away");
+            return crate::skipped::skipped("only root gives files away");
         }
         fixture.origin.nodes.overrides_permissions = false;
         fixture.origin.flush(&fixture.file).unwrap();
-        assert!(fixture.is_kept_open(), "it is somebody else's");
+        assert!(fixture.is_kept_open(), "another user owns it");
         fixture.origin.nodes.overrides_permissions = true;
         fixture.origin.flush(&fixture.file).unwrap();
         assert!(!fixture.is_kept_open());
@@ -379,7 +379,7 @@ mod tests {
         rustix::fs::chmod(&path, Mode::from_raw_mode(0)).unwrap();
         let written = std::thread::scope(|scope| {
             let write = || {
-                // Capabilities are of a thread, and this one ends.
+                // Capabilities belong to a thread, and this one ends.
                 let CapabilitySets { effective, permitted, inheritable } =
                     capabilities(None).unwrap();
                 let without = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
@@ -393,7 +393,7 @@ mod tests {
         });
         assert_eq!(written, Ok(2));
         let mode = rustix::fs::stat(&path).unwrap().st_mode & 0o7777;
-        assert_eq!(mode, 0, "and the mode is what it was");
+        assert_eq!(mode, 0, "and the mode is unchanged");
         rustix::fs::chmod(&path, Mode::from_raw_mode(0o600)).unwrap();
         assert_eq!(fixture.contents(), b"1234");
     }

@@ -5,12 +5,12 @@ use crate::{Access, OFlags, Origin as _, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// `__FMODE_EXEC` of the kernel's `include/linux/fs.h`, which no program can set: a file is opened
-/// to be executed.
+/// `__FMODE_EXEC` of the kernel's `include/linux/fs.h`, which no program can set: the kernel opens
+/// a file to execute it.
 pub(super) const EXECUTES: OFlags = OFlags::from_bits_retain(0x20);
 
 impl DirectoryOrigin {
-    /// Opens a node for real, and if its access time is to be spared, so that it is.
+    /// Opens a node to read or write, and leaves its access time unchanged if configured.
     pub(super) fn open_sparing(
         &self,
         spares_time: bool,

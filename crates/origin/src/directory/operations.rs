@@ -26,7 +26,7 @@ use std::time::Duration;
 /// No file has a byte at or beyond this offset, and pread(2) refuses a range that ends beyond it.
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
-/// Bytes asked of `getdents64(2)` at a time.
+/// Bytes per `getdents64(2)`.
 const LISTING_BYTES: usize = 32 * 1024;
 
 /// Open flags that must not reach the origin. Creation is a call of its own, truncation is a
@@ -49,12 +49,12 @@ impl DirectoryOrigin {
         })
     }
 
-    /// Makes a call that takes room for a file.
+    /// Makes a call that allocates space for a file.
     fn spend<T>(&self, file: &OpenFile, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.nodes.rights.spend(file.opened_for(), call)
     }
 
-    /// A descriptor of an object that is good for everything but reading and writing.
+    /// A descriptor of an object for everything but reading and writing.
     fn path_of(&self, node: &Node, file: Option<&OpenFile>) -> Result<PathDescriptor> {
         match file {
             Some(file) => Ok(PathDescriptor::Shared(file.path())),
@@ -185,10 +185,10 @@ impl Origin for DirectoryOrigin {
         })
     }
 
-    /// Exclusive if the kernel above checks permissions. If the name turns out to exist, the
-    /// kernel has not checked whether the file may be opened, and `ESTALE` makes it look again. If
-    /// the source checks them, the file is made or opened as the program asks: an NFS client sets
-    /// the attributes of an exclusively made file by a separate request.
+    /// If the kernel above checks permissions, the creation is exclusive. If the name turns out to
+    /// exist, the kernel has not checked whether the file may be opened, and `ESTALE` makes it look
+    /// again. If the source checks them, the file is made or opened as the program asks. An NFS
+    /// client would set the attributes of an exclusively made file by a separate request.
     fn create(
         &self,
         parent: &Node,
@@ -199,7 +199,7 @@ impl Origin for DirectoryOrigin {
     ) -> Result<(Found<Node>, OpenFile)> {
         let rights = self.nodes.rights;
         let how = match rights.are_decided_by_source() {
-            // The new object of that name may be a pipe.
+            // The new object with that name may be a pipe.
             true => (flags & (OFlags::EXCL | OFlags::TRUNC)) | OFlags::NONBLOCK | OFlags::NOFOLLOW,
             false => OFlags::EXCL,
         };
@@ -317,7 +317,7 @@ impl Origin for DirectoryOrigin {
                 }
             }
         }
-        // The vector may have had room for more than was asked.
+        // The vector may have had room for more than the requested length.
         into.truncate(start + length_bytes);
         Ok(())
     }
@@ -327,7 +327,7 @@ impl Origin for DirectoryOrigin {
             Sizes::True => true,
             Sizes::MadeUp => false,
             Sizes::Doubted if size_bytes > 0 => true,
-            // A file that cannot be read has no more than its size.
+            // A file that cannot be read has only its size.
             Sizes::Doubted => self.read_some(file, 0, &mut [0]).unwrap_or(0) == 0,
         }
     }
@@ -345,7 +345,7 @@ impl Origin for DirectoryOrigin {
 
     fn append(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
         let fd = file.changer(&self.nodes)?;
-        // Whatever the flags of the file are by now. The offset is passed over.
+        // Whatever flags the file has by now. The offset is ignored.
         let append = |rest: &[u8], _| {
             rustix::io::pwritev2(&*fd, &[IoSlice::new(rest)], 0, ReadWriteFlags::APPEND)
         };
@@ -460,7 +460,8 @@ impl Origin for DirectoryOrigin {
 
     fn invalidate_names(&self, directory: &OpenDirectory) {
         if self.nodes.kind_of(&directory.node).keeps_names {
-            // Names of a directory are kept as pages of it. If they stay, reading is but slower.
+            // The names of a directory are cached as its pages. If they stay, reading is only
+            // slower.
             let _ = rustix::fs::fadvise(&directory.fd, 0, None, Advice::DontNeed);
         }
     }

@@ -1,4 +1,4 @@
-//! An object that has no handle and is known by its place.
+//! An object without a handle, found by its place.
 //!
 //! Its identity is device, inode number and generation. A *place* is a directory and a name in it;
 //! the directory is such an object too, or one with a handle. A place is only a hint: after an open
@@ -38,7 +38,7 @@ pub(super) struct ObjectIdentity {
 }
 
 impl ObjectIdentity {
-    /// That of what was looked at.
+    /// The key of a looked-up object.
     pub(super) fn of(seen: &Seen) -> Self {
         let Attributes { device, inode, .. } = seen.attributes;
         Self { device, inode, generation: seen.generation }
@@ -50,7 +50,7 @@ impl ObjectIdentity {
 pub(super) struct Object {
     pub(super) identity: ObjectIdentity,
     is_directory: bool,
-    /// How often it was said to be somewhere else, or to be about to be.
+    /// How often it was moved, or was about to be.
     moves: AtomicU32,
     state: Mutex<State>,
     descriptors: Arc<Descriptors>,
@@ -64,11 +64,11 @@ struct State {
 
 #[derive(Debug)]
 enum Known {
-    /// The top, which stays open.
+    /// The root, which stays open.
     Root(Arc<Top>),
-    /// Where it was found last, and before.
+    /// Its latest place, and earlier ones.
     At(Place),
-    /// It is being dropped.
+    /// The object is being dropped.
     Nowhere,
 }
 
@@ -79,7 +79,7 @@ struct Place {
     next: Option<Box<Place>>,
 }
 
-/// The descriptor of the directory at the top; none while the origin is gone.
+/// The root's descriptor; none while the origin is gone.
 #[derive(Debug, Default)]
 pub(super) struct Top(Mutex<Option<Arc<Descriptor>>>);
 
@@ -94,12 +94,12 @@ impl Top {
     }
 }
 
-/// A directory that a place is in.
+/// The directory of a place.
 #[derive(Clone, Debug)]
 pub(super) enum Directory {
-    /// One that is opened by handle.
+    /// A directory that is opened by handle.
     Handle(Arc<(u16, FileHandle)>),
-    /// One that has a place itself.
+    /// A directory with a place of its own.
     Object(Arc<Object>),
 }
 
@@ -114,7 +114,7 @@ impl PartialEq for Directory {
 }
 
 impl Object {
-    /// The top of the origin.
+    /// The root of the origin.
     pub(super) fn root(
         identity: ObjectIdentity,
         top: &Arc<Top>,
@@ -130,7 +130,7 @@ impl Object {
         })
     }
 
-    /// The object found by a name in a directory.
+    /// The object that a name in a directory led to.
     pub(super) fn at(
         identity: ObjectIdentity,
         is_directory: bool,
@@ -147,8 +147,8 @@ impl Object {
         self.is_directory
     }
 
-    /// Whether what was found at one of its places may be this object: nothing shows that it is
-    /// another. Where numbers are made up a new one shows nothing, but a time of birth may.
+    /// Whether an object at one of its places may be this one: nothing proves another. Where the
+    /// kernel invents numbers, a new number proves nothing, but a time of birth may.
     pub(super) fn may_be(&self, seen: &Seen) -> bool {
         let found = ObjectIdentity::of(seen);
         let is_directory = seen.attributes.kind == FileKind::Directory;
@@ -157,15 +157,15 @@ impl Object {
         ObjectIdentity { inode, ..self.identity } == found
     }
 
-    /// Whether a file system that has forgotten this directory takes what is at its place for it:
-    /// for that there is nothing but the path.
+    /// Whether a file system that has forgotten this directory identifies the object at its place
+    /// with it. Such a file system knows only the path.
     pub(super) fn may_be_forgotten(&self, seen: &Seen) -> bool {
         let Attributes { device, kind, .. } = seen.attributes;
         let are_directories = self.is_directory && kind == FileKind::Directory;
         seen.kind.forgets_handles && are_directories && device == self.identity.device
     }
 
-    /// The descriptor that it has just now.
+    /// Its present descriptor.
     pub(super) fn opened(&self) -> Option<Arc<Descriptor>> {
         let state = self.state.lock();
         let opened = match &state.known {
@@ -179,13 +179,13 @@ impl Object {
         opened
     }
 
-    /// Whether this is the directory at the top.
+    /// Whether this is the root.
     pub(super) fn is_root(&self) -> bool {
         matches!(self.state.lock().known, Known::Root(_))
     }
 
-    /// Notes that this descriptor is open. If it has another, that one goes on serving, unless the
-    /// new one will `stay` open longer than the ring would keep it.
+    /// Notes an open descriptor. An existing one stays in use, unless the new one will `stay` open
+    /// longer than the ring would keep it.
     pub(super) fn set_opened(&self, descriptor: &Arc<Descriptor>, stay: bool) {
         let mut state = self.state.lock();
         let known = state.opened.upgrade();
@@ -200,19 +200,19 @@ impl Object {
         }
     }
 
-    /// Takes the descriptor of another object that turned out to be the same, if it has none. A
-    /// directory takes it in any case. If only a number distinguishes objects, as on SMB, its own
-    /// may be of a removed directory with the same number.
+    /// Takes over the descriptor of another node of the same object, if it has none. A directory
+    /// takes it in any case. If only a number distinguishes objects, as on SMB, its own may be of a
+    /// removed directory with the same number.
     pub(super) fn take_over(&self, other: &Object) {
         let Some(opened) = other.opened() else { return };
         if self.is_directory || self.opened().is_none() {
             self.set_opened(&opened, self.is_directory);
-            // Or it would be closed when the other is dropped.
+            // Otherwise it would be closed when the other is dropped.
             other.state.lock().opened = Weak::new();
         }
     }
 
-    /// The place where it was found last, and those before it.
+    /// Its places, the latest first.
     pub(super) fn places(&self) -> Vec<(Directory, Box<OsStr>)> {
         let state = self.state.lock();
         let Known::At(place) = &state.known else { return Vec::new() };
@@ -221,13 +221,13 @@ impl Object {
             .collect()
     }
 
-    /// A count that changes before each rename through the mount and after it. While it stays the
-    /// same, there is one rename at most.
+    /// A count that changes before and after each rename through the mount. While it stays the
+    /// same, at most one rename happens.
     pub(super) fn moves(&self) -> u32 {
         self.moves.load(Ordering::SeqCst)
     }
 
-    /// The directory where it was found last.
+    /// The directory of its latest place.
     pub(super) fn directory(&self) -> Option<Directory> {
         match &self.state.lock().known {
             Known::Root(_) | Known::Nowhere => None,
@@ -235,12 +235,12 @@ impl Object {
         }
     }
 
-    /// Notes that it was found at this place: a directory is nowhere else then.
+    /// Notes a place where it was found; a directory has only that one then.
     pub(super) fn found_at(&self, directory: &Directory, name: &OsStr) {
         self.place(directory, name, !self.is_directory);
     }
 
-    /// Notes that it may be at this place soon, and that until then it is where it was.
+    /// Notes a place where it may be soon; until then it is at its old one.
     pub(super) fn expect_at(&self, directory: &Directory, name: &OsStr) {
         self.place(directory, name, true);
     }
@@ -250,7 +250,8 @@ impl Object {
             Known::Root(_) | Known::Nowhere => true,
             Known::At(place) => place.is(directory, name) && (keep_others || place.next.is_none()),
         };
-        // Even if nothing is to be noted: an object that comes back to where it was has moved.
+        // Counted even if the place is already noted: an object that returns to its old place has
+        // moved.
         self.moves.fetch_add(1, Ordering::SeqCst);
         if is_known || self.is_above(directory) {
             return;
@@ -276,7 +277,7 @@ impl Object {
         self.moves.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes that it is not at this place any more, unless no other is known.
+    /// Removes a place, unless it is the only one.
     pub(super) fn gone_from(&self, directory: &Directory, name: &OsStr) {
         let mut dropped = None;
         let mut state = self.state.lock();
@@ -300,7 +301,7 @@ impl Object {
         drop(dropped);
     }
 
-    /// Whether one comes by this object on the way up from a directory.
+    /// Whether this object is above a directory.
     fn is_above(&self, directory: &Directory) -> bool {
         if !self.is_directory {
             return false;
@@ -316,7 +317,7 @@ impl Object {
         true
     }
 
-    /// Forgets where it is, and returns the directories that this leaves to be dropped.
+    /// Clears its places, and returns their directories for the caller to drop.
     fn leave(&mut self) -> Vec<Directory> {
         let known = std::mem::replace(&mut self.state.get_mut().known, Known::Nowhere);
         let mut directories = Vec::new();
@@ -395,11 +396,11 @@ mod tests {
         assert_eq!(names(&file), ["7", "6", "4", "3", "0"]);
         let directory = below(&root, "a", 3, true);
         directory.expect_at(&at, OsStr::new("b"));
-        assert_eq!(names(&directory), ["b", "a"], "while it is being renamed");
+        assert_eq!(names(&directory), ["b", "a"], "during its rename");
         directory.found_at(&at, OsStr::new("b"));
         assert_eq!(names(&directory), ["b"]);
         directory.gone_from(&at, OsStr::new("b"));
-        assert_eq!(names(&directory), ["b"], "the only place known is tried all the same");
+        assert_eq!(names(&directory), ["b"], "its only known place is still tried");
     }
 
     #[test]
@@ -412,7 +413,7 @@ mod tests {
         assert!(upper.directory() == Some(Directory::Object(root)));
         let watched = Arc::downgrade(&upper);
         drop((upper, lower));
-        assert!(watched.upgrade().is_none(), "nothing keeps them");
+        assert!(watched.upgrade().is_none(), "no reference keeps them");
     }
 
     #[test]
@@ -429,12 +430,12 @@ mod tests {
 
     #[test]
     fn memory_of_an_object() {
-        // In addition two counts of the Arc, and the name.
+        // Plus two counts of the Arc, and the name.
         assert!(size_of::<Object>() <= 96, "{}", size_of::<Object>());
     }
 
     #[test]
-    fn the_descriptor_of_the_directory_that_was_found_last_is_the_one_that_is_used() {
+    fn the_descriptor_of_the_latest_directory_is_used() {
         let (root, descriptors) = root();
         for is_directory in [true, false] {
             let met = || {
@@ -448,7 +449,7 @@ mod tests {
             drop(again);
             let (serves, other) = if is_directory { (second, first) } else { (first, second) };
             assert!(Arc::ptr_eq(&known.opened().unwrap(), &serves), "{is_directory}");
-            assert_eq!(Arc::strong_count(&other), 1, "the ring let go of the other");
+            assert_eq!(Arc::strong_count(&other), 1, "the ring dropped the other");
         }
     }
 
@@ -462,7 +463,7 @@ mod tests {
         let of_a_program = Descriptor::new(open());
         file.set_opened(&of_a_program, true);
         assert!(Arc::ptr_eq(&file.opened().unwrap(), &of_a_program));
-        assert_eq!(Arc::strong_count(&kept), 1, "the ring let go of it");
+        assert_eq!(Arc::strong_count(&kept), 1, "the ring dropped it");
         file.set_opened(&descriptors.keep(open()), false);
         assert!(Arc::ptr_eq(&file.opened().unwrap(), &of_a_program));
         drop(of_a_program);

@@ -39,13 +39,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 /// How often the places are tried during renames of the object, before the caller gets an error.
-/// Each try but the last two failed because of a rename.
+/// Each try but the last two has failed because of a rename.
 const TRIES: usize = 1 << 10;
 /// Deepest directory.
 const DEPTH_MAX: usize = 1 << 16;
-/// Entries looked at for an object that was renamed within its directory.
+/// Entries searched for an object that was renamed within its directory.
 const ENTRIES_MAX: usize = 1 << 16;
-/// Bytes asked of `getdents64(2)` at a time.
+/// Bytes per `getdents64(2)`.
 const ENTRIES_BYTES: usize = 8 * 1024;
 
 impl Nodes {
@@ -55,7 +55,7 @@ impl Nodes {
         if let Some(opened) = object.opened().or_else(removed) {
             return Ok(opened);
         }
-        // Up to what is open, then down; each is held until the next is open.
+        // Up to the first open directory, then down; each one is held until the next is open.
         let mut closed = vec![object.clone()];
         let mut held = None;
         while let Some(Directory::Object(above)) = closed.last().and_then(|last| last.directory()) {
@@ -73,7 +73,7 @@ impl Nodes {
             let above = closed.pop().expect("two at least");
             match self.reopen(&above) {
                 Ok(opened) => held = Some(opened),
-                // The object may be elsewhere as well, or by now.
+                // The object may have another place as well, or may have moved.
                 Err(Errno::STALE) if object.places().len() > 1 || object.moves() != moves => {
                     closed.truncate(1);
                 }
@@ -88,7 +88,7 @@ impl Nodes {
     /// Opens an object whose directory is open.
     fn reopen(&self, object: &Arc<Object>) -> Result<Arc<Descriptor>> {
         if object.is_root() {
-            // Only while the origin is gone is it not open.
+            // The root is open unless the origin is gone.
             return object.opened().ok_or(Errno::IO);
         }
         let (mut places, mut tried_at) = (Vec::new(), None);
@@ -130,7 +130,7 @@ impl Nodes {
         Err(Errno::STALE)
     }
 
-    /// Notes that an object is open, and keeps it so where that keeps nothing else.
+    /// Notes an open descriptor of an object, and keeps it where that has no side effects.
     pub(super) fn keep(&self, object: &Object, fd: OwnedFd) -> Arc<Descriptor> {
         let hides = self.inspector.kind(object.identity.device).hides_what_is_named;
         let descriptor = if hides && !object.is_directory() {
@@ -142,7 +142,7 @@ impl Nodes {
         descriptor
     }
 
-    /// The object by one of its places, `None` if it is not there.
+    /// Opens the object by one of its places; `None` if it is not there.
     fn open_place(
         &self,
         directory: &Directory,
@@ -153,7 +153,7 @@ impl Nodes {
         self.open_if(directory.as_fd(), name, is_it)
     }
 
-    /// The object of a name, if it is the wanted one.
+    /// The object of a name, if it is the expected one.
     fn open_if(
         &self,
         directory: BorrowedFd<'_>,
@@ -165,7 +165,7 @@ impl Nodes {
         Ok(is_it(&seen).then_some(fd))
     }
 
-    /// Looks for an object by its number in a directory, under whatever name.
+    /// Searches a directory for an object by its number, under any name.
     fn search(
         &self,
         object: &Object,
@@ -174,7 +174,7 @@ impl Nodes {
         let Some(directory) = absent(self.path_of(directory))? else { return Ok(None) };
         let names = match self.names_of(object.identity.inode, &directory) {
             Ok(names) => names,
-            // Without permission to read it, nothing can be found in it.
+            // Without permission to read the directory, it cannot be searched.
             Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
             Err(errno) => return Err(errno),
         };
@@ -200,8 +200,8 @@ impl Nodes {
         Ok(names)
     }
 
-    /// Whether a directory is empty, or has only removed open files that its file system has
-    /// hidden there. They may be gone a moment later.
+    /// Whether a directory is empty, or has only removed open files that its file system has hidden
+    /// there. They may be gone a moment later.
     pub(super) fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> Result<bool> {
         if !self.kind_of(parent).hides_what_is_open {
             return Ok(false);
@@ -216,7 +216,7 @@ impl Nodes {
         })
     }
 
-    /// Shows the names in a directory, with their numbers, for as long as more are wanted.
+    /// Visits the names in a directory, with their numbers, until `visit` returns false.
     fn read_names(
         &self,
         parent: BorrowedFd<'_>,
@@ -239,7 +239,7 @@ impl Nodes {
     }
 }
 
-/// `None` for an object that is not there, or whose directory is not.
+/// `None` for an object that does not exist, or whose directory does not.
 fn absent<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),

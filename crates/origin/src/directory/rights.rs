@@ -1,4 +1,4 @@
-//! The user as which the source is asked.
+//! The user that the source sees.
 //!
 //! If the kernel of this machine decides about permissions, the kernel above the mount has done so
 //! before a request arrives. The request then runs with the rights of this process. On other
@@ -29,15 +29,15 @@ use rustix::thread::{
 };
 use std::cell::{Cell, OnceCell};
 
-/// Whose rights count in an origin.
+/// The rights that count in an origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// Those of this process, after the kernel above the mount has checked who may do what.
+    /// Those of this process, after the kernel above the mount has checked permissions.
     #[default]
     Own,
     /// Those of this process, for its only user: no kernel has checked anything.
     Sole,
-    /// Those of the user who asks.
+    /// Those of each request's user.
     Requesters,
 }
 
@@ -55,7 +55,7 @@ thread_local! {
 }
 
 impl Rights {
-    /// Whether the source decides who may do what.
+    /// Whether the source decides on permissions.
     pub(super) fn are_decided_by_source(self) -> bool {
         self != Self::Own
     }
@@ -68,7 +68,7 @@ impl Rights {
         self.run_keeping(CapabilitySet::empty(), call)
     }
 
-    /// The same for a call that is made in the name of the requester but needs a capability.
+    /// The same for a call that is made on behalf of the requester but needs a capability.
     pub(super) fn run_keeping<T>(
         self,
         kept: CapabilitySet,
@@ -80,7 +80,7 @@ impl Rights {
         let Some((user, group)) = impersonation::requester()? else { return call() };
         OWN.with(|own| {
             let own = own.get_or_init(Own::of_this_thread);
-            // Root keeps what it has, and nothing is asked of the system.
+            // Root keeps its rights, without a system call.
             if user == own.user.as_raw() {
                 return call();
             }
@@ -89,7 +89,7 @@ impl Rights {
         })
     }
 
-    /// Makes a call on this process's own account, and as the requester if it is refused.
+    /// Makes a call with this process's rights, and as the requester if it is refused.
     pub(super) fn own_first<T>(self, call: impl Fn() -> Result<T>) -> Result<T> {
         match call() {
             Err(Errno::ACCESS | Errno::PERM) if self == Self::Requesters => self.run(call),
@@ -131,7 +131,7 @@ impl Own {
             user: geteuid(),
             group: getegid(),
             groups: getgroups().unwrap_or_default(),
-            // Without them there is nothing to go back to, and nothing to switch by.
+            // Without capabilities, nothing can be restored or switched.
             capabilities: capabilities(None).unwrap_or(CapabilitySets {
                 effective: CapabilitySet::empty(),
                 permitted: CapabilitySet::empty(),
@@ -163,7 +163,7 @@ impl Own {
     }
 }
 
-/// The calls do not say whether they have done it: asked again, they say what is.
+/// The calls do not report success. A second call returns the present ids.
 fn set_ids(user: u32, group: u32) -> Result<()> {
     let (user, group) = (nix::unistd::Uid::from_raw(user), nix::unistd::Gid::from_raw(group));
     setfsgid(group);
@@ -183,19 +183,19 @@ impl Drop for Switched<'_> {
     }
 }
 
-/// Whether this process can ask in the name of others.
+/// Whether this process can act on behalf of other users.
 ///
 /// # Errors
 /// The missing privilege.
 pub(super) fn can_switch() -> std::result::Result<(), &'static str> {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     if !geteuid().is_root() || !capabilities(None).is_ok_and(|own| own.effective.contains(needed)) {
-        return Err("only root can ask in the name of others");
+        return Err("only root can ask on behalf of other users");
     }
-    // Without the second flag it would be made up where the kernel does not have it.
+    // Without the second flag, the library would emulate the call where the kernel lacks it.
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::accessat(CWD, c"/", Access::EXISTS, flags)
-        .map_err(|_| "the kernel cannot be asked what another may do (faccessat2, Linux 5.8)")
+        .map_err(|_| "the kernel cannot check the rights of another user (faccessat2, Linux 5.8)")
 }
 
 #[cfg(test)]

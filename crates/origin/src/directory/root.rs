@@ -37,17 +37,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The directory at the top. The lock is held to copy or replace a pointer, and by those who look
-/// for a root that has come back, one at a time.
+/// The directory at the top. The lock is held to copy or replace a pointer, and by each thread that
+/// looks for a returned root, one at a time.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
-    /// Nothing that is mounted below it belongs to it.
+    /// Mounts below it do not belong to it.
     is_alone: bool,
     /// Its entry in the table of mounts when it was opened.
     mount: Option<MountEntry>,
     identity: Identity,
-    /// `None` after it has gone and was let go of.
+    /// `None` after it has gone and was closed.
     held: Mutex<Option<Arc<OwnedFd>>>,
     seeking: Mutex<()>,
 }
@@ -55,13 +55,13 @@ pub(super) struct Root {
 /// The identity of a file system and of the directory in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
-    /// Given when the file system was made, and kept on it.
+    /// Made with the file system, and stored on it.
     uuid: Option<[u8; 16]>,
-    /// Where there is no such thing, what mount tables call it.
+    /// Otherwise its names in the table of mounts.
     names: Option<(String, OsString, OsString)>,
     handle: Option<FileHandle>,
     inode: u64,
-    /// Removed directories have no links. Some file systems do not count any.
+    /// Removed directories have no links. Some file systems do not count links.
     linked: bool,
 }
 
@@ -84,7 +84,7 @@ impl Root {
         &self.path
     }
 
-    /// Whether nothing that is mounted below it belongs to it.
+    /// Whether mounts below it do not belong to it.
     pub(super) fn is_alone(&self) -> bool {
         self.is_alone
     }
@@ -97,7 +97,7 @@ impl Root {
         self.held.lock().clone().ok_or(Errno::IO)
     }
 
-    /// Whether the directory, as it says of itself, is one still.
+    /// Checks by its attributes that the directory still exists.
     ///
     /// # Errors
     /// `ESTALE` after it was removed.
@@ -105,11 +105,11 @@ impl Root {
         if self.identity.linked && attributes.links == 0 { Err(Errno::STALE) } else { Ok(()) }
     }
 
-    /// Checks that the directory answers. If it does not, `replaced` receives the closed
-    /// descriptor's successor, if there is one.
+    /// Checks that the directory answers. If it does not, `replaced` gets the successor of the
+    /// closed descriptor, if any.
     ///
     /// # Errors
-    /// Why it does not answer.
+    /// The error of the directory.
     pub(super) fn check_health(&self, replaced: impl Fn(Option<&Arc<OwnedFd>>)) -> Result<()> {
         let _alone = self.seeking.lock();
         let held = self.held.lock().clone();
@@ -133,7 +133,7 @@ impl Root {
         Err(errno)
     }
 
-    /// The directory at the path, if it is the former one.
+    /// Opens the directory at the path, if it is the former one.
     fn come_back(&self) -> Option<OwnedFd> {
         let fd = open(&self.path).ok()?;
         answers(fd.as_fd(), self.identity.linked).ok()?;
@@ -142,7 +142,7 @@ impl Root {
     }
 }
 
-/// The same directory, without anything that is mounted below it if it is alone.
+/// The same directory; if it is alone, without the mounts below it.
 fn entered(fd: OwnedFd, is_alone: bool) -> Result<OwnedFd> {
     if !is_alone {
         return Ok(fd);
@@ -163,7 +163,7 @@ impl Identity {
         Ok(Self { uuid, names, handle, inode: stat.st_ino, linked: stat.st_nlink > 0 })
     }
 
-    /// Whether nothing but the same directory of the same file system can look like this.
+    /// Whether only the same directory of the same file system can look like this.
     fn is_proved_by(&self, found: &Self) -> bool {
         let same_file_system = match (self.uuid, &self.names) {
             (Some(_), _) => self.uuid == found.uuid && self.handle.is_some(),
@@ -174,12 +174,12 @@ impl Identity {
     }
 }
 
-/// Type, source and mounted directory of a file system that says by them what it is, as those do
-/// whose contents are elsewhere. One whose contents are here could be another of the same name.
+/// Type, source and mounted directory of a file system, if they identify it. They do if its
+/// contents are elsewhere. A local one could be another with the same names.
 fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
     let mount = mount_of(fd)?;
     let is_elsewhere = file_systems::is_elsewhere(&mount.fstype) && mount.fstype != "fuseblk";
-    // A word such as `portal` says what kind of server it is, not which.
+    // A word such as `portal` names the kind of server, not the server.
     let is_place = mount.source.as_bytes().iter().any(|byte| matches!(byte, b'/' | b':'));
     let MountEntry { fstype, source, root, .. } = mount;
     (is_elsewhere && is_place).then_some((fstype, source, root))
@@ -192,7 +192,7 @@ fn mount_of(fd: BorrowedFd<'_>) -> Option<MountEntry> {
     identity::mount_of(&mounts, &statx, (fd, OsStr::new(""))).cloned()
 }
 
-/// Asks the directory questions that memory alone cannot answer.
+/// Makes requests that cached answers alone cannot satisfy.
 ///
 /// An open is refused by xfs after a shutdown and by a dead FUSE server. A network server must
 /// report the time of the last change. ext4 and btrfs refuse a sync after a shutdown
@@ -256,7 +256,7 @@ mod tests {
         assert!(network("host:/a").is_proved_by(&network("host:/a")));
         assert!(!network("host:/a").is_proved_by(&network("host:/b")));
         assert!(!network("host:/a").is_proved_by(&disk()));
-        assert!(!identity().is_proved_by(&identity()), "nothing is known of either");
+        assert!(!identity().is_proved_by(&identity()), "both have no identity");
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(root.check_health(|_| ()), Ok(()));
         std::fs::rename(&path, directory.path().join("renamed")).unwrap();
         std::fs::create_dir(&path).unwrap();
-        assert_eq!(root.check_health(|_| panic!("it did not go")), Ok(()));
+        assert_eq!(root.check_health(|_| panic!("it has not gone")), Ok(()));
         std::fs::remove_dir(directory.path().join("renamed")).unwrap();
         assert_eq!(root.check_health(|fd| assert!(fd.is_none())), Err(Errno::STALE));
         assert!(root.check_health(|_| panic!("that is another directory")).is_err());

@@ -1,4 +1,4 @@
-//! Changing attributes of an object: one system call for each kind, in an order that keeps all of
+//! Changing attributes of an object: one system call for each kind, in an order that loses none of
 //! them.
 
 use super::magic_link;
@@ -7,7 +7,7 @@ use crate::{Changes, Result, SetTime, Time};
 use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, Timespec, Uid};
 
-/// Changes the attributes of an object, of which `writable` is open if its size is to be changed.
+/// Changes the attributes of an object; `writable` is a descriptor for a change of its size.
 pub(super) fn change(
     descriptor: BorrowedFd<'_>,
     writable: Option<&PathDescriptor>,

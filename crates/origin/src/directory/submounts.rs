@@ -4,9 +4,8 @@
 //! itself, bound into its own source, or another ogive mount that reads from this one. A request to
 //! it would wait for this very process. So it is refused with `ELOOP`, like a symbolic link to
 //! itself.
-//!
-//! The kernel says which mount an object lies on. It does so without asking the file system: by the
-//! call for its handle, or by `statx` with `AT_STATX_DONT_SYNC`. A new mount is searched in the
+//! The kernel knows the mount of an object, and does not ask the file system for it. The call for a
+//! handle returns it, and so does `statx` with `AT_STATX_DONT_SYNC`. A new mount is searched in the
 //! graph of mounts ([`MountGraph`]), which comes from the kernel alone. The verdict on a mount
 //! stays: only a new mount can close a circle, and the next request to that mount judges it.
 //!
@@ -27,18 +26,18 @@ use std::sync::{Arc, OnceLock};
 
 /// `STATX_MNT_ID_UNIQUE` of `linux/stat.h`, since Linux 6.8: no id is given twice.
 pub(super) const MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
-/// Mounts whose judgement is remembered; a further one is judged each time.
+/// Mounts whose verdict is remembered; a further one is judged each time.
 const KNOWN_MAX: usize = 1024;
 
 /// A device number as the kernel writes it, major and minor.
 pub type Device = (u32, u32);
 
-/// Judges mounts. The locks guard the short lists of those that were met.
+/// Judges mounts. The locks guard the short lists of known mounts.
 #[derive(Debug, Default)]
 pub(super) struct Submounts {
     /// The file system that is served from this origin, once it is mounted.
     own: Arc<OnceLock<Device>>,
-    /// Others than this process's user are served.
+    /// Other users than this process's own are served.
     pub(super) is_shared: bool,
     known: RwLock<Vec<(u64, Device)>>,
     /// The same by the ids that come with handles.
@@ -46,17 +45,17 @@ pub(super) struct Submounts {
 }
 
 impl Submounts {
-    /// Where to say which file system is served from here.
+    /// A cell for the device number of the mount that serves this origin.
     pub(super) fn own(&self) -> Arc<OnceLock<Device>> {
         self.own.clone()
     }
 
-    /// Checks that the object of a name in a directory may be asked, or the directory itself if
-    /// the name is empty. `id` is that of its mount, if it has a handle.
+    /// Checks that a name's object in a directory, or the directory itself for an empty name, may
+    /// get requests. `id` is that of its mount, if it has a handle.
     ///
     /// # Errors
-    /// `ELOOP` if it would ask this process; `EACCES` if it is only for another user; the kernel's
-    /// error for the name.
+    /// `ELOOP` if a request would lead back to this process; `EACCES` if the mount is only for
+    /// another user; the kernel's error for the name.
     pub(super) fn check(
         &self,
         directory: BorrowedFd<'_>,
@@ -98,7 +97,7 @@ impl Submounts {
             let is_it = impersonation::asker().is_none_or(|asker| asker.is(user));
             return if is_it { Ok(For::One) } else { Err(Errno::ACCESS) };
         }
-        // Without the table of mounts nothing is known of any but the own one.
+        // Without the table of mounts, only the own mount is known.
         if MountGraph::read().is_ok_and(|graph| graph.leads_to(device, own)) {
             return Err(Errno::LOOP);
         }

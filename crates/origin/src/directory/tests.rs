@@ -1,4 +1,4 @@
-//! Objects that are named by place, under all changes of their names.
+//! Objects that are found by place, under all changes of their names.
 
 use super::file_systems::{EXFAT, EXT, FAT, FUSE, Kind, NFS, SMB};
 use super::node::Nodes;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const NOBODY_MASKS: Caller = Caller { user: 0, group: 0, umask: 0 };
 
-/// A directory whose objects are not opened by handle, and of which few are open.
+/// A directory whose objects are not opened by handle, and of which few are open at a time.
 fn origin(path: &Path) -> DirectoryOrigin {
     let root = Root::open(path, false).unwrap();
     let nodes = Nodes::by_place(16);
@@ -25,7 +25,7 @@ fn node(origin: &DirectoryOrigin, path: &str) -> Node {
     node
 }
 
-/// Closes what is open.
+/// Closes all kept descriptors.
 fn close_all(origin: &DirectoryOrigin) {
     let no_room = || Err::<(), _>(Errno::MFILE);
     assert_eq!(origin.nodes.with_room(no_room), Err(Errno::MFILE));
@@ -37,7 +37,7 @@ fn attributes(origin: &DirectoryOrigin, node: &Node) -> Result<Attributes> {
 }
 
 #[test]
-fn an_object_is_found_where_it_was_and_where_it_was_renamed_to_in_its_directory() {
+fn an_object_is_found_at_its_place_and_after_a_rename_in_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = |path: &str| directory.path().join(path);
     fs::create_dir_all(at("a/b/c")).unwrap();
@@ -50,11 +50,11 @@ fn an_object_is_found_where_it_was_and_where_it_was_renamed_to_in_its_directory(
     fs::write(at("a/other/c/file"), "another").unwrap();
     assert_eq!(attributes(&origin, &file).unwrap().size_bytes, 4, "renamed behind us");
     fs::remove_file(at("a/other/c/elsewhere")).unwrap();
-    assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "what has its name is another");
+    assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "another object has its name");
 }
 
 #[test]
-fn an_object_that_was_moved_to_another_directory_behind_us_is_back_once_it_is_looked_up() {
+fn an_object_that_was_moved_to_another_directory_behind_us_is_found_again_after_a_lookup() {
     let directory = tempfile::tempdir().unwrap();
     let at = |path: &str| directory.path().join(path);
     fs::create_dir_all(at("a/b")).unwrap();
@@ -106,12 +106,12 @@ fn a_file_that_is_open_is_reached_without_a_name() {
     let known = attributes(&origin, &node).unwrap();
     assert_eq!((known.links, known.size_bytes), (0, 5));
     drop(file);
-    assert_eq!(attributes(&origin, &node).unwrap().links, 0, "somebody may hold it");
+    assert_eq!(attributes(&origin, &node).unwrap().links, 0, "a program may hold it");
     origin.forgotten(&node);
-    assert_eq!(attributes(&origin, &node), Err(Errno::STALE), "nobody has it any more");
+    assert_eq!(attributes(&origin, &node), Err(Errno::STALE), "no program holds it any more");
 }
 
-/// The lookups of a walk are more than may be open, and of each object something is asked later.
+/// The lookups of a walk are more than may be open, and each object gets a request later.
 #[test]
 fn more_objects_are_known_than_may_be_open() {
     let directory = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn renames_through_the_mount_hide_nothing() {
 }
 
 #[test]
-fn a_root_that_has_gone_is_let_go_of_with_all_that_is_below() {
+fn a_root_that_has_gone_is_closed_with_everything_below() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "1234").unwrap();
     let origin = origin(directory.path());
@@ -201,7 +201,7 @@ fn a_root_that_has_gone_is_let_go_of_with_all_that_is_below() {
 }
 
 #[test]
-fn the_last_bytes_that_a_file_can_have_are_read_and_behind_them_is_its_end() {
+fn the_last_bytes_that_a_file_can_have_are_read_and_its_end_follows() {
     let directory = tempfile::tempdir().unwrap();
     let origin = origin(directory.path());
     let last = i64::MAX as u64;
@@ -246,13 +246,13 @@ fn a_directory_that_was_removed_is_stale_though_it_is_open_and_one_that_was_rena
     for _ in 0..2 {
         assert_eq!((lookup(&a), lookup(&b)), (Err(Errno::NOENT), Err(Errno::NOENT)));
     }
-    // A new file behind us is seen at once, wherever the directory is by now.
+    // A new file behind the mount is found at once, wherever the directory is by now.
     fs::rename(at("a"), at("c")).unwrap();
     fs::write(at("c/file"), "1234").unwrap();
     assert_eq!(lookup(&a), Ok(4));
     let file = origin.lookup(&a, name).unwrap().node;
     assert_eq!(origin.leads_to(&a, name, &file), Ok(true));
-    // The kernel has to learn that the directory is another, not that there is no such name in it.
+    // The kernel has to learn that the directory is another one, not that it lacks the name.
     fs::remove_dir(at("b")).unwrap();
     fs::create_dir(at("b")).unwrap();
     fs::write(at("b/file"), "12").unwrap();
@@ -273,10 +273,10 @@ fn a_directory_that_was_removed_is_stale_though_it_is_open_and_one_that_was_rena
     assert_eq!(lookup(&node(&origin, "b")), Ok(2));
 }
 
-/// A file system that has dropped an object from memory gives it another number next time, as if
-/// it were another object of the same name.
+/// A file system that has dropped an object from memory gives it another number next time, like
+/// another object with the same name.
 #[test]
-fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
+fn an_object_is_found_at_its_place_where_its_number_was_invented() {
     for (kind, is_told) in [(EXFAT, false), (FAT, true), (EXT, true)] {
         let directory = tempfile::tempdir().unwrap();
         let at = |path: &str| directory.path().join(path);
@@ -287,7 +287,7 @@ fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
         fs::write(at("a/b/file"), "1234").unwrap();
         let (b, file) = (node(&origin, "a/b"), node(&origin, "a/b/file"));
         close_all(&origin);
-        // The old ones keep their numbers, out of the origin's sight.
+        // The old ones keep their numbers, outside of the origin.
         let elsewhere = tempfile::tempdir().unwrap();
         fs::rename(at("a"), elsewhere.path().join("a")).unwrap();
         fs::create_dir_all(at("a/b")).unwrap();
@@ -295,16 +295,16 @@ fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
         let found = attributes(&origin, &b);
         match is_told {
             false => {
-                assert_eq!(found.unwrap().kind, FileKind::Directory, "nothing tells them apart")
+                assert_eq!(found.unwrap().kind, FileKind::Directory, "nothing distinguishes them")
             }
-            true => assert_eq!(found, Err(Errno::STALE), "its birth or its number tells"),
+            true => assert_eq!(found, Err(Errno::STALE), "its birth or its number differs"),
         }
         assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "it was born later");
     }
 }
 
-/// A FUSE file system may forget a directory with the kernel, and then know it by its path again.
-/// A directory that is a working directory must still be found.
+/// A FUSE file system may forget a directory with the kernel, and then identify it by its path
+/// again. A directory that is a working directory must still be found.
 #[test]
 fn a_directory_known_only_by_its_path_is_the_one_at_its_place() {
     for is_fuse in [false, true] {
@@ -346,8 +346,8 @@ fn objects_are_not_found_by_handles_that_are_forgotten() {
     fs::create_dir(directory.path().join("d")).unwrap();
     assert!(origin.attributes(&one, None).is_ok_and(|found| found.links == 0), "it is kept open");
     close_all(&origin);
-    assert!(origin.attributes(&one, None).is_ok(), "it is what is at its place");
-    assert!(one != node(&origin, "d"), "and its handle tells it from that");
+    assert!(origin.attributes(&one, None).is_ok(), "the directory at its place is accepted");
+    assert!(one != node(&origin, "d"), "and its handle is another");
 }
 
 #[test]
@@ -363,8 +363,8 @@ fn a_rename_in_a_directory_is_no_birth_of_it_on_exfat() {
     assert_eq!(generation(), 0);
 }
 
-/// A descriptor of a file's name makes an NFS client keep the file in its directory when it is
-/// removed, and then the directory cannot be.
+/// A descriptor of a file's name makes an NFS client keep the removed file in its directory. Then
+/// the directory cannot be removed.
 #[test]
 fn no_file_is_kept_open_where_it_would_stay_in_its_directory() {
     for (kind, is_kept) in [(EXT, true), (FUSE, true), (NFS, false), (SMB[1], false)] {
@@ -408,10 +408,10 @@ fn a_directory_of_only_hidden_files_is_recognized() {
     for origin in [origin(directory.path()), DirectoryOrigin::open(directory.path()).unwrap()] {
         let root = origin.root().unwrap().node;
         let is_so = |name: &str| origin.has_only_hidden_files(&root, OsStr::new(name));
-        assert!(!is_so("hidden"), "on this file system they are files like others");
+        assert!(!is_so("hidden"), "on this file system they are ordinary files");
         for kind in [NFS, FUSE] {
             origin.nodes.inspector.pretend(Kind::of(kind), origin.nodes.by_handle());
-            assert!(is_so("hidden") && is_so("empty"), "what was hidden may have gone");
+            assert!(is_so("hidden") && is_so("empty"), "hidden files may have gone");
             assert!(!is_so("other") && !is_so("missing"));
         }
     }

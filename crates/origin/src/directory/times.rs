@@ -17,17 +17,17 @@ use crate::mount_table::MountEntry;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Whether to believe in times of what is mounted.
+/// Whether to trust the times of mounted file systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrustTimes {
-    /// As far as the type of file system lets them be believed in.
+    /// As far as the type of file system proves them.
     #[default]
     Auto,
-    /// Of all contents: the user promises that no program restores old times.
+    /// For all contents: the user promises that no program restores old times.
     Always,
-    /// Of nothing.
+    /// For nothing.
     Never,
-    /// Of everything: the user promises that nothing changes.
+    /// For everything: the user promises that nothing changes.
     Unchanging,
 }
 
@@ -39,8 +39,8 @@ pub(super) enum Proof {
     Contents,
     /// Everything.
     All,
-    /// Everything while it is mounted: it is an image that is made and never changed. Another may
-    /// have the same times, as those have that are made to be reproducible.
+    /// Everything while it is mounted: it is an image that is made once and never changed. Another
+    /// image may have the same times, if both are built reproducibly.
     Image,
 }
 
@@ -58,7 +58,7 @@ impl TrustTimes {
 
 use Proof::{All, Contents, Image};
 
-/// File systems on top of file systems are followed so far down.
+/// Depth to which stacked file systems are followed.
 const DEPTH_MAX: usize = 8;
 
 /// The proof that the times of a mounted file system give.
@@ -72,18 +72,18 @@ fn below(mounts: &[MountEntry], mount: &MountEntry, depth: usize) -> Proof {
     }
     let of_path = |path: &Path| holder(mounts, path).map(|mount| below(mounts, mount, depth - 1));
     if mount.is_ogive() {
-        // A bucket, or a directory under a name of the user's choosing, is no path.
+        // A bucket, or a directory with a name chosen by the user, is no path.
         return match of_path(Path::new(&mount.source)) {
             Some(Image | All | Contents) => Contents,
             _ => Proof::Nothing,
         };
     }
     if mount.fstype == "overlay" {
-        // Layers that cannot be seen from here, as in a container, are taken for local ones.
+        // Layers outside this mount namespace, as in a container, count as local ones.
         let own = |path: &PathBuf| holder(mounts, path).is_none_or(|layer| layer == mount);
         let layers = layers(mount).into_iter().filter(|path| !own(path));
         let proved = layers.filter_map(|path| of_path(&path)).min().unwrap_or(All);
-        // One layer is an image, another is not.
+        // One layer is an image, and another is not.
         return if proved == Image { Proof::Nothing } else { proved };
     }
     file_systems::proof(&mount.fstype)
@@ -95,11 +95,11 @@ fn holder<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
         return None;
     }
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
-    // The last of those at the same place covers the others.
+    // The last of several at one mount point covers the others.
     above.max_by_key(|mount| mount.mount_point.as_os_str().len())
 }
 
-/// The directories that an overlay is made of (`lowerdir=a:b`, `lowerdir+=a`, `upperdir=a`).
+/// The directories of an overlay's layers (`lowerdir=a:b`, `lowerdir+=a`, `upperdir=a`).
 fn layers(mount: &MountEntry) -> Vec<PathBuf> {
     use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
     let mut layers = Vec::new();
@@ -110,7 +110,7 @@ fn layers(mount: &MountEntry) -> Vec<PathBuf> {
         };
         match name {
             b"lowerdir" => {
-                // A colon that is part of a name has a backslash before it.
+                // A colon within a name is escaped by a backslash.
                 let mut layer = Vec::new();
                 let mut bytes = value.iter();
                 while let Some(&byte) = bytes.next() {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_may_know_better_but_not_of_names_in_directories() {
+    fn a_user_may_vouch_for_contents_but_not_for_names_in_directories() {
         for (proof, always) in
             [(Proof::Nothing, Contents), (Contents, Contents), (All, All), (Image, Image)]
         {

@@ -20,26 +20,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most that are kept.
+/// Most descriptors kept.
 const KEPT_MAX: usize = 1024;
 
 /// Objects without a name.
 #[derive(Debug)]
 pub(super) struct Unlinked {
     limit: usize,
-    /// How many there are. Usually there are none, and this shows it without a lock.
+    /// Their number. Usually it is 0, which this shows without a lock.
     count: AtomicUsize,
     kept: Mutex<HashMap<Key, Arc<Descriptor>>>,
 }
 
 impl Unlinked {
-    /// Of a process that can spare so many descriptors.
+    /// For a process that can spare this many descriptors.
     pub(super) fn new(spare: usize) -> Self {
         let limit = spare.min(KEPT_MAX);
         Self { limit, count: AtomicUsize::new(0), kept: Mutex::default() }
     }
 
-    /// Keeps a descriptor of what has just lost its last name.
+    /// Keeps a descriptor of an object that has just lost its last name.
     pub(super) fn keep(&self, key: Key, fd: Arc<Descriptor>) {
         let mut kept = self.kept.lock();
         if kept.len() >= self.limit {
@@ -51,12 +51,12 @@ impl Unlinked {
         drop(replaced);
     }
 
-    /// The descriptor of an object, if it has no name any more.
+    /// The descriptor of an object that lost its last name.
     pub(super) fn find(&self, key: impl FnOnce() -> Key) -> Option<Arc<Descriptor>> {
         if self.is_empty() { None } else { self.kept.lock().get(&key()).cloned() }
     }
 
-    /// The object is no longer known.
+    /// The kernel has forgotten the object.
     pub(super) fn forget(&self, key: impl FnOnce() -> Key) {
         if self.is_empty() {
             return;

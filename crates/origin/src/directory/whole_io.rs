@@ -1,10 +1,10 @@
-//! Reads and writes of files, in as many system calls as they take.
+//! Whole reads and writes of files, in as many system calls as needed.
 
 use crate::Result;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// Reads at most so many bytes, even if there is room for more.
+/// Reads at most `length_bytes`, even if the vector has room for more.
 pub(super) fn read_no_more(
     fd: impl AsFd,
     at: u64,
@@ -29,7 +29,7 @@ pub(super) fn write_all(
             Ok(count) => written += count,
             Err(Errno::INTR) => {}
             Err(errno) if written == 0 => return Err(errno),
-            // The bytes that reached the origin are reported; the next write brings the error.
+            // The bytes that reached the origin are reported; the next write returns the error.
             Err(_) => break,
         }
     }

@@ -1,4 +1,4 @@
-//! Operations as another user, over a local directory, whose kernel decides as a server would.
+//! Operations as another user, over a local directory whose kernel decides like a server.
 
 use super::super::{DirectoryOrigin, Node, Nodes, Root};
 use super::*;
@@ -70,7 +70,7 @@ impl Fixture {
         self.own(name, owner);
     }
 
-    /// The result for root.
+    /// The node for root.
     fn node(&self, path: &str) -> Node {
         on_behalf_of(root(), || {
             let mut node = self.origin.root().unwrap().node;
@@ -148,7 +148,7 @@ fn a_directory_is_searched_and_listed_by_permitted_users() {
             let node = fixture.node(path);
             on_behalf_of(who, || origin.open_directory(&node).map(drop))
         };
-        // A permitted user has just been there.
+        // A permitted user has just searched it.
         assert_eq!(lookup(root(), "closed"), Ok(()));
         assert_eq!(lookup(stranger(), "closed"), Err(Errno::ACCESS));
         assert_eq!(lists(stranger(), "closed"), Err(Errno::ACCESS));
@@ -231,7 +231,7 @@ fn attributes_are_changed_by_permitted_users() {
         (Changes { user: Some(0), ..none }, |group| Changes { group: Some(group), ..none });
     assert_eq!(changes("own", to_root), Err(Errno::PERM));
     assert_eq!(changes("own", to_group(GROUP)), Ok(()));
-    assert_eq!(changes("own", to_group(0)), Err(Errno::PERM), "a group that is not theirs");
+    assert_eq!(changes("own", to_group(0)), Err(Errno::PERM), "a group without this user");
     let (own, foreign) = (fixture.node("own"), fixture.node("foreign"));
     let name = OsStr::new("user.ogive");
     let set = |node: &Node| fixture.origin.set_xattr(node, name, b"1", XattrFlags::empty());
@@ -313,7 +313,7 @@ fn a_thread_without_a_requester_is_refused_and_a_panic_restores_the_thread() {
     symlink("file", fixture.path("link")).unwrap();
     let root_node = fixture.origin.root().unwrap().node;
     let found = fixture.origin.lookup(&root_node, OsStr::new("file"));
-    assert!(matches!(found, Err(Errno::ACCESS)), "nobody has said for whom");
+    assert!(matches!(found, Err(Errno::ACCESS)), "the thread has no requester");
     let node = fixture.node("file");
     assert!(matches!(fixture.origin.open(&node, OFlags::RDONLY), Err(Errno::ACCESS)));
     let rights = Rights::Requesters;
@@ -323,7 +323,7 @@ fn a_thread_without_a_requester_is_refused_and_a_panic_restores_the_thread() {
                 let groups = getgroups().unwrap();
                 assert_eq!(groups, [Gid::from_raw(GROUP), Gid::from_raw(OTHER_GROUP)]);
                 assert!(capabilities(None).unwrap().effective.is_empty());
-                // Within, there is no other.
+                // Within the call, the thread has no other requester.
                 rights.run(|| panic!("on purpose"))
             })
         })
@@ -333,9 +333,9 @@ fn a_thread_without_a_requester_is_refused_and_a_panic_restores_the_thread() {
     assert_eq!(fixture.opens(stranger(), "file", OFlags::RDWR), Ok(()), "and can act again");
 }
 
-/// A server answers as the program asked, whatever the kernel above took the name for.
+/// A server opens as the program asked, even if the kernel above knew another object by the name.
 #[test]
-fn where_the_source_decides_a_file_that_came_to_be_is_opened_as_a_program_wants_it() {
+fn where_the_source_decides_a_new_file_is_opened_as_the_program_asked() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let origin = DirectoryOrigin::open(directory.path()).unwrap().leaving_rights_to_source();
@@ -351,7 +351,7 @@ fn where_the_source_decides_a_file_that_came_to_be_is_opened_as_a_program_wants_
     assert_eq!(create("old", OFlags::empty()).unwrap().attributes.size_bytes, 4);
     assert_eq!(create("old", OFlags::EXCL).err(), Some(Errno::EXIST));
     assert_eq!(create("old", OFlags::TRUNC).unwrap().attributes.size_bytes, 0);
-    // The kernel looks again, and opens what it is as such.
+    // The kernel looks again, and opens the object that is there.
     symlink("old", at("link")).unwrap();
     nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     for name in ["link", "pipe"] {
@@ -362,7 +362,7 @@ fn where_the_source_decides_a_file_that_came_to_be_is_opened_as_a_program_wants_
 }
 
 #[test]
-fn if_the_source_decides_it_is_asked_what_the_only_user_may_do() {
+fn if_the_source_decides_it_checks_the_rights_of_the_only_user() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "").unwrap();
     std::fs::set_permissions(directory.path().join("file"), PermissionsExt::from_mode(0o600))
@@ -373,16 +373,16 @@ fn if_the_source_decides_it_is_asked_what_the_only_user_may_do() {
         let file = origin.lookup(&root, OsStr::new("file")).unwrap().node;
         origin.access(&file, None, wanted)
     };
-    assert_eq!(ask(&origin, Access::READ_OK), Err(Errno::NOSYS), "the kernel knows");
+    assert_eq!(ask(&origin, Access::READ_OK), Err(Errno::NOSYS), "the kernel checks it");
     let origin = origin.leaving_rights_to_source();
     assert_eq!(ask(&origin, Access::READ_OK), Ok(()));
     assert_eq!(ask(&origin, Access::EXEC_OK), Err(Errno::ACCESS), "not even root");
 }
 
 #[test]
-fn room_is_taken_in_the_name_of_the_user_whom_it_is_for() {
+fn space_is_allocated_on_behalf_of_its_owner() {
     if !rustix::process::geteuid().is_root() {
-        return crate::skipped::skipped("only root writes in the name of others");
+        return crate::skipped::skipped("only root writes on behalf of other users");
     }
     let file_system_ids = || {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
@@ -393,7 +393,7 @@ fn room_is_taken_in_the_name_of_the_user_whom_it_is_for() {
     let spends = |opened_for| Rights::Own.spend(opened_for, file_system_ids).unwrap();
     let (asks, opened) = (somebody(|_| Vec::new()), (2999, 2998));
     on_behalf_of(asks, || assert_eq!(spends(Some(opened)), (asks.user, asks.group)));
-    // As the kernel writes mapped pages.
+    // Like the kernel, which writes mapped pages as root.
     on_behalf_of(root(), || assert_eq!(spends(Some(opened)), opened));
     on_behalf_of(root(), || assert_eq!(spends(Some((0, 0))), (0, 0)));
     crate::on_own_behalf(|| assert_eq!(spends(None), (0, 0)));
@@ -401,5 +401,5 @@ fn room_is_taken_in_the_name_of_the_user_whom_it_is_for() {
         on_behalf_of(asks, || Rights::Own.spend(None, || -> Result<()> { panic!("on purpose") }))
     });
     assert!(panicked.is_err());
-    assert_eq!(file_system_ids(), Ok((0, 0)), "as before it");
+    assert_eq!(file_system_ids(), Ok((0, 0)), "restored");
 }
