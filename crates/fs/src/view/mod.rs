@@ -240,6 +240,7 @@ impl<O: Origin> View<O> {
     /// Some openers have no path to look up again: a fanotify watcher, an NFS server with a file
     /// handle, a stacked file system. Their program would see the error. So the error is given only
     /// where a name that the kernel may still cache was changed behind the mount.
+    ///
     /// The kernel came by a name that was cached when it sent the request. That name is checked,
     /// however long the source has taken since.
     ///
