@@ -35,7 +35,7 @@ answer="$(curl --silent --output /dev/null --write-out '%{http_code}' \
     "http://127.0.0.1:$port/demo/file")"
 [ "$answer" = 403 ] || fail 'it answers anybody'
 expect_failure 'another store serves it' "$OGIVE_DEMO_STORE" "$WORK/demo"
-expect_failure 'it is something else' "$OGIVE_DEMO_STORE" "$HERE_BUCKET"
+expect_failure 'it is not a store' "$OGIVE_DEMO_STORE" "$HERE_BUCKET"
 
 rm "$WORK/mount/file"
 export ADDRESS=s3://demo

@@ -1,15 +1,15 @@
-//! An S3 store on loopback that keeps its objects in a directory: to try buckets without an account,
-//! and to test against. `objects` keeps one bucket, `service` answers S3's protocol with its
-//! conditions honoured.
+//! An S3 store on loopback that keeps its objects in a directory: to try buckets without an
+//! account, and for tests. `object_files` stores the objects of one bucket, `service` answers S3
+//! requests and honours their conditions.
 //!
 //! # Invariants
-//! - It listens on 127.0.0.1 alone and answers only requests that are signed with the credentials of
-//!   this run. They are random; `DIR/client.env`, readable by its owner alone, has them.
-//! - A directory belongs to one store at a time: the store holds a lock on the file `ogive-demo` in
-//!   it. A directory that is not empty and has no such file is refused and stays untouched.
-//! - The port stays the same over runs, unless another program has taken it: the stage of a mount
-//!   belongs to one address.
-//! - It knows nothing of mounts and buckets, so the tests of any crate may use it.
+//! - It listens on 127.0.0.1 only, and requires requests to be signed with the credentials of this
+//!   run. Those are random; `DIR/client.env`, readable only by its owner, has them.
+//! - A directory belongs to one store at a time: the store locks the file `ogive-demo` in it. A
+//!   directory that has other files but not this one is refused and stays unchanged.
+//! - The port is the same in each run, unless another program uses it: the stage of a mount belongs
+//!   to one address.
+//! - It has no knowledge of mounts and buckets, so the tests of any crate may use it.
 //!
 //! # Threads
 //! Two, named `demo_store`, sleep in epoll_wait(2). Up to 16 more read and write files.
@@ -36,11 +36,11 @@ use tokio::sync::Semaphore;
 
 /// The only bucket.
 const BUCKET: &str = "demo";
-/// The file that marks a directory as a store's. It has the port of the last run.
+/// The file that marks a directory as a store's. It holds the port of the last run.
 const MARK: &str = "ogive-demo";
 /// The file with the variables that an S3 client needs.
 const CLIENT: &str = "client.env";
-/// Connections that are served at once; others wait.
+/// How many connections are served at once; others wait.
 const CONNECTIONS_MAX: usize = 256;
 
 /// A store that answers on loopback until it is dropped.
@@ -50,9 +50,9 @@ pub struct DemoStore {
     endpoint: String,
     access_key: String,
     secret_key: String,
-    /// Taken by [`Drop`] only.
+    /// Only [`Drop`] takes it.
     runtime: Option<Runtime>,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     _mark: File,
 }
 
@@ -60,8 +60,8 @@ impl DemoStore {
     /// Starts the store in a directory, which is created if it does not exist.
     ///
     /// # Errors
-    /// The directory belongs to something else or cannot be used, another store serves it, or
-    /// nothing can listen on loopback.
+    /// The directory has other files or cannot be used, another store serves it, or no port on
+    /// loopback is free.
     pub fn start(directory: &Path) -> io::Result<Self> {
         let (mut mark, port) = take(directory)?;
         let objects = Arc::new(Objects::open(directory)?);
@@ -93,7 +93,7 @@ impl DemoStore {
         Ok(store)
     }
 
-    /// Writes [`CLIENT`], for this user alone.
+    /// Writes [`CLIENT`], readable only by this user.
     fn write_client(&self) -> io::Result<()> {
         let path = self.directory.join(CLIENT);
         // A new file: another program may still have the old one open.
@@ -141,7 +141,7 @@ impl Drop for DemoStore {
     }
 }
 
-/// Accepts connections for as long as the runtime lives.
+/// Accepts connections as long as the runtime lives.
 async fn serve(listener: TcpListener, service: S3Service) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
@@ -153,28 +153,28 @@ async fn serve(listener: TcpListener, service: S3Service) {
         let connection =
             http1::Builder::new().serve_connection(TokioIo::new(socket), service.clone());
         tokio::spawn(async move {
-            // Clients close their connections when they like.
+            // Clients may close their connections at any time.
             let _ = connection.await;
             drop(permit);
         });
     }
 }
 
-/// Makes a directory this store's, or finds that it is. Returns its mark, locked, and the port of
-/// the last run; 0 if there was none.
+/// Opens or creates the directory of a store. Returns its mark, locked, and the port of the last
+/// run, or 0.
 fn take(directory: &Path) -> io::Result<(File, u16)> {
     ogive_private::create_directories(directory)?;
     let path = directory.join(MARK);
     if !path.exists() && fs::read_dir(directory)?.next().is_some() {
         return Err(io::Error::other(format!(
-            "it is not empty and has no file {MARK}, so it is something else; name a directory \
-             that is empty or does not exist yet"
+            "it is not empty and has no file {MARK}, so it is not a store; use a directory that \
+             is empty or does not exist yet"
         )));
     }
     let mut options = ogive_private::options();
     let mut mark = options.read(true).write(true).create(true).truncate(false).open(&path)?;
     flock(&mark, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| io::Error::other("another store serves it; end that one first"))?;
+        .map_err(|_| io::Error::other("another store serves it; stop that one first"))?;
     let mut port = String::new();
     (&mut mark).take(64).read_to_string(&mut port)?;
     Ok((mark, port.trim().parse().unwrap_or(0)))
@@ -186,21 +186,21 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_directory_belongs_to_one_store_and_to_nothing_else() {
+    fn a_directory_belongs_to_one_store_only() {
         let directory = tempfile::tempdir().unwrap();
         let store = DemoStore::start(directory.path()).unwrap();
         let second = DemoStore::start(directory.path()).unwrap_err().to_string();
-        assert!(second.contains("end that one first"), "{second}");
+        assert!(second.contains("stop that one first"), "{second}");
         drop(store);
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("letter"), "dear").unwrap();
         let refusal = DemoStore::start(home.path()).unwrap_err().to_string();
-        assert!(refusal.contains("is something else"), "{refusal}");
+        assert!(refusal.contains("is not a store"), "{refusal}");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn the_address_stays_unless_it_is_taken_and_credentials_end_with_the_run() {
+    fn the_address_stays_unless_it_is_in_use_and_credentials_end_with_the_run() {
         let directory = tempfile::tempdir().unwrap();
         let client = directory.path().join(CLIENT);
         let store = DemoStore::start(directory.path()).unwrap();

@@ -1,7 +1,7 @@
 //! Serves a directory as an S3 store on loopback until it gets SIGINT or SIGTERM.
 //!
-//! The first line of its output is the address of the store, so that scripts can read it; the next
-//! lines say how to mount it.
+//! The first line of its output is the address of the store, for scripts; the next lines show how
+//! to mount it.
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -11,11 +11,11 @@ use signal_hook::iterator::Signals;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Serve an S3 store on loopback out of a directory, to try buckets without an account
+/// Serve a directory as an S3 store on loopback, to try buckets without an account
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Where the objects are kept: a directory that is empty, does not exist yet, or is such a store
+    /// Directory of the objects: an empty or new one, or that of an earlier run
     directory: PathBuf,
 }
 

@@ -1,18 +1,18 @@
 //! Objects in the files of a directory.
 //!
 //! # Layout
-//! `objects/` has one file for each object. Its name is the hash of the key, so any key has one, and
-//! a new object replaces the old one atomically. A file begins with a line of JSON, its [`Head`];
-//! the bytes follow. `parts/` has what is being written and is emptied at each start.
+//! `objects/` has one file for each object. Its name is the hash of the key, so any key can be
+//! stored, and a new object replaces the old one atomically. A file begins with a line of JSON, its
+//! [`Head`], followed by the bytes. `parts/` has unfinished files and is emptied at each start.
 //!
 //! # Invariants
-//! - An object whose write was acknowledged is on the disk, with its name.
+//! - An object whose write was acknowledged is on disk, with its name.
 //! - A condition and the change that it allows are one step: other changes of the same key wait.
-//! - A reader has one file open, so it reads one object, whatever happens to its name.
+//! - A reader has one file open, so it reads one object even if the key is changed.
 //!
 //! # Locks
-//! The lock of the state is a leaf. It is held across the rename or removal of a file, so that
-//! HEAD and GET agree, and across no other I/O. A change of a key first enters it in `changing`.
+//! The lock of the state is a leaf. It is held across the rename or removal of a file, so that HEAD
+//! and GET agree, and across no other I/O. A change of a key first enters the key in `changing`.
 
 use ogive_private::{create_directories, create_new};
 use parking_lot::{Condvar, Mutex};
@@ -27,10 +27,10 @@ use std::time::{Duration, SystemTime};
 
 /// The longest first line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// Uploads in parts that may be under way.
+/// How many multipart uploads may be in progress.
 const UPLOADS_MAX: usize = 1000;
 
-/// Why something is not done.
+/// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum No {
     #[error("there is no such object")]
@@ -39,25 +39,25 @@ pub(super) enum No {
     ConditionFailed,
     #[error("there is no such upload")]
     UnknownUpload,
-    #[error("a part is missing, or was written again since")]
+    #[error("a part is missing, or was replaced")]
     InvalidPart,
-    #[error("too many uploads are under way")]
+    #[error("too many uploads are in progress")]
     TooMany,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// What a client has said of an object.
+/// The metadata that a client stored with an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClientMetadata {
-    /// By names that the client chose.
+    /// User-defined metadata, by name.
     pub(super) metadata: BTreeMap<String, String>,
-    /// In words of HTTP.
+    /// HTTP headers.
     #[serde(default)]
     pub(super) words: Words,
 }
 
-/// What HTTP has words for.
+/// The HTTP headers that are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Words {
     pub(super) content_type: Option<String>,
@@ -66,11 +66,11 @@ pub(super) struct Words {
     pub(super) cache_control: Option<String>,
 }
 
-/// What is known of an object without its bytes.
+/// The description of an object, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) key: String,
-    /// Its tag without quotes: random, so that no two objects ever had the same.
+    /// Its ETag without quotes: random, so that no two objects ever have the same.
     pub(super) etag: String,
     /// When it was written, in seconds since 1970.
     pub(super) modified: u64,
@@ -84,7 +84,7 @@ impl Head {
     fn new(key: &str, beside: ClientMetadata) -> io::Result<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let key = key.to_owned();
-        // Not the form of an MD5, which clients would compare.
+        // Unlike an MD5, which clients would verify.
         let etag = format!("{}-1", random()?);
         Ok(Self { key, etag, modified: now.as_secs(), beside, size_bytes: 0 })
     }
@@ -94,14 +94,14 @@ impl Head {
     }
 }
 
-/// What has to hold of the object that is there.
+/// The condition of a change, on the existing object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Anything,
     Absent,
     /// Any object.
     Present,
-    /// The object with this tag.
+    /// The object with this ETag.
     Tag(String),
 }
 
@@ -123,7 +123,7 @@ pub(super) fn random() -> io::Result<String> {
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// An upload in parts.
+/// A multipart upload in progress.
 #[derive(Debug)]
 struct Unfinished {
     key: String,
@@ -145,7 +145,7 @@ struct State {
     changing: HashSet<String>,
 }
 
-/// A file that is being written, removed again unless it was given a name.
+/// A file being written. Its drop deletes it, unless it was renamed to its final name.
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
@@ -172,12 +172,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Of one that was given its name nothing is here any more; others go at the next start.
+        // After the rename there is nothing to delete. Leftovers are deleted at the next start.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// An object that is being written.
+/// An object being written.
 #[derive(Debug)]
 pub(super) struct Draft {
     head: Head,
@@ -185,7 +185,7 @@ pub(super) struct Draft {
     body_at: u64,
 }
 
-/// An object that is being read.
+/// An object being read.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) head: Head,
@@ -194,12 +194,12 @@ pub(super) struct Open {
     pub(super) body_at: u64,
 }
 
-/// One answer to a listing.
+/// A page of a listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) objects: Vec<Head>,
     pub(super) prefixes: Vec<String>,
-    /// The last key or prefix, if there are more.
+    /// The last key or prefix, if more follow.
     pub(super) more_after: Option<String>,
 }
 
@@ -212,7 +212,7 @@ pub(super) struct Objects {
     next: AtomicU64,
 }
 
-/// The right to change a key, until it is dropped.
+/// The permission to change a key, until it is dropped.
 struct Changing<'a> {
     objects: &'a Objects,
     key: &'a str,
@@ -226,7 +226,7 @@ impl Drop for Changing<'_> {
 }
 
 impl Objects {
-    /// Opens what is in a directory, which belongs to this process alone.
+    /// Opens the objects in a directory, which no other process uses.
     pub(super) fn open(root: &Path) -> io::Result<Self> {
         let parts = root.join("parts");
         match fs::remove_dir_all(&parts) {
@@ -274,7 +274,7 @@ impl Objects {
         }
     }
 
-    /// Begins to write an object.
+    /// Starts to write an object.
     pub(super) fn draft(&self, key: &str, beside: ClientMetadata) -> Result<Draft, No> {
         let head = Head::new(key, beside)?;
         let mut line = serde_json::to_vec(&head).map_err(io::Error::other)?;
@@ -284,7 +284,7 @@ impl Objects {
         Ok(Draft { head, file, body_at: line.len() as u64 })
     }
 
-    /// Makes an object appear, if the condition holds.
+    /// Makes an object visible, if the condition holds.
     pub(super) fn put(&self, draft: Draft, wanted: &Wanted) -> Result<Head, No> {
         let Draft { mut head, file, body_at } = draft;
         head.size_bytes = file.size_bytes - body_at;
@@ -300,7 +300,7 @@ impl Objects {
         Ok(head)
     }
 
-    /// Removes an object, if the condition holds. One that is not there is removed.
+    /// Removes an object, if the condition holds. A missing object counts as removed.
     pub(super) fn delete(&self, key: &str, wanted: &Wanted) -> Result<(), No> {
         let _changing = self.change(key, wanted)?;
         if self.head(key).is_err() {
@@ -314,7 +314,7 @@ impl Objects {
         Ok(self.sync_names()?)
     }
 
-    /// Waits for the right to change a key, and looks at the condition then.
+    /// Waits for the permission to change a key, then checks the condition.
     fn change<'a>(&'a self, key: &'a str, wanted: &Wanted) -> Result<Changing<'a>, No> {
         let mut state = self.state.lock();
         while state.changing.contains(key) {
@@ -331,7 +331,7 @@ impl Objects {
         File::open(self.root.join("objects"))?.sync_all()
     }
 
-    /// What is under a prefix after a key or common prefix, in the order of keys.
+    /// The keys and common prefixes with a prefix, after `after`, in the order of keys.
     pub(super) fn list(
         &self,
         prefix: &str,
@@ -342,8 +342,8 @@ impl Objects {
         let state = self.state.lock();
         let mut page = Page::default();
         let mut last: Option<String> = after.map(str::to_owned);
-        // Keys that begin so were told as one.
-        let mut told = last.clone().filter(|last| {
+        // Keys with this prefix were listed as a common prefix.
+        let mut common = last.clone().filter(|last| {
             last.len() > prefix.len()
                 && delimiter.is_some_and(|delimiter| last.ends_with(delimiter))
         });
@@ -353,7 +353,7 @@ impl Objects {
         };
         for (key, head) in state.objects.range::<str, _>((first, Bound::Unbounded)) {
             let Some(rest) = key.strip_prefix(prefix) else { break };
-            if told.as_ref().is_some_and(|told| key.starts_with(told)) {
+            if common.as_ref().is_some_and(|common| key.starts_with(common)) {
                 continue;
             }
             if page.objects.len() + page.prefixes.len() == max {
@@ -363,10 +363,10 @@ impl Objects {
             let end = delimiter.and_then(|delimiter| Some(rest.find(delimiter)? + delimiter.len()));
             match end {
                 Some(end) => {
-                    let common = key[..prefix.len() + end].to_owned();
-                    page.prefixes.push(common.clone());
-                    told = Some(common.clone());
-                    last = Some(common);
+                    let folder = key[..prefix.len() + end].to_owned();
+                    page.prefixes.push(folder.clone());
+                    common = Some(folder.clone());
+                    last = Some(folder);
                 }
                 None => {
                     page.objects.push(head.clone());
@@ -377,7 +377,7 @@ impl Objects {
         page
     }
 
-    /// Begins an upload in parts and returns its id.
+    /// Begins a multipart upload. Returns its id.
     pub(super) fn upload(&self, key: &str, beside: ClientMetadata) -> Result<String, No> {
         let id = random()?;
         let (key, began, parts) = (key.to_owned(), SystemTime::now(), BTreeMap::new());
@@ -390,7 +390,7 @@ impl Objects {
         Ok(id)
     }
 
-    /// Keeps a part and returns its tag.
+    /// Stores a part. Returns its ETag.
     pub(super) fn part(&self, id: &str, number: u16, file: Scratch) -> Result<String, No> {
         let etag = random()?;
         let part = Part { etag: etag.clone(), file };
@@ -402,8 +402,7 @@ impl Objects {
         Ok(etag)
     }
 
-    /// Makes the object of an upload appear, if the condition holds. If it does not, the upload is
-    /// over all the same.
+    /// Makes the object of an upload visible, if the condition holds. The upload ends in any case.
     pub(super) fn complete(
         &self,
         id: &str,
@@ -420,17 +419,17 @@ impl Objects {
         self.put(draft, wanted)
     }
 
-    /// Keys, ids and beginnings of uploads that are not over, of keys that begin so.
+    /// Keys, ids and start times of uploads in progress whose keys have a prefix.
     pub(super) fn uploads(&self, prefix: &str) -> Vec<(String, String, SystemTime)> {
         let state = self.state.lock();
-        let under_way = state.uploads.iter().filter(|(_, upload)| upload.key.starts_with(prefix));
-        let told = under_way.map(|(id, upload)| (upload.key.clone(), id.clone(), upload.began));
-        let mut found: Vec<_> = told.collect();
+        let in_progress = state.uploads.iter().filter(|(_, upload)| upload.key.starts_with(prefix));
+        let listed = in_progress.map(|(id, upload)| (upload.key.clone(), id.clone(), upload.began));
+        let mut found: Vec<_> = listed.collect();
         found.sort();
         found
     }
 
-    /// Numbers, tags and sizes of the parts of an upload.
+    /// Numbers, ETags and sizes of the parts of an upload.
     pub(super) fn parts(&self, id: &str) -> Result<Vec<(u16, String, u64)>, No> {
         let state = self.state.lock();
         let parts = state.uploads.get(id).ok_or(No::UnknownUpload)?.parts.iter();
@@ -478,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn any_key_is_kept_and_found_again_by_the_next_process() {
+    fn any_key_is_stored_and_found_by_the_next_process() {
         let root = tempfile::tempdir().unwrap();
         let keys = ["a", "a/b", "a//b", "../up", "\n", &"x".repeat(1024), "ü/ ", "."];
         let objects = Objects::open(root.path()).unwrap();
@@ -536,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_a_listing_are_the_listing() {
+    fn pages_of_any_size_make_up_the_listing() {
         let root = tempfile::tempdir().unwrap();
         let objects = Objects::open(root.path()).unwrap();
         for key in ["a", "b/", "b/1", "b/2", "b0", "c/d/e", "c/x", "d"] {
@@ -547,10 +546,10 @@ mod tests {
             loop {
                 let page = objects.list(prefix, delimiter, after.as_deref(), max);
                 let keys = page.objects.iter().map(|head| head.key.clone());
-                let mut told: Vec<_> = keys.chain(page.prefixes).collect();
-                assert!(told.len() <= max);
-                told.sort();
-                found.extend(told);
+                let mut names: Vec<_> = keys.chain(page.prefixes).collect();
+                assert!(names.len() <= max);
+                names.sort();
+                found.extend(names);
                 match page.more_after {
                     Some(last) => after = Some(last),
                     None => return found,
@@ -567,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_is_its_parts_and_over_once_it_is_completed() {
+    fn an_upload_joins_its_parts_and_ends_when_it_is_completed() {
         let root = tempfile::tempdir().unwrap();
         let objects = Objects::open(root.path()).unwrap();
         let part = |id: &str, number, text: &str| {

@@ -1,7 +1,8 @@
 //! The requests of S3, as operations on [`Objects`].
 //!
-//! It has what a mount and the usual clients need: objects, ranges, conditions, listings, multipart
-//! uploads, copies. The library answers anything else (versions, tags, access lists) with 501.
+//! It supports what a mount and the usual clients need: objects, ranges, conditions, listings,
+//! multipart uploads, copies. The library answers everything else (versions, tags, access lists)
+//! with 501.
 
 use crate::objects::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
 use bytes::Bytes;
@@ -15,9 +16,9 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use tokio::task::block_in_place;
 
-/// Bytes of a body that are read and sent at a time.
+/// How many bytes of a body are read and sent at a time.
 const PIECE_BYTES: u64 = 256 << 10;
-/// What is encoded in a key where a client asks for that.
+/// The characters of a key that are encoded if a client requests it.
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The largest number of a part.
@@ -58,14 +59,14 @@ fn wanted(matches: Option<&ETagCondition>, none: Option<&ETagCondition>) -> S3Re
         (None, Some(ETagCondition::Any)) => Ok(Wanted::Absent),
         (Some(ETagCondition::Any), None) => Ok(Wanted::Present),
         (Some(ETagCondition::ETag(etag)), None) => {
-            // A weak one asserts nothing, so it is never the one that is there.
+            // A weak ETag matches no object.
             Ok(Wanted::Tag(etag.as_strong().unwrap_or_default().to_owned()))
         }
-        _ => Err(s3_error!(NotImplemented, "this condition is not known here")),
+        _ => Err(s3_error!(NotImplemented, "this condition is not supported")),
     }
 }
 
-/// Checks the conditions of a request that reads.
+/// Checks the conditions of a read.
 fn readable(
     head: &Head,
     matches: Option<&ETagCondition>,
@@ -88,7 +89,7 @@ fn etag(head: &Head) -> Option<ETag> {
     Some(ETag::Strong(head.etag.clone()))
 }
 
-/// What a request says of an object.
+/// The metadata in a request.
 macro_rules! beside {
     ($input:ident) => {
         ClientMetadata {
@@ -103,7 +104,7 @@ macro_rules! beside {
     };
 }
 
-/// What objects are whose client has not said it, as Amazon has it.
+/// The media type of an object; Amazon's default if the client gave none.
 fn content_type(words: &Words) -> Option<String> {
     Some(words.content_type.clone().unwrap_or_else(|| "binary/octet-stream".to_owned()))
 }
@@ -115,7 +116,7 @@ fn part_number(number: PartNumber) -> S3Result<u16> {
     }
 }
 
-/// Takes a body to the disk.
+/// Writes a body to disk.
 async fn receive(body: Option<StreamingBlob>, file: &mut Scratch) -> S3Result<()> {
     let Some(mut body) = body else { return Ok(()) };
     while let Some(piece) = body.next().await {
@@ -145,11 +146,11 @@ fn send(open: Open, at: u64, end: u64) -> StreamingBlob {
 fn copied_from(source: &CopySource) -> S3Result<(&str, &str)> {
     match source {
         CopySource::Bucket { bucket, key, version_id: None } => Ok((bucket, key)),
-        _ => Err(s3_error!(NotImplemented, "only objects of this bucket are copied")),
+        _ => Err(s3_error!(NotImplemented, "only objects of this bucket can be copied")),
     }
 }
 
-/// The range of a part that is copied: both ends are named, and both are in it.
+/// The range of a copied part: both ends are given, inclusive.
 fn copied_range(text: Option<&str>, size_bytes: u64) -> S3Result<(u64, u64)> {
     let Some(text) = text else { return Ok((0, size_bytes)) };
     let parsed = text.strip_prefix("bytes=").and_then(|range| {
@@ -159,11 +160,11 @@ fn copied_range(text: Option<&str>, size_bytes: u64) -> S3Result<(u64, u64)> {
     match parsed {
         Some((first, last)) if first <= last && last < size_bytes => Ok((first, last - first + 1)),
         Some(_) => Err(s3_error!(InvalidRange)),
-        None => Err(s3_error!(InvalidArgument, "no range of bytes")),
+        None => Err(s3_error!(InvalidArgument, "not a range of bytes")),
     }
 }
 
-/// Keys as a listing tells them: encoded if that is asked for, so that XML can hold all of them.
+/// A key in a listing: encoded if the client requests it, because XML cannot hold all characters.
 fn told(key: &str, encoding: Option<&EncodingType>) -> String {
     match encoding {
         Some(_) => utf8_percent_encode(key, ENCODED).to_string(),
@@ -171,7 +172,7 @@ fn told(key: &str, encoding: Option<&EncodingType>) -> String {
     }
 }
 
-/// What a page of a listing has.
+/// The entries of a page of a listing.
 fn listed(page: &Page, encoding: Option<&EncodingType>) -> (Vec<Object>, Vec<CommonPrefix>) {
     let contents = page.objects.iter().map(|head| Object {
         key: Some(told(&head.key, encoding)),
@@ -185,7 +186,7 @@ fn listed(page: &Page, encoding: Option<&EncodingType>) -> (Vec<Object>, Vec<Com
     (contents.collect(), prefixes.collect())
 }
 
-/// Tokens are keys, in letters that survive a query.
+/// Continuation tokens are keys in hexadecimal digits, which are safe in a query.
 fn token(key: &str) -> String {
     key.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -257,8 +258,8 @@ impl S3 for Service {
             None => (0..size, None),
             Some(range) => {
                 let range = range.check(size)?;
-                let told = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
-                (range, Some(told))
+                let text = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
+                (range, Some(text))
             }
         };
         Ok(S3Response::new(GetObjectOutput {
@@ -283,7 +284,7 @@ impl S3 for Service {
         let input = request.input;
         self.check(&input.bucket)?;
         if input.write_offset_bytes.is_some() {
-            return Err(s3_error!(NotImplemented, "nothing is appended here"));
+            return Err(s3_error!(NotImplemented, "appends are not supported"));
         }
         let wanted = wanted(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let draft = || self.objects.draft(&input.key, beside!(input));
@@ -385,7 +386,7 @@ impl S3 for Service {
         }))
     }
 
-    /// The listing of before 2016, which some clients ask for still.
+    /// The listing of before 2016, which some clients still use.
     async fn list_objects(
         &self,
         request: S3Request<ListObjectsInput>,
@@ -505,9 +506,9 @@ impl S3 for Service {
         self.check(&input.bucket)?;
         let prefix = input.prefix.unwrap_or_default();
         let encoding = input.encoding_type.as_ref();
-        // All at once: there are not more at a time than an answer may have.
-        let under_way = self.objects.uploads(&prefix).into_iter();
-        let uploads = under_way.map(|(key, id, began)| MultipartUpload {
+        // All at once: the number of uploads is limited to what one answer may have.
+        let in_progress = self.objects.uploads(&prefix).into_iter();
+        let uploads = in_progress.map(|(key, id, began)| MultipartUpload {
             key: Some(told(&key, encoding)),
             upload_id: Some(id),
             initiated: Some(began.into()),
@@ -562,7 +563,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_the_key_it_was_made_of_and_nothing_else_is_one() {
+    fn a_token_decodes_to_its_key_and_other_text_is_refused() {
         for key in ["", "a", "ü/ \n", "a/b/"] {
             assert_eq!(key_of(&token(key)).as_deref(), Some(key));
         }
@@ -572,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_copied_lies_in_the_object() {
+    fn a_copied_range_has_to_lie_in_the_object() {
         assert_eq!(copied_range(None, 7).unwrap(), (0, 7));
         assert_eq!(copied_range(Some("bytes=2-3"), 7).unwrap(), (2, 2));
         for wrong in ["2-3", "bytes=3-2", "bytes=0-7", "bytes=-1", "bytes=1-", "bytes=a-b"] {
@@ -581,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_are_not_known_are_refused_and_not_ignored() {
+    fn unsupported_conditions_are_refused_and_not_ignored() {
         let tag = ETagCondition::ETag(ETag::Strong("x".into()));
         assert_eq!(wanted(Some(&tag), None).unwrap(), Wanted::Tag("x".into()));
         assert_eq!(wanted(None, Some(&ETagCondition::Any)).unwrap(), Wanted::Absent);
