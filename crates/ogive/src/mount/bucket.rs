@@ -1,7 +1,6 @@
-//! Buckets as the source of a mount: their addresses, their options, and the messages for a bucket
-//! that cannot be mounted.
+//! Buckets as the source of a mount: their addresses, their options, and the error messages.
 //!
-//! Options have the names of the AWS command line and of mountpoint-s3 where those have the same
+//! Options have the names of the AWS command line and of mountpoint-s3 if they have the same
 //! meaning. Credentials are never options.
 
 use std::path::Path;
@@ -22,22 +21,23 @@ use super::cost::CostArgs;
 use super::stage::{self, Stage, StageArgs};
 use crate::exit::{self, Refusal};
 
-/// How an address of a bucket begins.
+/// The schemes of buckets.
 const SCHEMES: [(&str, StoreKind); 3] =
     [("s3://", StoreKind::S3), ("az://", StoreKind::Azure), ("gs://", StoreKind::Google)];
-/// How an address of a web server begins.
+/// The schemes of web servers.
 const WEB_SCHEMES: [&str; 2] = ["https://", "http://"];
-/// Permission bits of files and directories, unless told otherwise.
+/// The default permission bits of files and directories.
 pub(super) const FILE_MODE: u16 = 0o644;
 pub(super) const DIRECTORY_MODE: u16 = 0o755;
 
-/// Options that only a bucket has.
+/// The options of buckets.
 #[derive(Debug, Args)]
 pub(crate) struct BucketArgs {
-    /// Address of the store, if it is not the cloud's own, such as http://127.0.0.1:9000
+    /// Address of the store, such as http://127.0.0.1:9000 (default: the cloud's own)
     ///
-    /// Of s3:// AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL in the environment mean the same, of gs://
-    /// STORAGE_EMULATOR_HOST. Such a store is asked with the name of the bucket in the path.
+    /// AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL in the environment set it for s3://,
+    /// STORAGE_EMULATOR_HOST for gs://. Requests to such a store have the name of the bucket in
+    /// their path.
     #[arg(long, value_name = "URL", help_heading = "Bucket options")]
     pub(crate) endpoint_url: Option<String>,
 
@@ -45,31 +45,31 @@ pub(crate) struct BucketArgs {
     #[arg(long, value_name = "REGION", help_heading = "Bucket options")]
     pub(crate) region: Option<String>,
 
-    /// Profile of the credentials in ~/.aws
+    /// Profile in ~/.aws with the credentials
     #[arg(long, value_name = "NAME", help_heading = "Bucket options")]
     pub(crate) profile: Option<String>,
 
-    /// Ask without credentials: public buckets
+    /// Send unsigned requests, for public buckets
     #[arg(long, help_heading = "Bucket options")]
     pub(crate) no_sign_request: bool,
 
-    /// Name the bucket in the path of requests, and not in the host
+    /// Put the name of the bucket into the path of requests, not into the host
     #[arg(long, help_heading = "Bucket options")]
     pub(crate) force_path_style: bool,
 
-    /// Pay for the requests to a bucket whose owner does not
+    /// Pay for the requests to a requester-pays bucket
     #[arg(long, help_heading = "Bucket options")]
     pub(crate) requester_pays: bool,
 
-    /// Owner of the files of a bucket, as a number (default: who mounts)
+    /// Owner of the bucket's files, as a number (default: the mounting user)
     #[arg(long, value_name = "NUMBER", help_heading = "Bucket options")]
     pub(crate) uid: Option<u32>,
 
-    /// Group of the files of a bucket, as a number (default: of who mounts)
+    /// Group of the bucket's files, as a number (default: the mounting user's)
     #[arg(long, value_name = "NUMBER", help_heading = "Bucket options")]
     pub(crate) gid: Option<u32>,
 
-    /// Permissions of the files of a bucket, in octal
+    /// Permissions of the bucket's files, in octal
     #[arg(
         long,
         value_name = "MODE",
@@ -79,7 +79,7 @@ pub(crate) struct BucketArgs {
     )]
     pub(crate) file_mode: u16,
 
-    /// Permissions of the directories of a bucket, in octal
+    /// Permissions of the bucket's directories, in octal
     #[arg(
         long,
         value_name = "MODE",
@@ -89,23 +89,23 @@ pub(crate) struct BucketArgs {
     )]
     pub(crate) dir_mode: u16,
 
-    /// Keep modes, owners, times and symbolic links beside objects, in these words
+    /// Store modes, owners, times and symbolic links in the metadata of objects
     ///
-    /// Those that other programs left there are shown; with --stage what is set is kept there.
-    /// Listings do not tell of it, so each file that is shown costs one request more, and setting
-    /// something of a file that is not being written copies the object inside the store.
+    /// Metadata of other programs are shown; with --stage, changes are stored as well. Listings do
+    /// not include metadata, so each file that is shown costs one more request. A change to a file
+    /// that is not being written copies the object inside the store.
     #[arg(
         long,
         value_enum,
-        value_name = "WORDS",
+        value_name = "CONVENTION",
         default_value_t = Words::Off,
         help_heading = "Bucket options"
     )]
     pub(crate) metadata: Words,
 
-    /// What programs get of a bucket whose store does not answer
+    /// What programs get while the store does not answer
     ///
-    /// Not with --stage.
+    /// Cannot be combined with --stage.
     #[arg(
         long,
         value_enum,
@@ -125,11 +125,11 @@ pub(crate) struct BucketArgs {
 /// The choices of `--metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Words {
-    /// Nothing is looked at or kept: modes and owners are what options say, times are the store's
+    /// Neither read nor store metadata: options set modes and owners, the store sets times
     Off,
-    /// Those of s3fs, and of rclone for times: mode, uid, gid, mtime
+    /// As s3fs does, and rclone for times: mode, uid, gid, mtime
     S3fs,
-    /// Those of gsutil and gcsfuse: goog-reserved-file-mtime, goog-reserved-posix-mode and so on
+    /// As gsutil and gcsfuse do: goog-reserved-file-mtime, goog-reserved-posix-mode and so on
     Gcs,
 }
 
@@ -146,10 +146,10 @@ impl Words {
 /// The choices of `--offline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Offline {
-    /// Errors, after --origin-timeout, for all that has to be asked for
+    /// An error for everything that needs a request, after --origin-timeout
     Error,
-    /// Names and attributes as they were last told, and the bytes that are cached of them; EIO at
-    /// once for other bytes. What was changed meanwhile is seen once the store answers again
+    /// The last known names and attributes, and cached bytes; EIO at once for other bytes. Changes
+    /// in the bucket appear once the store answers again
     Stale,
 }
 
@@ -183,7 +183,7 @@ pub(crate) enum OpenBucket {
 }
 
 impl BucketSource {
-    /// The bucket of a source and its options; `None` if the source is no bucket.
+    /// The bucket of a source and its options; `None` if the source is not a bucket.
     pub(crate) fn new(
         source: &Path,
         args: &BucketArgs,
@@ -207,7 +207,7 @@ impl BucketSource {
                 let address = &text[scheme.len()..];
                 let (bucket, prefix) = address.split_once('/').unwrap_or((address, ""));
                 if bucket.is_empty() || source.to_str().is_none() {
-                    let what = format!("cannot mount {text}: no bucket in it");
+                    let what = format!("cannot mount {text}: it names no bucket");
                     return Err(Refusal::new(exit::USAGE, what)
                         .hint(format!("write {scheme}BUCKET or {scheme}BUCKET/PREFIX")));
                 }
@@ -227,8 +227,8 @@ impl BucketSource {
             no_sign_request: args.no_sign_request,
             force_path_style: args.force_path_style,
             requester_pays: args.requester_pays,
-            // The request that finds the store offline still has to answer from what is known,
-            // before the kernel gives up.
+            // The request that detects the outage has to return known answers before the kernel
+            // gives up.
             timeout: match args.offline {
                 Offline::Stale => timeout.map(|timeout| timeout * 3 / 4),
                 Offline::Error => timeout,
@@ -247,8 +247,8 @@ impl BucketSource {
         if offline == Offline::Stale && args.stage.stage.is_some() {
             return Err(Refusal::new(
                 exit::USAGE,
-                "cannot mount: --offline stale shows what may have changed, and with a stage each \
-                 opening has to ask which object it is that may be overwritten",
+                "cannot mount: --offline stale shows names that may be outdated, but with a stage \
+                 each open must find out which object it may overwrite",
             )
             .hint("leave out --offline or --stage"));
         }
@@ -266,7 +266,7 @@ impl BucketSource {
         Ok(origin)
     }
 
-    /// Opens it at the store; the key is that of its stage.
+    /// Opens the bucket; `key` is that of its stage.
     pub(crate) fn open(&self, key: &KeySource) -> Result<OpenBucket, Refusal> {
         let refusal = |error: BucketError| self.refusal(&error);
         if self.is_web {
@@ -290,15 +290,15 @@ impl BucketSource {
             BucketError::Denied { .. } => self.refusal(&error).hint(match self.remote.kind {
                 StoreKind::S3 => {
                     "writing needs s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload \
-                     as well; mount it without --stage to read only"
+                     as well; mount without --stage for read-only access"
                 }
                 StoreKind::Azure => {
                     "writing needs the role Storage Blob Data Contributor, or a token with the \
-                     permissions rwdl; mount it without --stage to read only"
+                     permissions rwdl; mount without --stage for read-only access"
                 }
                 StoreKind::Google => {
-                    "writing needs the role Storage Object User; mount it without --stage to read \
-                     only"
+                    "writing needs the role Storage Object User; mount without --stage for \
+                     read-only access"
                 }
             }),
             error => self.refusal(&error),
@@ -312,13 +312,13 @@ impl BucketSource {
         let refusal = Refusal::new(exit::SOURCE, text);
         match error {
             BucketError::Denied { .. } if self.is_web => {
-                refusal.hint("servers that want a password are not spoken to")
+                refusal.hint("servers that require a password are not supported")
             }
             BucketError::NotFound { .. } if self.is_web => {
-                refusal.hint("check the address; that of a directory ends in a slash")
+                refusal.hint("check the address; a directory's ends in a slash")
             }
             BucketError::Unsupported { .. } if self.is_web => {
-                refusal.hint("mount a file of it by its own address")
+                refusal.hint("mount one of its files by the file's address")
             }
             BucketError::TimedOut { .. } | BucketError::Failed { .. } if self.is_web => {
                 refusal.hint("check the address, and that the server can be reached")
@@ -326,9 +326,7 @@ impl BucketSource {
             BucketError::NoSuchBucket { .. } => {
                 refusal.hint("check its name, --region and --endpoint-url")
             }
-            BucketError::NotFound { .. } => {
-                refusal.hint("nothing has a key that begins so; check the prefix")
-            }
+            BucketError::NotFound { .. } => refusal.hint("no key has this prefix; check it"),
             BucketError::Denied { .. } => refusal.hint(match self.remote.kind {
                 StoreKind::S3 => {
                     "check that there are credentials (environment, --profile), that they have not \
@@ -379,17 +377,17 @@ mod tests {
             let source = source(text).unwrap().unwrap();
             assert_eq!((&*source.remote.bucket, &*source.origin.prefix), (bucket, prefix));
         }
-        // As the AWS command line has it: nothing in an address is quoted.
+        // Like in the AWS command line, nothing in an address is percent-encoded.
         let quoted = source("s3://b/a%20b%2Fc").unwrap().unwrap();
         assert_eq!(quoted.origin.prefix, "a%20b%2Fc/");
         assert_eq!(source("/srv").unwrap(), None);
         assert!(source("s3://").unwrap_err().contains("s3://BUCKET"));
-        assert!(source("s3:///p").unwrap_err().contains("no bucket"));
-        assert!(source("ftp://host/p").unwrap_err().contains("does not speak ftp"));
+        assert!(source("s3:///p").unwrap_err().contains("names no bucket"));
+        assert!(source("ftp://host/p").unwrap_err().contains("does not support ftp"));
     }
 
     #[test]
-    fn an_address_that_would_lead_elsewhere_is_refused_in_words() {
+    fn an_address_that_would_change_is_refused_with_a_reason() {
         for (text, why) in [
             ("s3://b//", "an empty part"),
             ("s3://b/p//", "an empty part"),
@@ -409,13 +407,13 @@ mod tests {
             ("az://a\\b/p", "cannot be the name of a bucket"),
             ("https://host/a\\b", "a backslash"),
         ] {
-            // Not as a line, whose words are cut at white space of any kind.
+            // Do not split this at white space, which some addresses contain.
             let line = ["ogive", "mount", text, "/mnt"];
             let Command::Mount(args) = Cli::parse_from(line).command else { panic!("not mount") };
             let ttl = Duration::from_secs(1);
             let refused = BucketSource::new(&args.source, &args.bucket, ttl, None);
-            let said = refused.expect_err(text).to_string();
-            assert!(said.contains(why) && said.contains("cannot mount"), "{text}: {said}");
+            let error = refused.expect_err(text).to_string();
+            assert!(error.contains(why) && error.contains("cannot mount"), "{text}: {error}");
         }
         for text in ["s3://b/a\\b", "az://c/a.b/", "az://$web/p", "gs://B_1.x-y/p"] {
             assert!(source(text).is_ok(), "{text}");
@@ -423,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_about_a_bucket_arrives() {
+    fn options_of_a_bucket_are_passed_on() {
         let source = source(
             "--endpoint-url http://h:1 --region r --profile p --no-sign-request \
              --force-path-style --requester-pays --uid 7 --gid 8 --file-mode 600 --dir-mode 700 \
@@ -448,14 +446,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stale_is_not_written_over() {
+    fn stale_answers_and_a_stage_exclude_each_other() {
         assert_eq!(source("--offline stale s3://b").unwrap().unwrap().offline, Offline::Stale);
         let refusal = source("--offline stale --stage /s s3://b").unwrap_err();
         assert!(refusal.contains("which object"), "{refusal}");
     }
 
     #[test]
-    fn each_scheme_is_a_store_of_its_kind() {
+    fn each_scheme_selects_its_store() {
         for (text, kind) in
             [("s3://b", StoreKind::S3), ("az://b", StoreKind::Azure), ("gs://b", StoreKind::Google)]
         {
@@ -470,13 +468,13 @@ mod tests {
     }
 
     #[test]
-    fn a_web_server_is_its_address_and_is_only_read() {
+    fn a_web_server_has_only_an_address_and_is_read_only() {
         for text in ["http://h/d/", "https://h:1/f"] {
             let source = source(text).unwrap().unwrap();
             assert!(source.is_web && source.address == text);
         }
         let refusal = source("--stage /s https://h/").unwrap_err();
-        assert!(refusal.contains("only read"), "{refusal}");
+        assert!(refusal.contains("read-only"), "{refusal}");
         let refusal = source("--region r https://h/").unwrap_err();
         assert!(refusal.contains("--region is for buckets"), "{refusal}");
     }

@@ -1,4 +1,4 @@
-//! Refuses options of buckets that do not fit the source, before any request is made.
+//! Refuses options that do not fit the source, before any request is made.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use ogive_bucket::StoreKind;
 use super::bucket::{BucketArgs, DIRECTORY_MODE, FILE_MODE, Offline, Words};
 use crate::exit::{self, Refusal};
 
-/// Refuses addresses of other kinds that are no paths.
+/// Refuses addresses with other schemes that are not paths.
 pub(super) fn refuse_other_schemes(source: &str) -> Result<(), Refusal> {
     match source.split_once("://") {
         Some((scheme, _)) if !Path::new(source).exists() => Err(Refusal::new(
             exit::USAGE,
-            format!("cannot mount {source}: ogive does not speak {scheme}"),
+            format!("cannot mount {source}: ogive does not support {scheme}"),
         )
         .hint(
-            "give a directory, a bucket as s3://, az:// or gs://BUCKET/PREFIX, or an address as \
-             https://HOST/PATH",
+            "give a directory, a bucket such as s3://BUCKET/PREFIX (or az://, gs://), or an address \
+             such as https://HOST/PATH",
         )),
         _ => Ok(()),
     }
@@ -38,7 +38,7 @@ pub(super) fn refuse_other_prefix(
     }
     kind.key_rules().sendable(prefix).map(drop).map_err(|error| {
         Refusal::new(exit::USAGE, format!("cannot mount {source}: {error}"))
-            .hint("mount the part above it: MNT/.ogive/hidden names the keys that are not shown")
+            .hint("mount its parent: MNT/.ogive/hidden lists the keys that are not shown")
     })
 }
 
@@ -52,15 +52,15 @@ pub(super) fn refuse_other_address(source: &str) -> Result<(), Refusal> {
     Err(Refusal::new(exit::USAGE, what).hint("write %20 for a blank, and %5C for a backslash"))
 }
 
-/// Refuses options that only Amazon's protocol has, and metadata names that Azure does not take.
+/// Refuses options of S3 for other stores, and a metadata convention that Azure does not allow.
 pub(super) fn refuse_of_amazon(
     scheme: &str,
     kind: StoreKind,
     args: &BucketArgs,
 ) -> Result<(), Refusal> {
     if kind == StoreKind::Azure && args.metadata == Words::Gcs {
-        let what = "cannot mount: Azure takes no names with a hyphen beside a blob, which those of \
-                    --metadata gcs have";
+        let what = "cannot mount: Azure does not allow hyphens in metadata names, which \
+                    --metadata gcs uses";
         return Err(
             Refusal::new(exit::USAGE, what).hint("write --metadata s3fs, or leave the option out")
         );
@@ -81,7 +81,7 @@ pub(super) fn refuse_of_amazon(
     }
 }
 
-/// The first option given that says how a store is reached.
+/// The first given option about the connection to a store.
 fn how_to_reach(args: &BucketArgs) -> Option<&'static str> {
     let given = [
         (args.endpoint_url.is_some(), "--endpoint-url"),
@@ -94,7 +94,7 @@ fn how_to_reach(args: &BucketArgs) -> Option<&'static str> {
     given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
 }
 
-/// Refuses options of stores: a web server is read without credentials and is read-only.
+/// Refuses options of stores: a web server is read-only, and read without credentials.
 pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
     let found = how_to_reach(args).or((args.metadata != Words::Off).then_some("--metadata"));
     let refused = |text: String| Refusal::new(exit::USAGE, text).hint("leave the option out");
@@ -103,13 +103,13 @@ pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Re
             Err(refused(format!("cannot mount {source}: {option} is for buckets")))
         }
         (None, Some(option)) => Err(refused(format!(
-            "cannot mount {source}: {option} is for writing, and web servers are only read"
+            "cannot mount {source}: {option} is for writing, and web servers are read-only"
         ))),
         (None, None) => Ok(()),
     }
 }
 
-/// Refuses options of buckets for a directory: the user means something else.
+/// Refuses options of buckets for a directory, which the user does not expect to be ignored.
 pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
     let given = [
         (args.uid.is_some(), "--uid"),

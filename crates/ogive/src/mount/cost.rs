@@ -1,4 +1,4 @@
-//! The cost of a bucket: prices, and the limits of prefetch.
+//! The cost of a bucket's requests: prices, and the limits of prefetch.
 
 use std::path::PathBuf;
 
@@ -10,36 +10,36 @@ use crate::l2::key::absolute;
 
 const HEADING: &str = "Bucket options";
 
-/// Options of what requests cost.
+/// Options for the cost of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub(crate) struct CostArgs {
-    /// Read nothing ahead while more requests a second are made than this: a number, or N/s
+    /// Pause prefetch while requests exceed this rate: a number, or N/s
     ///
-    /// Counted are requests of any kind. What a program waits for is asked for in any case, in
-    /// longer requests where it reads on and on, so a reader slows down and never stops.
+    /// Requests of all kinds count. Demand reads are never held back. Sequential ones use longer
+    /// requests, so a reader slows down but never stops.
     #[arg(long, value_name = "N/s", value_parser = a_second, help_heading = HEADING)]
     pub(crate) origin_requests_max: Option<u32>,
 
-    /// Read less ahead once requests have cost so much of a day's dollars: 2, $2 or $2/day
+    /// Hold prefetch back to keep requests within dollars a day: 2, $2 or $2/day
     ///
-    /// Days begin with the mount. Half of the money may be spent at any time, the other half as the
-    /// day goes on. What a program waits for is asked for in any case.
+    /// Days begin with the mount. Prefetch may spend half of the budget at any time, and the other
+    /// half in proportion to the time of day. Demand reads are never held back.
     #[arg(long, value_name = "$/day", value_parser = a_day, help_heading = HEADING)]
     pub(crate) origin_budget: Option<u64>,
 
-    /// What requests cost, if not what the store's public list says: a file of dollars a million
+    /// File of prices in dollars, if they differ from the store's public ones
     ///
-    /// Lines such as "get = 0.40", with get, head, list, put and delete for a million requests, and
-    /// received for 10^9 bytes that come. What is not in it costs what the list says. Lists are
-    /// known of Amazon (Standard in us-east-1), Google, Azure and Cloudflare; of any other store
-    /// nothing is said of costs without this option.
+    /// Lines such as "get = 0.40": get, head, list, put and delete for a million requests, received
+    /// for 10^9 received bytes. Other prices are the public ones. Those are known for Amazon
+    /// (Standard in us-east-1), Google, Azure and Cloudflare; for other stores costs are counted
+    /// only with this option.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING,
         value_parser = absolute())]
     pub(crate) origin_prices: Option<PathBuf>,
 }
 
 impl CostArgs {
-    /// The option among them that was given, if one was.
+    /// The first of these options that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.origin_requests_max.is_some(), "--origin-requests-max"),
@@ -49,7 +49,7 @@ impl CostArgs {
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
-    /// What may be spent.
+    /// The limits of prefetch.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             requests_a_second: self.origin_requests_max,
@@ -57,19 +57,18 @@ impl CostArgs {
         }
     }
 
-    /// What requests to the store at this address cost; `None` where that is not known.
+    /// The prices of requests to the store at this address; `None` if they are unknown.
     ///
     /// # Errors
-    /// A file that cannot be read, or says what is no price; a budget in dollars where nothing has
-    /// a price.
+    /// A file that cannot be read or has an invalid price; a budget in dollars without any price.
     pub(crate) fn prices(&self, endpoint: &str) -> Result<Option<Prices>, Refusal> {
         let listed = Prices::of(endpoint);
         let Some(path) = &self.origin_prices else {
             if listed.is_none() && self.origin_budget.is_some() {
-                let what = "cannot mount: --origin-budget is in dollars, and what requests to this \
-                            store cost is not known";
+                let what = "cannot mount: --origin-budget is in dollars, but the prices of this \
+                            store are not known";
                 return Err(Refusal::new(exit::USAGE, what)
-                    .hint("say it with --origin-prices, or limit --origin-requests-max"));
+                    .hint("give them with --origin-prices, or use --origin-requests-max"));
             }
             return Ok(listed);
         };
@@ -83,7 +82,7 @@ impl CostArgs {
     }
 }
 
-/// Nanodollars of a price in dollars: for a million requests, or a gigabyte.
+/// Nanodollars of a price in dollars for `of` units: a million requests, or a gigabyte.
 fn nanodollars(name: &str, value: &toml::Value, of: f64) -> Result<u64, String> {
     let dollars = match value {
         toml::Value::Float(dollars) => Some(*dollars),
@@ -92,11 +91,11 @@ fn nanodollars(name: &str, value: &toml::Value, of: f64) -> Result<u64, String> 
     };
     match dollars {
         Some(dollars) if (0.0..=1e6).contains(&dollars) => Ok((dollars * 1e9 / of).round() as u64),
-        _ => Err(format!("{name} is no price in dollars")),
+        _ => Err(format!("{name} is not a price in dollars")),
     }
 }
 
-/// A price list over another.
+/// Overrides prices with those of a list.
 fn prices(text: &str, mut prices: Prices) -> Result<Prices, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         error.message().split('\n').next().unwrap_or("not a list of prices").to_owned()
@@ -112,7 +111,7 @@ fn prices(text: &str, mut prices: Prices) -> Result<Prices, String> {
             "received" => (&mut prices.received_gb_nanodollars, 1.0),
             _ => {
                 return Err(format!(
-                    "there is no {name}; the prices are get, head, list, put, delete, received"
+                    "unknown price {name}; use get, head, list, put, delete or received"
                 ));
             }
         };
@@ -144,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_typed_with_their_units_or_without() {
+    fn limits_may_have_their_units() {
         assert_eq!((a_second("100"), a_second("100/s")), (Ok(100), Ok(100)));
         assert_eq!((a_day("2"), a_day("$0.50/day")), (Ok(2_000_000), Ok(500_000)));
         for text in ["0", "-1", "x", "100/m", ""] {
@@ -156,18 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn dollars_are_not_counted_where_nothing_has_a_price() {
+    fn a_budget_in_dollars_needs_prices() {
         let mut cost =
             CostArgs { origin_requests_max: None, origin_budget: Some(1), origin_prices: None };
         assert_eq!(cost.prices("https://s3.amazonaws.com").unwrap(), Some(Prices::AMAZON));
         let refusal = cost.prices("http://127.0.0.1:9000").unwrap_err();
-        assert!(refusal.to_string().contains("is not known"), "{refusal}");
+        assert!(refusal.to_string().contains("are not known"), "{refusal}");
         cost.origin_budget = None;
         assert_eq!(cost.prices("http://127.0.0.1:9000").unwrap(), None);
     }
 
     #[test]
-    fn a_price_list_is_found_from_where_the_command_was_given() {
+    fn a_price_list_is_relative_to_the_current_directory() {
         #[derive(clap::Parser)]
         struct Line {
             #[command(flatten)]
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_list_says_what_differs_from_the_public_one() {
+    fn a_price_list_overrides_the_public_prices() {
         let list = "# ours\nget = 0.30\nput = 4\nreceived = 0.09\n";
         let expected = Prices {
             get_nanodollars: 300,
@@ -189,10 +188,10 @@ mod tests {
         };
         assert_eq!(prices(list, Prices::AMAZON), Ok(expected));
         for (list, reason) in [
-            ("got = 1", "there is no got"),
-            ("get = \"1\"", "no price"),
-            ("get = -1", "no price"),
-            ("get = nan", "no price"),
+            ("got = 1", "unknown price got"),
+            ("get = \"1\"", "not a price"),
+            ("get = -1", "not a price"),
+            ("get = nan", "not a price"),
             ("get 1", ""),
         ] {
             let error = prices(list, Prices::AMAZON).unwrap_err();

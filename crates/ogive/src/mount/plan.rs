@@ -400,11 +400,11 @@ mod tests {
         let with = bucket_plan("--stage /s --close journal --key-file /k").unwrap();
         assert!(!with.options.read_only && with.key.is_some());
         for (options, reason) in [
-            ("--stage /s --immutable", "nothing changes"),
-            ("--stage /s --sole-writer", "has to ask which object"),
-            ("--stage /s --read-only", "refuses what --stage is for"),
-            ("--close journal", "name a directory with --stage"),
-            ("--rename-max 5", "name a directory with --stage"),
+            ("--stage /s --immutable", "contradict each other"),
+            ("--stage /s --sole-writer", "must find out which object"),
+            ("--stage /s --read-only", "refuses the changes"),
+            ("--close journal", "give a directory with --stage"),
+            ("--rename-max 5", "give a directory with --stage"),
         ] {
             let refusal = bucket_plan(options).unwrap_err();
             assert!(refusal.contains(reason), "{options}: {refusal}");

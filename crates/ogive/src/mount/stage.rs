@@ -15,32 +15,32 @@ use crate::l2::key::absolute;
 
 const HEADING: &str = "Bucket options";
 
-/// Options of writing to a bucket.
+/// Options for writing to a bucket.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StageArgs {
-    /// Make a bucket writable: what is written is kept in this directory until it is uploaded
+    /// Make the bucket writable: keep writes in this directory until they are uploaded
     ///
-    /// On a disk of this machine, with room for the files that are open for writing. What is in it
-    /// is sealed with the key of --key-file or --passphrase, survives kill -9, and is uploaded by
-    /// the next mount. It belongs to one bucket and prefix, and to one mount at a time. It is made
-    /// if there is none. Without this option a bucket is read-only.
+    /// The directory is on a local disk, with space for the files that are open for writing. Its
+    /// contents are encrypted with the key of --key-file or --passphrase and survive kill -9; the
+    /// next mount uploads them. It belongs to one bucket and prefix, and to one mount at a time. It
+    /// is created if it does not exist. Without this option a bucket is read-only.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = HEADING,
         value_parser = absolute())]
     pub(crate) stage: Option<PathBuf>,
 
-    /// With --stage: what has happened when close(2) returns
+    /// With --stage: when close(2) returns
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Close::Upload,
         help_heading = HEADING)]
     pub(crate) close: Close,
 
-    /// With --stage: how many objects a directory may have that is renamed
+    /// With --stage: how many objects a directory may have to be renamed
     ///
-    /// A store renames nothing: each object is copied inside the store and the old one deleted. A
-    /// directory with more of them is refused with EXDEV, after which mv(1) copies it.
+    /// Stores cannot rename: each object is copied inside the store, and the old one is deleted. A
+    /// directory with more objects is refused with EXDEV, and mv(1) copies it.
     #[arg(long, value_name = "NUMBER", default_value_t = RENAME_MAX, help_heading = HEADING)]
     pub(crate) rename_max: usize,
 
-    /// With --stage: what becomes of a mode, an owner or a time that cannot be kept
+    /// With --stage: what happens to a mode, owner or time that cannot be stored
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = SetMode::Refuse,
         help_heading = HEADING)]
     pub(crate) chmod: SetMode,
@@ -49,25 +49,25 @@ pub(crate) struct StageArgs {
 /// The choices of `--chmod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SetMode {
-    /// Whoever sets it gets EPERM
+    /// The change fails with EPERM
     Refuse,
-    /// Nothing, and nobody is told: for programs that insist, such as tar and rsync -a
+    /// The change is silently ignored, for programs that insist, such as rsync -a and tar
     Ignore,
 }
 
 /// The choices of `--close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Close {
-    /// The store has the file
+    /// Once the store has the file
     Upload,
-    /// The stage has it and survives a power cut; it is uploaded soon. The weaker promise: nobody
-    /// else sees the file before, a lost disk loses it, and a conflict with somebody else's change
-    /// is told in the log alone. fsync(2) uploads all the same
+    /// Once the stage has the file, safe from a power cut; the upload follows soon. This is weaker:
+    /// other clients do not see the file before, the loss of the disk loses it, and a conflict with
+    /// another client is only logged. fsync(2) still waits for the upload
     Journal,
 }
 
 impl StageArgs {
-    /// The option among them that was given, if one was.
+    /// The first of these options that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.stage.is_some(), "--stage"),
@@ -79,7 +79,7 @@ impl StageArgs {
     }
 }
 
-/// A stage and how it is used.
+/// A stage and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stage {
     path: PathBuf,
@@ -90,7 +90,7 @@ pub(crate) struct Stage {
     uploads_max_bytes: u64,
 }
 
-/// Uploads may use this fraction of the cache's size, in memory of their own, within these bounds.
+/// Uploads may use this fraction of the cache's size, in separate memory, within these bounds.
 const UPLOADS_SHARE: u64 = 8;
 const UPLOADS_MIN_BYTES: u64 = 64 << 20;
 const UPLOADS_MAX_BYTES: u64 = 1 << 30;
@@ -99,7 +99,7 @@ impl Stage {
     /// The stage of the options; `None` without one.
     ///
     /// # Errors
-    /// Promises about the source that do not go with writing to a bucket.
+    /// Promises about the source that contradict writing to a bucket.
     pub(crate) fn new(
         args: &StageArgs,
         (read_only, sole_writer, immutable): (bool, bool, bool),
@@ -108,26 +108,26 @@ impl Stage {
         let usage = |what: &str| Refusal::new(exit::USAGE, format!("cannot mount: {what}"));
         let Some(path) = &args.stage else {
             return match args.given() {
-                Some(option) => Err(usage(&format!("{option} says how a bucket is written to"))
-                    .hint("name a directory with --stage, or leave it out")),
+                Some(option) => Err(usage(&format!("{option} needs --stage"))
+                    .hint("give a directory with --stage, or leave the option out")),
                 None => Ok(None),
             };
         };
         if immutable {
-            return Err(usage("--immutable says that nothing changes, and --stage is for changes")
+            return Err(usage("--immutable and --stage contradict each other")
                 .hint("leave one of them out"));
         }
         if sole_writer {
             return Err(usage(
-                "--sole-writer believes what is cached without asking, and with --stage each \
-                 opening has to ask which object it is that may be overwritten",
+                "--sole-writer trusts the cache without a request, but with --stage each open must \
+                 find out which object it may overwrite",
             )
             .hint("leave --sole-writer out"));
         }
         if read_only {
-            return Err(usage("--read-only refuses what --stage is for").hint(
-                "leave one of them out; what a stage still has is uploaded by a mount that \
-                       may write",
+            return Err(usage("--read-only refuses the changes that --stage allows").hint(
+                "leave one of them out; a writable mount uploads the files that are still in a \
+                 stage",
             ));
         }
         let durable = match args.close {
@@ -143,7 +143,7 @@ impl Stage {
         Ok(Some(Self { path, durable, rename_max, chmod, kdf_work_max_kib, uploads_max_bytes }))
     }
 
-    /// Bounds the memory of uploads by that of the cache, in bytes.
+    /// Bounds the memory of uploads by a share of the cache's.
     pub(crate) fn bound_uploads(&mut self, arc_max_bytes: u64) {
         let share = arc_max_bytes / UPLOADS_SHARE;
         self.uploads_max_bytes = share.clamp(UPLOADS_MIN_BYTES, UPLOADS_MAX_BYTES);
@@ -151,7 +151,7 @@ impl Stage {
 
     /// Refuses a stage inside the mount.
     pub(crate) fn check_outside(&self, mount_point: &Path) -> Result<(), Refusal> {
-        // The part of the path that exists, with links followed.
+        // Resolve the links in the existing part of the path.
         let real = self.path.ancestors().find_map(|there| {
             let rest = self.path.strip_prefix(there).ok()?;
             Some(std::fs::canonicalize(there).ok()?.join(rest))
@@ -160,34 +160,31 @@ impl Stage {
             return Ok(());
         }
         let (path, mount) = (self.path.display(), mount_point.display());
-        let text = format!("cannot mount: the stage {path} lies in {mount}, which it is to serve");
-        Err(Refusal::new(exit::USAGE, text).hint("name a directory outside of it"))
+        let text = format!("cannot mount: the stage {path} is inside the mount point {mount}");
+        Err(Refusal::new(exit::USAGE, text).hint("use a directory outside of it"))
     }
 
-    /// How files are written.
+    /// The options for writing files.
     pub(crate) fn options(&self) -> WriteOptions {
         let (rename_max, close, chmod) = (self.rename_max, self.durable, self.chmod);
         let uploads = Uploads::new(self.uploads_max_bytes);
         WriteOptions { staged: Options { uploads, ..Options::default() }, rename_max, close, chmod }
     }
 
-    /// Opens its journal, or creates one.
+    /// Opens the journal, or creates one.
     pub(crate) fn open(&self, source: &str, key: &KeySource) -> Result<Opened, Refusal> {
         if let Ok(text) = std::fs::canonicalize(&self.path)
             && is_in_memory(&text)
         {
-            log::warn!(
-                "{} is in memory: what it holds does not survive a power cut",
-                text.display()
-            );
+            log::warn!("{} is in memory: its contents do not survive a power cut", text.display());
         }
         journal::master_key(&self.path, key, self.kdf_work_max_kib)
             .and_then(|master| Journal::open(&self.path, source, &master, Default::default()))
             .map_err(|error| Refusal::new(exit::FAILURE, format!("cannot mount: {error}")))
     }
 
-    /// Probes the store, and logs what is refused because of conditions that it ignores. Aborts the
-    /// uploads that an earlier mount left.
+    /// Probes the store, and logs which writes are refused because it ignores conditions. Aborts
+    /// the uploads that an earlier mount left.
     pub(crate) fn prepare(
         &self,
         bucket: &RemoteBucket,
@@ -199,7 +196,7 @@ impl Stage {
         bucket.note_uploads(&opened.journal);
         let left = bucket.abort_stale(std::mem::take(&mut opened.uploads));
         if left > 0 {
-            log::warn!("{left} uploads that an earlier mount had not ended were thrown away");
+            log::warn!("aborted {left} uploads of an earlier mount");
         }
         for refused in refused(&promises, &self.options().staged) {
             log::warn!("{refused}");
@@ -208,7 +205,7 @@ impl Stage {
     }
 }
 
-/// Whether a directory is in memory: a tmpfs or a ramfs.
+/// Whether a directory is in memory: on tmpfs or ramfs.
 fn is_in_memory(path: &Path) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -222,21 +219,20 @@ fn refused(promises: &Promises, options: &Options) -> Vec<String> {
     let mut refused = Vec::new();
     if !promises.upload_create {
         refused.push(format!(
-            "the store ignores If-None-Match when an upload in parts is completed: new files over \
-             {largest} are refused (EFBIG), and renaming a directory is (EXDEV)"
+            "the store ignores If-None-Match at the end of a multipart upload: new files over \
+             {largest} are refused (EFBIG), and so are renames of directories (EXDEV)"
         ));
     }
     if !promises.upload_overwrite {
         refused.push(format!(
-            "the store ignores If-Match when an upload in parts is completed: changing a file that \
-             is or becomes larger than {largest} is refused (EFBIG), and renaming one over another \
-             is (EXDEV)"
+            "the store ignores If-Match at the end of a multipart upload: changes to files larger \
+             than {largest} are refused (EFBIG), and so are renames over existing files (EXDEV)"
         ));
     }
     if !promises.delete {
         refused.push(
-            "the store ignores If-Match of DELETE: an object that somebody else overwrites in the \
-             moment between the look and the removal is removed with it"
+            "the store ignores If-Match of DELETE: if another client overwrites an object right \
+             before its removal, the new object is removed"
                 .to_owned(),
         );
     }
@@ -248,7 +244,7 @@ pub(crate) fn refusal(error: &StagedError, of_bucket: impl Fn(&BucketError) -> R
     match error {
         StagedError::Bucket(error @ BucketError::Unsupported { .. }) => {
             Refusal::new(exit::SOURCE, format!("cannot mount: {error}"))
-                .hint("mount it without --stage, read-only")
+                .hint("mount without --stage for read-only access")
         }
         StagedError::Bucket(error) => of_bucket(error),
         error => Refusal::new(exit::FAILURE, format!("cannot mount: {error}")),
@@ -272,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_in_the_mount_is_refused_also_by_another_way() {
+    fn a_stage_inside_the_mount_is_refused_even_through_a_link() {
         let directory = tempfile::tempdir().unwrap();
         let real = std::fs::canonicalize(directory.path()).unwrap();
         let (mount, link) = (real.join("mnt"), real.join("link"));
@@ -280,7 +276,7 @@ mod tests {
         std::os::unix::fs::symlink(&mount, &link).unwrap();
         for inside in [mount.clone(), mount.join("a/b"), link.join("a")] {
             let refusal = stage(inside.to_str().unwrap()).check_outside(&mount);
-            assert!(refusal.unwrap_err().to_string().contains("lies in"), "{}", inside.display());
+            assert!(refusal.unwrap_err().to_string().contains("is inside"), "{}", inside.display());
         }
         for outside in [real.join("stage"), real.join("mnt2"), real.clone()] {
             stage(outside.to_str().unwrap()).check_outside(&mount).unwrap();
@@ -288,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn uploads_have_a_share_of_the_memory_that_the_cache_has() {
+    fn uploads_have_a_share_of_the_caches_memory() {
         let mut stage = stage("/stage");
         for (cache, uploads) in [(64 << 20, 64 << 20), (2 << 30, 256 << 20), (1 << 40, 1 << 30)] {
             stage.bound_uploads(cache);
@@ -297,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_does_not_honour_is_said_with_what_is_refused() {
+    fn ignored_conditions_are_reported_with_the_refused_writes() {
         let options = Options::default();
         assert!(refused(&Promises::ALL, &options).is_empty());
         let moto = Promises { upload_overwrite: false, ..Promises::ALL };
-        let said = refused(&moto, &options);
-        assert!(said.len() == 1 && said[0].contains("larger than 64M"), "{said:?}");
+        let messages = refused(&moto, &options);
+        assert!(messages.len() == 1 && messages[0].contains("larger than 64M"), "{messages:?}");
         assert_eq!(refused(&Promises::NONE, &options).len(), 3);
     }
 }
