@@ -1,5 +1,5 @@
-//! Logs of the staging journal: arbitrary headers and payloads, and a log of payloads that the
-//! fuzzer chose, rightly sealed and then overwritten in places.
+//! Logs of the staging journal: arbitrary headers and payloads, and correctly sealed logs of fuzzed
+//! payloads that are then overwritten in places.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use ogive_bucket::journal::{
 };
 use ogive_l2::{Cipher, SegmentKey};
 
-/// A payload as a record of a log.
+/// Appends a payload to a log as a record.
 fn seal(log: &mut Vec<u8>, keys: &SegmentKey, number: u32, durable: u32, payload: &[u8]) {
     let payload_bytes = payload.len() as u32;
     let mut header = RecordHeader { number, payload_bytes, durable, salt: [0; 8], tag: [0; 16] };
@@ -20,7 +20,7 @@ fn seal(log: &mut Vec<u8>, keys: &SegmentKey, number: u32, durable: u32, payload
     log.resize(log.len().next_multiple_of(RECORD_HEADER_BYTES), 0);
 }
 
-/// Reads a log, and looks at what it amounts to.
+/// Scans a log, and applies its records.
 fn replay(log: &[u8], keys: &SegmentKey) -> Option<Scanned> {
     let mut state: Option<State> = None;
     let mut tree = Tree::default();
@@ -43,7 +43,7 @@ fn replay(log: &[u8], keys: &SegmentKey) -> Option<Scanned> {
         assert_eq!(bytes, state.size());
         assert!(state.staged_bytes() <= state.size());
     }
-    assert!(tree.is_listed || !tree.is_copied, "nothing is copied before all is named");
+    assert!(tree.is_listed || !tree.is_copied, "nothing is copied before all keys are listed");
     scanned.ok()
 }
 
@@ -61,8 +61,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(header.record_bytes() <= (RECORD_HEADER_BYTES + PAYLOAD_BYTES_MAX) as u64);
         assert_eq!(header.to_bytes(&keys)[..40], bytes[..40]);
     }
-    // Two bytes of length, one that says what is durable, the payload; a length of 65,535 ends
-    // them. Then four bytes of place, one of length, and what is written over.
+    // Input: two bytes of length, one for the durable records, then the payload. A length of 65,535
+    // ends the records. Then four bytes of offset, one of length, and the bytes to overwrite with.
     let mut log = vec![0; LOG_HEADER_BYTES];
     let mut rest = bytes;
     let mut number = 0;

@@ -1,5 +1,5 @@
-//! What a web server lists: any bytes as the HTML of a directory and as an answer of WebDAV.
-//! Whatever is found can be the name of a file, and stays below the directory.
+//! Listings of web servers: any bytes, as the HTML page of a directory and as an answer of WebDAV.
+//! Each name found must be a valid file name, below the directory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

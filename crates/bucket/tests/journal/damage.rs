@@ -1,11 +1,11 @@
-//! Torn tails are cut off, and damage before them is refused.
+//! Torn tails are cut off; damage before them is an error.
 
 use super::{SOURCE, contents, master, object, object_bytes, only_log, open};
 use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions};
 use std::path::Path;
 
-/// A journal with one file, some of it synced. Returns the lengths of the log after each change,
-/// with what the file is then; the first is after the sync.
+/// A journal with one file, partly synced. Returns the length of the log after each change, with
+/// the file's contents; the first entry is the sync.
 fn fill(directory: &Path) -> Vec<(u64, Vec<u8>)> {
     let opened = open(directory).unwrap();
     let base = object_bytes(500);
@@ -26,7 +26,7 @@ fn fill(directory: &Path) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn a_log_that_is_cut_at_any_byte_of_its_tail_is_what_it_was_before() {
+fn a_log_cut_at_any_byte_of_its_tail_keeps_the_earlier_changes() {
     let directory = tempfile::tempdir().unwrap();
     let states = fill(directory.path());
     let base = object_bytes(500);
@@ -34,39 +34,39 @@ fn a_log_that_is_cut_at_any_byte_of_its_tail_is_what_it_was_before() {
     let whole = std::fs::read(&log).unwrap();
     assert_eq!(whole.len() as u64, states.last().unwrap().0);
     for cut in states[0].0..=whole.len() as u64 {
-        // Cut off, and in the other rounds written over: with zeroes, with anything.
-        for way in 0..3 {
+        // Cut the log; in the other rounds overwrite the rest with zeroes, or with other bytes.
+        for damage in 0..3 {
             let mut bytes = whole[..cut as usize].to_vec();
-            match way {
+            match damage {
                 0 => {}
                 1 => bytes.resize(whole.len(), 0),
                 _ => bytes.extend((cut..whole.len() as u64).map(|at| (at * 31 % 255) as u8 + 1)),
             }
-            if way > 0 && cut % 8 != 0 {
+            if damage > 0 && cut % 8 != 0 {
                 continue;
             }
             std::fs::write(&log, &bytes).unwrap();
             let opened = open(directory.path()).unwrap();
-            // The zeroes after a payload say nothing: without them the record is whole.
+            // A record is complete even without the zeroes after its payload.
             let found = contents(&opened.staged[0], &base);
             let at = states.iter().rposition(|(_, state)| *state == found).unwrap();
             let end = states[at].0;
             assert!(end <= cut.next_multiple_of(64), "cut at {cut}: {end}");
             let next = states.get(at + 1).map_or(u64::MAX, |(end, _)| *end);
-            assert!(next > cut, "cut at {cut}, but what ends at {next} is lost");
-            // And the log goes on from there.
+            assert!(next > cut, "cut at {cut}, but the change that ends at {next} is lost");
+            // The log can be continued.
             opened.staged[0].write(1, b"goes on").unwrap();
             let expected = contents(&opened.staged[0], &base);
             drop(opened);
             let opened = open(directory.path()).unwrap();
-            assert!(opened.torn.is_empty(), "it was cut off before");
+            assert!(opened.torn.is_empty(), "the tail was cut off before");
             assert!(contents(&opened.staged[0], &base) == expected);
         }
     }
 }
 
 #[test]
-fn damage_of_what_was_durable_is_refused_and_nothing_is_deleted() {
+fn damage_to_durable_records_is_an_error_and_deletes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let states = fill(directory.path());
     let base = object_bytes(500);
@@ -79,7 +79,7 @@ fn damage_of_what_was_durable_is_refused_and_nothing_is_deleted() {
         std::fs::write(&log, &bytes).unwrap();
         match open(directory.path()) {
             Ok(opened) => {
-                // The zeroes between records, or the mark that says what is durable.
+                // The byte was padding, or the count of durable records.
                 let found = contents(&opened.staged[0], &base);
                 assert!(states.iter().any(|(_, state)| *state == found), "at {at}");
             }
@@ -111,12 +111,12 @@ fn a_damaged_log_can_be_set_aside() {
     let aside = directory.path().join("damaged").join(log.file_name().unwrap());
     assert_eq!(std::fs::read(aside).unwrap(), bytes);
     drop(opened);
-    assert!(open(directory.path()).unwrap().damaged.is_empty(), "it is out of the way");
+    assert!(open(directory.path()).unwrap().damaged.is_empty(), "it was moved away");
 }
 
-/// Each is the only copy of what somebody wrote, so none takes the place of another.
+/// Each may be the only copy of a program's writes, so none may replace another.
 #[test]
-fn logs_that_are_set_aside_one_after_the_other_are_all_kept() {
+fn all_damaged_logs_are_kept_even_with_equal_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let options = OpenOptions { sets_damaged_aside: true, ..OpenOptions::default() };
     let mut damaged = Vec::new();
@@ -127,7 +127,7 @@ fn logs_that_are_set_aside_one_after_the_other_are_all_kept() {
         bytes[300] ^= 1 << round;
         std::fs::write(&log, &bytes).unwrap();
         if round == 1 {
-            // As an earlier version numbered it.
+            // Numbered like in an earlier version.
             let first = std::fs::read_dir(directory.path().join("damaged")).unwrap().next();
             let name = first.unwrap().unwrap().file_name();
             std::fs::rename(log, directory.path().join(name)).unwrap();
@@ -144,7 +144,7 @@ fn logs_that_are_set_aside_one_after_the_other_are_all_kept() {
 }
 
 #[test]
-fn damage_is_an_error_for_the_reader_and_never_returned() {
+fn damaged_bytes_are_an_error_for_the_reader_and_never_returned() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();
@@ -159,19 +159,19 @@ fn damage_is_an_error_for_the_reader_and_never_returned() {
     let error = file.view().read(0, &mut read, no_base).unwrap_err();
     assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
     assert_eq!(read, [0; 10]);
-    assert!(file.compact(true).is_err(), "damage is not sealed anew");
+    assert!(file.compact(true).is_err(), "damaged bytes are not sealed again");
     assert_eq!(std::fs::read(&log).unwrap(), bytes);
 }
 
 #[test]
-fn a_log_whose_creation_was_cut_off_holds_nobody_up() {
+fn an_incomplete_new_log_does_not_stop_a_mount() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();
     let log = only_log(directory.path());
     let whole = std::fs::read(&log).unwrap();
     drop((opened, file));
-    // Its first record has the key: 4 + 1 + 1 bytes and what is around it.
+    // The first record holds the key: 4 + 1 + 1 bytes and its header.
     for length in 0..whole.len() - 64 + 6 {
         for zeroes in [false, true] {
             let mut bytes = whole[..length].to_vec();
@@ -187,7 +187,7 @@ fn a_log_whose_creation_was_cut_off_holds_nobody_up() {
 }
 
 #[test]
-fn a_copy_that_a_compaction_had_not_finished_is_not_taken_for_the_log() {
+fn an_unfinished_copy_of_a_compaction_does_not_replace_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let states = fill(directory.path());
     let log = only_log(directory.path());

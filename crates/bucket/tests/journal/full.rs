@@ -1,11 +1,11 @@
-//! A full disk is told to the writer, and nothing is lost.
+//! A full disk is reported to the writer, and nothing is lost.
 
 use super::{contents, object, open};
 use ogive_bucket::journal::{Base, JournalError};
 use std::path::Path;
 use std::process::Command;
 
-/// A file system of 2 MiB, as long as it lives.
+/// A file system of 2 MiB, unmounted when it is dropped.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -52,28 +52,28 @@ fn a_writer_gets_the_error_of_a_full_disk_and_an_upload_empties_it() {
                 break error;
             }
         }
-        assert!(expected.len() < 2 << 20, "more than the disk has");
+        assert!(expected.len() < 2 << 20, "more than the disk holds");
     };
     assert!(matches!(error, JournalError::Full(_)), "{error}");
     assert_eq!(error.errno(), rustix::io::Errno::NOSPC);
     assert!(expected.len() > 1_500_000, "only {} bytes fitted", expected.len());
-    assert!(contents(&file, &[]) == expected, "what was written before is there");
-    // Again and again: the log is as it was each time.
+    assert!(contents(&file, &[]) == expected, "earlier writes are intact");
+    // Repeated failures leave the log unchanged.
     for _ in 0..5 {
         assert!(file.write(0, &part(1)).is_err());
     }
-    assert!(file.compact(true).is_err(), "there is no room for a copy");
-    assert!(!file.wants_compaction(), "and it is not tried again at once");
+    assert!(file.compact(true).is_err(), "the disk has no space for a copy");
+    assert!(!file.wants_compaction(), "the next attempt has to wait");
     file.sync().unwrap();
     drop((opened, file));
 
     let opened = open(small.path()).unwrap();
     let file = &opened.staged[0];
     let replayed = contents(file, &[]);
-    // A write that failed may have left parts of it, from its beginning; nothing else is changed.
+    // A failed write may have written some of its bytes, from the first. No other bytes change.
     assert_eq!(replayed.len(), expected.len());
     assert!(replayed[300_000..] == expected[300_000..]);
-    // What an upload has to write down has its room still.
+    // The reserve has space for the records of an upload.
     let snapshot = file.snapshot().unwrap();
     file.uploaded(snapshot.id().through, object(expected.len() as u64)).unwrap();
     assert!(file.retire().unwrap());

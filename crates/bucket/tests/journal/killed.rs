@@ -1,4 +1,4 @@
-//! A process that writes is killed at any moment: what it was told is written is there.
+//! A writing process is killed at any moment: every acknowledged write survives.
 
 use super::seed::{rounds, seed};
 use super::{contents, object, object_bytes, open};
@@ -43,7 +43,7 @@ fn apply(file: &mut Vec<u8>, change: Change) {
     }
 }
 
-/// Writes for ever, and says so after each change.
+/// Writes until killed, and prints a line after each change.
 fn write_until_killed(directory: &Path) -> ! {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let mut random = fastrand::Rng::with_seed(seed);
@@ -62,7 +62,7 @@ fn write_until_killed(directory: &Path) -> ! {
     }
 }
 
-/// A process that is killed and gone when this is dropped, whatever happens.
+/// A child process, killed and reaped when this is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -74,7 +74,7 @@ impl Drop for Killed {
 
 #[test]
 fn writes_of_a_killed_process_are_replayed() {
-    // The process that is killed is this test again, told where to write.
+    // The child is this test itself, with the directory in its environment.
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         write_until_killed(directory.as_ref());
     }
@@ -96,7 +96,7 @@ fn writes_of_a_killed_process_are_replayed() {
         let wanted = random.usize(..400);
         let mut done = lines.by_ref().take(wanted).filter(Result::is_ok).count();
         drop(child);
-        // What it said before it died, and was not read yet.
+        // Lines that it printed before its end, and that were not read yet.
         done += lines.map_while(Result::ok).filter(|line| line == "done").count();
 
         let opened = open(directory.path()).unwrap();
@@ -105,11 +105,11 @@ fn writes_of_a_killed_process_are_replayed() {
         let mut expected = object_bytes(BASE_BYTES);
         (0..done).for_each(|_| apply(&mut expected, draw(&mut changes)));
         let without = expected.clone();
-        // The change that it was at when it died is there or not.
+        // The change in progress may be included or not.
         apply(&mut expected, draw(&mut changes));
         assert!(
             found == without || found == expected,
-            "round {round}, seed {seed}: {done} changes were done, and are not what is there"
+            "round {round}, seed {seed}: the journal differs from the {done} acknowledged changes"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The staging journal from outside: a model beside it, cuts, damage, kills and full disks.
+//! The staging journal from outside: comparison with a model, cuts, damage, kills and full disks.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,7 +26,7 @@ fn open(path: &Path) -> Result<Opened, JournalError> {
     Journal::open(path, SOURCE, &master(), OpenOptions::default())
 }
 
-/// An object of so many bytes, none of them zero.
+/// An object of this size, without zero bytes.
 fn object(size: u64) -> Base {
     Base::Object { etag: format!("\"{size}\""), size }
 }
@@ -49,7 +49,7 @@ fn contents(file: &StagedLog, base: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Fails the test with the journal's own words.
+/// Fails the test with the journal's error message.
 #[derive(Debug)]
 struct Trouble(#[expect(dead_code, reason = "shown by unwrap")] JournalError);
 

@@ -1,5 +1,5 @@
-//! Random changes to a staged file and to a vector of bytes: they are the same, whatever is
-//! reopened, compacted or uploaded in between.
+//! Random changes to a staged file and to a vector of bytes: both stay equal after replays,
+//! compactions and uploads.
 
 use super::{contents, object, object_bytes, open};
 use ogive_bucket::journal::{Base, StagedLog, WriteId};
@@ -16,7 +16,7 @@ enum Change {
         bytes: usize,
         with: u8,
     },
-    /// Many small writes, each behind the one before it.
+    /// Many small writes, each after the previous one.
     Lines {
         offset: u64,
         lines: usize,
@@ -27,9 +27,9 @@ enum Change {
     Sync,
     Reopen,
     Compact,
-    /// An upload begins: what the file is now will be the object.
+    /// An upload begins with the current contents.
     Snapshot,
-    /// It ends.
+    /// The upload ends.
     Uploaded,
 }
 
@@ -119,7 +119,7 @@ impl Model {
     }
 }
 
-/// Makes changes to a file and to the model of it, and compares them after each.
+/// Applies changes to a file and to its model, and compares them after each.
 fn check(size: Option<u64>, changes: &[Change]) -> Result<(), TestCaseError> {
     let directory = tempfile::tempdir().unwrap();
     let mut opened = open(directory.path()).unwrap();
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
 
     #[test]
-    fn lines_that_are_put_together_are_what_was_written(
+    fn merged_lines_read_as_written(
         size in size(),
         changes in prop::collection::vec(change_with_lines(), 1..20),
     ) {
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn a_part_of_a_file_is_read_as_the_whole_is() {
+fn a_view_of_a_part_reads_like_the_whole_file() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let base = object_bytes(1000);
@@ -203,7 +203,7 @@ fn a_part_of_a_file_is_read_as_the_whole_is() {
 }
 
 #[test]
-fn a_log_that_is_overwritten_stays_small_and_what_it_has_stays() {
+fn the_log_of_an_overwritten_file_stays_small_and_keeps_its_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();
@@ -227,7 +227,7 @@ fn a_log_that_is_overwritten_stays_small_and_what_it_has_stays() {
 }
 
 #[test]
-fn a_snapshot_is_what_the_file_was() {
+fn a_snapshot_does_not_see_later_changes() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", Base::New).unwrap();
@@ -241,11 +241,11 @@ fn a_snapshot_is_what_the_file_was() {
     assert_eq!(snapshot.read(0, &mut bytes, no_base).unwrap(), 6);
     assert_eq!(&bytes[..6], b"before");
     assert_eq!(contents(&file, &[]), b"aft");
-    // The upload of the snapshot ends: what came later is a change of its object.
+    // The upload of the snapshot ends: later changes are changes of its object.
     file.uploaded(snapshot.id().through, object(6)).unwrap();
     assert_eq!(contents(&file, b"before"), b"aft");
     assert!(file.with_state(|state| state.is_changed()));
-    assert!(!file.retire().unwrap(), "what is not uploaded is not deleted");
+    assert!(!file.retire().unwrap(), "a file with changes is not deleted");
     let snapshot = file.snapshot().unwrap();
     file.uploaded(snapshot.id().through, object(3)).unwrap();
     assert!(file.retire().unwrap());
@@ -254,7 +254,7 @@ fn a_snapshot_is_what_the_file_was() {
 }
 
 #[test]
-fn a_conflict_is_kept_beside_the_staged_files() {
+fn a_conflict_is_kept_apart_from_the_staged_files() {
     let directory = tempfile::tempdir().unwrap();
     let opened = open(directory.path()).unwrap();
     let file = opened.journal.stage("k", object(10)).unwrap();
@@ -268,7 +268,7 @@ fn a_conflict_is_kept_beside_the_staged_files() {
     assert_eq!(opened.conflicts[0].with_state(|state| state.key().to_owned()), "k");
     assert_eq!(contents(&opened.conflicts[0], b"0123456789"), b"01ours6789");
     let next = opened.journal.stage("third", Base::New).unwrap();
-    assert_ne!(next.path().file_name(), path.file_name(), "no name is given out twice");
+    assert_ne!(next.path().file_name(), path.file_name(), "no name is used twice");
 }
 
 #[test]

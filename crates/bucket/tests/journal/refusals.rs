@@ -1,4 +1,4 @@
-//! Whose journal it is, and who may use it: every refusal has words, and changes nothing.
+//! Which journals a mount refuses: every error has a message, and nothing changes.
 
 use super::{SOURCE, master, only_log, open};
 use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions, master_key};
@@ -69,7 +69,7 @@ fn two_mounts_do_not_share_a_directory() {
 }
 
 #[test]
-fn a_directory_with_something_else_in_it_is_left_alone() {
+fn a_directory_with_other_files_is_left_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("thesis.txt"), "precious").unwrap();
     let before = files(directory.path());
@@ -91,7 +91,7 @@ fn a_damaged_identity_is_refused() {
             let words = error.to_string();
             assert!(words.contains(directory.path().to_str().unwrap()), "{words}");
         }
-        // Some bits are nobody's; whatever happens, the writes are there.
+        // Not every bit is significant. In any case the writes survive.
         assert!(only_log(directory.path()).exists());
     }
     for length in 0..whole.len() - 64 {
@@ -103,7 +103,7 @@ fn a_damaged_identity_is_refused() {
 }
 
 #[test]
-fn another_version_is_refused() {
+fn an_unknown_version_is_refused() {
     let directory = filled();
     let log = only_log(directory.path());
     let mut bytes = std::fs::read(&log).unwrap();
@@ -137,7 +137,7 @@ fn nothing_of_a_file_can_be_read_without_the_key() {
 }
 
 #[test]
-fn two_restored_copies_of_a_journal_never_seal_two_things_under_one_nonce() {
+fn two_restored_copies_of_a_journal_never_use_a_nonce_for_two_messages() {
     let directory = filled();
     let clone = tempfile::tempdir().unwrap();
     for (path, bytes) in files(directory.path()) {
@@ -148,7 +148,7 @@ fn two_restored_copies_of_a_journal_never_seal_two_things_under_one_nonce() {
         let start = opened.staged[0].log_bytes() as usize;
         opened.staged[0].write(0, bytes).unwrap();
         let log = std::fs::read(only_log(directory)).unwrap();
-        // The number of the record, the part of its nonce that depends on the message, its seal.
+        // The record's number, the part of its nonce that depends on the message, and its tag.
         (log[start + 4..start + 8].to_vec(), log[start + 16..start + 24].to_vec())
     };
     let ours = seal(directory.path(), &[1; 100]);
@@ -158,7 +158,7 @@ fn two_restored_copies_of_a_journal_never_seal_two_things_under_one_nonce() {
 }
 
 #[test]
-fn a_compaction_takes_a_key_of_its_own() {
+fn a_compaction_uses_its_own_key() {
     let directory = filled();
     let opened = open(directory.path()).unwrap();
     let header = |bytes: Vec<u8>| (bytes[32..48].to_vec(), bytes[48..80].to_vec());
@@ -166,7 +166,7 @@ fn a_compaction_takes_a_key_of_its_own() {
     opened.staged[0].compact(true).unwrap();
     let after = header(std::fs::read(only_log(directory.path())).unwrap());
     assert_eq!(before.0, after.0, "the log is the same");
-    assert_ne!(before.1, after.1, "its key is not");
+    assert_ne!(before.1, after.1, "its key is another one");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_directory_without_writes_is_free_for_another_source() {
     let note = opened.journal.note_upload("http://127.0.0.1/bucket/k", 1).unwrap();
     note.end().unwrap();
     drop(opened);
-    // Something was in it, so whoever mounts next has to say that he means this one.
+    // The journal was used, so it belongs to its source now.
     assert!(matches!(claim("s3://one", &kept), Err(JournalError::OtherSource { .. })));
     drop(claim(SOURCE, &kept).unwrap());
     assert!(matches!(claim("s3://one", &kept), Err(JournalError::OtherSource { .. })));

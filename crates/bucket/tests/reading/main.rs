@@ -1,5 +1,5 @@
-//! Reads in the background of a store over HTTP: what is asked of it, what comes when it is slow,
-//! busy or breaks off, and in which order who waits gets it.
+//! Background reads from a store over HTTP: the requests, the behaviour while the store is slow,
+//! busy or breaks off, and the order of waiting reads.
 
 mod store;
 
@@ -25,14 +25,14 @@ fn bucket(store: &Store) -> RemoteBucket {
         endpoint_url: Some(store.endpoint.clone()),
         region: Some("here".to_owned()),
         no_sign_request: true,
-        // Longer than any wait of a test: no test here is about it.
+        // Longer than any wait of a test, because no test here is about timeouts.
         timeout: Some(Duration::from_secs(600)),
         ..RemoteOptions::default()
     };
-    RemoteBucket::new(&options).expect("options that make sense")
+    RemoteBucket::new(&options).expect("valid options")
 }
 
-/// Takes what was read, and stops after so many bytes.
+/// Collects the bytes of a read, and stops it after enough of them.
 struct Take {
     bytes: Vec<u8>,
     enough: usize,
@@ -50,15 +50,15 @@ impl FetchSink for Take {
 
     fn end(self: Box<Self>, result: Result<u64>) {
         let Self { bytes, done, .. } = *self;
-        done.send((bytes, result)).expect("somebody waits");
+        done.send((bytes, result)).expect("the test waits");
     }
 }
 
-/// A read that was begun.
+/// A read in progress.
 struct Taken(Receiver<(Vec<u8>, Result<u64>)>);
 
 impl Taken {
-    /// What was read, and how it ended.
+    /// The bytes of the read, and its result.
     #[track_caller]
     fn end(self) -> (Vec<u8>, Result<u64>) {
         self.0.recv_timeout(PATIENCE).expect("the read ends within a minute")
@@ -75,7 +75,7 @@ fn fetch(bucket: &RemoteBucket, store: &Store, range: Range<u64>) -> Taken {
 
 fn counter(bucket: &RemoteBucket, name: &str) -> u64 {
     let mut found = None;
-    bucket.counters(&mut |told, value| found = (told == name).then_some(value).or(found));
+    bucket.counters(&mut |counter, value| found = (counter == name).then_some(value).or(found));
     found.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
@@ -85,7 +85,7 @@ fn a_range_is_one_request_and_its_caller_does_not_wait() {
     let bucket = bucket(&store);
     store.hold();
     let taken = fetch(&bucket, &store, 5..2 * MIB);
-    assert!(taken.0.try_recv().is_err(), "it returned before anything had come");
+    assert!(taken.0.try_recv().is_err(), "it returned before any byte had arrived");
     store.let_go();
     let (bytes, result) = taken.end();
     assert_eq!(result, Ok(2 * MIB - 5));
@@ -95,7 +95,7 @@ fn a_range_is_one_request_and_its_caller_does_not_wait() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_taken_up_where_it_ended_and_nothing_comes_twice() {
+fn a_broken_body_is_resumed_where_it_ended_and_no_byte_arrives_twice() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::BreaksOff(100_000));
@@ -108,14 +108,14 @@ fn a_body_that_breaks_off_is_taken_up_where_it_ended_and_nothing_comes_twice() {
 }
 
 #[test]
-fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
+fn a_read_of_an_object_gets_no_byte_of_its_successor() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::BreaksOff(100_000));
     let (done, taken) = channel();
     let expected = Some(ETag::new(&store.etag()));
     let range = Fetch { key: "f".to_owned(), range: 0..MIB, expected, is_demanded: true };
-    // Overwritten as soon as the first of it is here.
+    // Overwrites the object when its first bytes arrive.
     struct Overwrite(Take, Store);
     impl FetchSink for Overwrite {
         fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
@@ -134,7 +134,7 @@ fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
 }
 
 #[test]
-fn a_store_that_throttles_is_asked_again_and_less() {
+fn a_throttled_request_is_retried_and_the_limit_backs_off() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::Error(503, "SlowDown"));
@@ -144,7 +144,7 @@ fn a_store_that_throttles_is_asked_again_and_less() {
     assert_eq!(counter(&bucket, "origin_throttled"), 1);
     assert_eq!(counter(&bucket, "origin_slow_downs"), 1);
     assert_eq!(counter(&bucket, "origin_reads_at_once"), 32);
-    // What goes on is told in the end.
+    // Throttling beyond all retries is an error.
     (0..5).for_each(|_| store.answer(Answer::Error(503, "SlowDown")));
     let (_, result) = fetch(&bucket, &store, 0..1000).end();
     assert!(matches!(result, Err(BucketError::Busy { .. })), "{result:?}");
@@ -168,12 +168,12 @@ fn a_refusal_of_the_store_is_not_retried() {
 fn a_late_request_is_hedged_and_the_faster_answer_wins() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
-    // As many as it takes until it is known how long requests take: none of these is made twice.
+    // Enough reads to estimate the latency. None of them is hedged.
     for read in 0..32 {
         fetch(&bucket, &store, read..read + 10).end().1.unwrap();
     }
     assert_eq!((counter(&bucket, "origin_hedged"), store.asked().len()), (0, 32));
-    // The other one has to answer.
+    // Only the hedge is answered.
     store.never_answer_first((7, 1000));
     let (bytes, result) = fetch(&bucket, &store, 7..1000).end();
     assert_eq!(result, Ok(993));
@@ -185,7 +185,7 @@ fn a_late_request_is_hedged_and_the_faster_answer_wins() {
 }
 
 #[test]
-fn many_reads_go_at_once_and_no_more_than_the_limit() {
+fn concurrent_reads_reach_the_limit_and_do_not_exceed_it() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.hold();
@@ -195,7 +195,7 @@ fn many_reads_go_at_once_and_no_more_than_the_limit() {
     for taken in reads {
         assert_eq!(taken.end().1, Ok(100));
     }
-    // With the doubles of those that were late.
+    // The limit, plus the hedges of late reads.
     let most = 64 + 200 / 20;
     assert!((64..=most).contains(&store.at_once()), "{}", store.at_once());
 }
@@ -215,7 +215,7 @@ fn a_sink_that_has_enough_ends_the_read() {
 }
 
 #[test]
-fn opening_asks_for_the_checksum_with_the_request_that_it_makes_in_any_case() {
+fn a_head_requests_the_checksum_without_another_request() {
     let store = Store::with(b"123456789".to_vec());
     let bucket = bucket(&store);
     store.show_checksum(Some("x-amz-checksum-crc64nvme: rosUhgp5mIg="));
@@ -228,11 +228,11 @@ fn opening_asks_for_the_checksum_with_the_request_that_it_makes_in_any_case() {
 }
 
 #[test]
-fn a_store_that_cannot_show_a_checksum_is_asked_once_and_opens_all_the_same() {
+fn a_store_that_refuses_the_checksum_header_gets_it_once_and_still_answers() {
     let store = Store::with(b"123456789".to_vec());
     let bucket = bucket(&store);
     let object = bucket.head("f").unwrap();
-    assert_eq!((object.size_bytes, store.heads()), (9, (2, 1)), "asked again without");
+    assert_eq!((object.size_bytes, store.heads()), (9, (2, 1)), "repeated without the header");
     bucket.head("f").unwrap();
     assert_eq!(store.heads(), (3, 1));
     assert_eq!(bucket.checksum_of(&object), None);
@@ -246,15 +246,15 @@ fn a_small_object_and_its_bytes_are_one_request() {
     store.show_checksum(Some("x-amz-checksum-crc64nvme: rosUhgp5mIg="));
     let (object, bytes) = bucket.head_with_bytes("f", 9).unwrap();
     assert_eq!(bytes.as_deref(), Some(b"123456789".as_slice()));
-    assert_eq!(object, bucket.head("f").unwrap(), "it says the same");
+    assert_eq!(object, bucket.head("f").unwrap(), "the same description");
     assert!(bucket.checksum_of(&object).is_some());
     assert_eq!((bucket.asked().get, bucket.asked().head), (1, 1));
-    assert_eq!(counter(&bucket, "origin_first_bytes"), 1, "how far away the store is is seen");
-    // What has grown meanwhile is not read.
+    assert_eq!(counter(&bucket, "origin_first_bytes"), 1, "the latency is measured");
+    // An object that has grown in the meantime is not read.
     store.put(vec![7; MIB as usize]);
     let (object, bytes) = bucket.head_with_bytes("f", 9).unwrap();
     assert_eq!((object.size_bytes, bytes), (MIB, None));
-    // One that breaks off is asked for from the beginning, as it is by then.
+    // A broken body is requested again from its start, from the current object.
     store.put(vec![8; 5000]);
     store.answer(Answer::BreaksOff(1000));
     let (object, bytes) = bucket.head_with_bytes("f", 5000).unwrap();

@@ -1,5 +1,5 @@
-//! A store on loopback that speaks as much of S3 as reading an object needs, counts what it is
-//! asked and misbehaves as it is told.
+//! A store on loopback that supports what reading an S3 object needs, counts its requests and fails
+//! on demand.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -8,15 +8,15 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For what must happen, however busy the machine is.
+/// The longest wait for an event, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What becomes of a GET.
+/// The answer to a GET.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     /// A status and the code of an error.
     Error(u16, &'static str),
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     BreaksOff(u64),
 }
 
@@ -26,26 +26,26 @@ struct State {
     etag: u32,
     /// Ranges of the GETs so far.
     asked: Vec<(u64, u64)>,
-    /// How many of them are being answered, and the most there were at once.
+    /// How many GETs are in progress, and the largest number so far.
     under_way: usize,
     at_once: usize,
     answers: VecDeque<Answer>,
-    /// Whether GETs wait for their answers until that is no longer so.
+    /// Whether the answers to GETs are held.
     is_held: bool,
     /// The first GET of this range is never answered.
     unanswered: Option<(u64, u64)>,
-    /// What is shown of the object to whoever asks for its checksum; an error if there is none.
+    /// The checksum header of the object; without one, requests for it get an error.
     checksum: Option<&'static str>,
-    /// How often that was asked for, and how many HEADs there were.
+    /// How many HEADs requested it, and how many HEADs there were.
     checksums_asked: u64,
     heads: u64,
 }
 
-/// The store; it answers for as long as the process lives.
+/// The store; it answers as long as the process lives.
 #[derive(Clone)]
 pub(crate) struct Store {
     state: Arc<Mutex<State>>,
-    /// A GET has come, or those that are held are let go.
+    /// Signals that a GET has arrived, or that answers are no longer held.
     changed: Arc<Condvar>,
     pub(crate) endpoint: String,
 }
@@ -72,23 +72,23 @@ impl Store {
         (state.body, state.etag) = (body, state.etag + 1);
     }
 
-    /// Decides what becomes of the next GET for which nothing is decided yet.
+    /// Queues an answer for the next GET that has none yet.
     pub(crate) fn answer(&self, answer: Answer) {
         self.state.lock().answers.push_back(answer);
     }
 
-    /// Holds the answers of all GETs that come from now on.
+    /// Holds the answers to all further GETs.
     pub(crate) fn hold(&self) {
         self.state.lock().is_held = true;
     }
 
-    /// Answers what was held, and everything else.
+    /// Answers the held GETs and all later ones.
     pub(crate) fn let_go(&self) {
         self.state.lock().is_held = false;
         self.changed.notify_all();
     }
 
-    /// Waits until so many GETs are being answered at once.
+    /// Waits until this many GETs are in progress at once.
     pub(crate) fn wait_for_at_once(&self, wanted: usize) {
         let (mut state, until) = (self.state.lock(), Instant::now() + PATIENCE);
         while state.under_way < wanted {
@@ -97,23 +97,23 @@ impl Store {
         }
     }
 
-    /// Leaves the first GET of a range without an answer for ever.
+    /// Never answers the first GET of a range.
     pub(crate) fn never_answer_first(&self, range: (u64, u64)) {
         self.state.lock().unanswered = Some(range);
     }
 
-    /// Shows this to whoever asks for a checksum; without one that is answered with an error.
+    /// Sets the checksum header; without one, requests for it get an error.
     pub(crate) fn show_checksum(&self, checksum: Option<&'static str>) {
         self.state.lock().checksum = checksum;
     }
 
-    /// How many HEADs there were, and how many of them asked for a checksum.
+    /// How many HEADs there were, and how many of them requested a checksum.
     pub(crate) fn heads(&self) -> (u64, u64) {
         let state = self.state.lock();
         (state.heads, state.checksums_asked)
     }
 
-    /// The ranges that were asked for since this was asked last.
+    /// The requested ranges since the last call.
     pub(crate) fn asked(&self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.state.lock().asked)
     }
@@ -126,7 +126,7 @@ impl Store {
         format!("\"{}\"", self.state.lock().etag)
     }
 
-    /// Answers one request after the other, until the connection ends.
+    /// Answers requests until the connection ends.
     fn serve(&self, connection: TcpStream) {
         let mut reader = BufReader::new(connection.try_clone().expect("a descriptor"));
         let mut connection = connection;

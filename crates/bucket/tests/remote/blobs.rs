@@ -1,5 +1,5 @@
-//! Blobs of Azure that are no block blobs, and names that a store does not give up: what cannot be
-//! done is refused, and nothing has changed.
+//! Azure blobs other than block blobs, and names that a store refuses to delete: an impossible
+//! change is refused, and changes nothing.
 
 use super::bucket;
 use super::store::{Answer, Fault, Step, Store};
@@ -40,7 +40,7 @@ impl Mounted {
         Self { store, origin: origin.unwrap(), _stage: stage }
     }
 
-    /// The directory of a path, and the name in it.
+    /// The directory and the name of a path.
     fn at<'a>(&self, path: &'a str) -> (Node, &'a OsStr) {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let root = self.origin.root().unwrap();
@@ -64,7 +64,7 @@ impl Mounted {
         self.origin.rename((&from.0, from.1), (&to.0, to.1), RenameFlags::empty())
     }
 
-    /// What was sent so far that may change the store.
+    /// How many requests may have changed the store so far.
     fn changes(&self) -> u64 {
         let changing =
             [Step::Put, Step::Begin, Step::Part, Step::CopyPart, Step::Complete, Step::Delete];
@@ -73,7 +73,7 @@ impl Mounted {
 }
 
 #[test]
-fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
+fn blobs_other_than_block_blobs_can_be_read_and_removed_but_not_changed() {
     for kind in ["AppendBlob", "PageBlob"] {
         let m = Mounted::new(StoreKind::Azure);
         m.store.put_with("d/log", b"line\n", &[("x-ms-blob-type", kind)]);
@@ -113,7 +113,7 @@ fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
 }
 
 #[test]
-fn a_blob_that_is_leased_is_not_copied_to_be_renamed() {
+fn a_leased_blob_is_not_copied_for_a_rename() {
     let m = Mounted::new(StoreKind::Azure);
     m.store.put_with("d/held", b"held", &[("x-ms-lease-status", "locked")]);
     m.store.put("free", b"free");
@@ -123,7 +123,7 @@ fn a_blob_that_is_leased_is_not_copied_to_be_renamed() {
     assert_eq!((m.changes(), m.store.body("free")), (0, Some(b"free".into())));
 }
 
-/// What stores say of a name that they do not give up, and what a program is told.
+/// How stores refuse to delete a name, and the errno for the program.
 const KEPT: [(StoreKind, u16, &str, Errno); 6] = [
     (StoreKind::S3, 403, "AccessDenied", Errno::ACCESS),
     (StoreKind::S3, 405, "MethodNotAllowed", Errno::IO),
@@ -134,7 +134,7 @@ const KEPT: [(StoreKind, u16, &str, Errno); 6] = [
 ];
 
 #[test]
-fn a_rename_has_not_happened_where_the_store_keeps_the_old_name() {
+fn a_rename_fails_without_effect_if_the_store_keeps_the_old_name() {
     for (kind, status, code, errno) in KEPT {
         for (from, to) in [("d/a", "d/new"), ("d", "e")] {
             let m = Mounted::new(kind);

@@ -1,4 +1,4 @@
-//! Tests that need an environment of their own: they run once more, in a process that has it.
+//! Tests that need their own environment: they run again, in a process that has it.
 
 use ogive_bucket::RemoteOptions;
 use ogive_demo_store::DemoStore;
@@ -10,8 +10,7 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os("CHILD").is_some()
 }
 
-/// Runs a test again with these variables, and without any that say where to find a proxy or
-/// credentials.
+/// Runs a test again with these variables, and without any that set a proxy or credentials.
 pub(crate) fn again(test: &str, variables: &[(&str, &OsStr)]) {
     let mut run = Command::new(std::env::current_exe().unwrap());
     for (name, _) in std::env::vars_os() {
@@ -22,8 +21,8 @@ pub(crate) fn again(test: &str, variables: &[(&str, &OsStr)]) {
     }
     run.args(["--exact", test]).env("CHILD", "").envs(variables.iter().copied());
     let output = run.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && output_text.contains("1 passed"), "{output_text}");
 }
 
 /// Runs a test again as a client of a demo store: with its address and credentials, and with the

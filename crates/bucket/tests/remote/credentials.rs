@@ -1,5 +1,4 @@
-//! Credentials of the files of the AWS command line: those that somebody replaces, and those that
-//! are not there.
+//! Credentials in the files of the AWS command line: replaced ones, and missing ones.
 
 use super::child::{again, is_child};
 use super::options;
@@ -8,7 +7,7 @@ use ogive_bucket::{Bucket as _, RemoteBucket, RemoteOptions};
 use std::fs;
 use std::path::PathBuf;
 
-/// The files are below the home of a process of its own.
+/// Runs a test again with these files in its home directory.
 fn in_a_home(test: &str, with: &[(&str, &str)]) {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join(".aws")).unwrap();
@@ -40,7 +39,7 @@ fn credentials_in_a_replaced_file_are_used_as_soon_as_they_are_announced() {
     let bucket = signing(&store);
     let renewal = bucket.renewal().unwrap();
     let all_are_signed_by = |key| {
-        // One that is signed twice, to ask for a checksum, and one that is not.
+        // The first request is signed twice, to request a checksum; the second one once.
         bucket.head("k").unwrap();
         assert_eq!(store.signed_by(), key);
         bucket.delete("other", None).unwrap();
@@ -63,6 +62,6 @@ fn a_request_without_credentials_says_why_there_are_none() {
         let test = "credentials::a_request_without_credentials_says_why_there_are_none";
         return in_a_home(test, &[("config", sign_on)]);
     }
-    let said = signing(&Store::new()).head("k").unwrap_err().to_string();
-    assert!(said.contains("single sign-on: ") && said.contains("aws sso login"), "{said}");
+    let error = signing(&Store::new()).head("k").unwrap_err().to_string();
+    assert!(error.contains("single sign-on: ") && error.contains("aws sso login"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! What a store demands of a request that others take without it.
+//! Requirements of some stores that others do not have.
 
 use super::bucket;
 use super::errors::staged;
@@ -8,7 +8,7 @@ use ogive_bucket::{Bucket as _, Promises, probe};
 use std::sync::Arc;
 
 #[test]
-fn a_store_that_demands_checksums_of_bodies_gets_them_once_it_has_said_so() {
+fn a_store_that_requires_checksums_of_bodies_gets_them_after_its_first_error() {
     let store = Store::new();
     store.demand_checksums();
     let bucket = Arc::new(bucket(&store));
@@ -26,7 +26,7 @@ fn a_store_that_demands_checksums_of_bodies_gets_them_once_it_has_said_so() {
 }
 
 #[test]
-fn a_store_that_demands_none_gets_none() {
+fn a_store_that_requires_no_checksums_gets_none() {
     let store = Store::new();
     let bucket = Arc::new(bucket(&store));
     probe(&*bucket, "").unwrap();
@@ -36,7 +36,7 @@ fn a_store_that_demands_none_gets_none() {
 }
 
 #[test]
-fn a_store_that_takes_even_parts_only_gets_them_once_it_has_said_so() {
+fn a_store_that_requires_even_parts_gets_them_after_its_first_error() {
     let store = Store::new();
     store.demand_even_parts();
     let bucket = Arc::new(bucket(&store));
@@ -44,7 +44,7 @@ fn a_store_that_takes_even_parts_only_gets_them_once_it_has_said_so() {
     let mut content = vec![7; 21 << 20];
     staged(Arc::clone(&bucket), Base::New, |file| file.write(0, &content).unwrap()).unwrap();
     assert_eq!(store.body("k"), Some(content.clone()));
-    assert_eq!(store.asked(Step::Complete), 1, "a new file has such parts in any case");
+    assert_eq!(store.asked(Step::Complete), 1, "a new file always has even parts");
     let etag = bucket.head("k").unwrap().etag.unwrap().as_str().to_owned();
     let base = Base::Object { etag, size: content.len() as u64 };
     content[8 << 20] = 1;

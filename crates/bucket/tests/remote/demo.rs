@@ -1,4 +1,4 @@
-//! The store that others try buckets with: a mount finds there all that it needs.
+//! The demo store: it supports everything that a mount needs.
 
 use super::child::{again_at, demo_options, is_child};
 use bytes::Bytes;
@@ -30,9 +30,9 @@ fn read(bucket: &RemoteBucket, key: &str, range: Range<u64>) -> Result<Vec<u8>> 
 }
 
 #[test]
-fn it_honours_every_condition_that_a_mount_asks_for() {
+fn it_honours_every_condition_that_a_mount_uses() {
     if !is_child() {
-        return at_a_store("demo::it_honours_every_condition_that_a_mount_asks_for", &[]);
+        return at_a_store("demo::it_honours_every_condition_that_a_mount_uses", &[]);
     }
     assert_eq!(probe(&bucket(), ""), Ok(Promises::ALL));
 }

@@ -1,4 +1,4 @@
-//! A store whose answers do not end: they are read as far as they have a meaning, and no further.
+//! A store with endless answers: each is read only as far as it is useful.
 
 use ogive_bucket::{
     Bucket as _, BucketError, Condition, Listing, RemoteBucket, WebBucket, WriteMetadata,
@@ -9,20 +9,20 @@ use std::ops::ControlFlow;
 use std::sync::mpsc;
 
 const MIB: usize = 1 << 20;
-/// How much an answer would have.
+/// The length of an endless answer.
 const ENDLESS_BYTES: usize = 64 * MIB;
-/// What the buffers of two sockets take that nobody reads.
+/// More than the buffers of two unread sockets hold.
 const BUFFERED_BYTES: usize = 16 * MIB;
 
-/// A server that gives each request the same status, and a body without end of which the first
-/// bytes are these.
+/// A server that answers each request with the same status and an endless body, which starts with
+/// given bytes.
 struct Endless {
     address: String,
-    /// How many bytes each answer has come to.
+    /// How many bytes of each answer were written.
     written: mpsc::Receiver<usize>,
 }
 
-/// Reads a request. Nothing if the connection has ended.
+/// Reads a request; `None` if the connection has ended.
 fn read(reader: &mut BufReader<TcpStream>) -> Option<()> {
     let (mut length, mut line) = (0, String::new());
     while !line.ends_with("\r\n\r\n") {
@@ -39,7 +39,7 @@ impl Endless {
     fn new(head: &'static str, first: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, written) = mpsc::channel();
+        let (sender, written) = mpsc::channel();
         std::thread::spawn(move || {
             for connection in listener.incoming() {
                 let mut connection = connection.unwrap();
@@ -55,7 +55,7 @@ impl Endless {
                         count += more.len();
                     }
                 }
-                let _ = tell.send(count);
+                let _ = sender.send(count);
             }
         });
         Self { address, written }
@@ -65,7 +65,7 @@ impl Endless {
         super::bucket_at(&self.address)
     }
 
-    /// Of the next answer.
+    /// How many bytes of the next answer were written.
     fn written(&self) -> usize {
         self.written.recv().unwrap()
     }
@@ -97,7 +97,7 @@ fn an_endless_answer_to_a_write_is_read_up_to_its_bound() {
 }
 
 #[test]
-fn a_listing_without_end_is_an_error() {
+fn an_endless_listing_is_an_error() {
     const MOST: usize = 32 * MIB + BUFFERED_BYTES;
     let listing = Listing { prefix: "", delimited: true, page: 1000 };
     let endless = Endless::new("200 OK\r\nContent-Type: application/xml", "<ListBucketResult>");

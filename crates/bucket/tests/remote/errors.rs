@@ -1,5 +1,5 @@
-//! Answers that are no last word: each is given at each step of what is asked, before and after the
-//! store has done it. All of it is done once the store works, and a program is told nothing else.
+//! Answers that are not final: each is given at each step of an operation, before and after the
+//! store has done it. Once the store works, the operation is done, and programs see no error.
 
 use super::bucket;
 use super::store::{Answer, Fault, Step, Store};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MIB: usize = 1 << 20;
 
-/// What stands before a store says of a request that is to be made again, and what the store says.
+/// Answers of a gateway to a request that may be repeated.
 const PLAIN: [Answer; 8] = [
     Answer::Error(408, ""),
     Answer::Error(425, ""),
@@ -53,14 +53,14 @@ const GOOGLE: [Answer; 8] = [
     Answer::Error(500, "internalError"),
     Answer::Error(503, "backendError"),
 ];
-/// The same with a status that was sent before it was known.
+/// The same errors after a status that was sent too early.
 const IN_200: [Answer; 3] = [
     Answer::Error(200, "InternalError"),
     Answer::Error(200, "SlowDown"),
     Answer::Error(200, "ConditionalRequestConflict"),
 ];
 
-/// What a store says of a request that is to be made again.
+/// Answers of a store to a request that may be repeated.
 fn answers(kind: StoreKind) -> &'static [Answer] {
     match kind {
         StoreKind::S3 => &S3,
@@ -69,7 +69,7 @@ fn answers(kind: StoreKind) -> &'static [Answer] {
     }
 }
 
-/// What is said of an upload that has ended, by us or by others.
+/// Answers about an upload that has already ended.
 fn gone(kind: StoreKind) -> &'static [Answer] {
     match kind {
         StoreKind::S3 => &[Answer::Error(404, "NoSuchUpload")],
@@ -78,7 +78,7 @@ fn gone(kind: StoreKind) -> &'static [Answer] {
     }
 }
 
-/// What is said of a condition that our own request has ended.
+/// Answers about a condition that no longer holds because of our own request.
 fn changed(kind: StoreKind, work: Work) -> Answer {
     match kind {
         StoreKind::S3 => Answer::Error(412, "PreconditionFailed"),
@@ -90,12 +90,12 @@ fn changed(kind: StoreKind, work: Work) -> Answer {
     }
 }
 
-/// What is done to a store.
+/// An operation on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    /// A file of so many bytes is made.
+    /// Create a file of this size.
     Make(usize),
-    /// One byte of a file of so many is changed.
+    /// Change one byte of a file of this size.
     Change(usize),
     Copy,
     Delete,
@@ -133,7 +133,7 @@ impl Work {
         }
     }
 
-    /// Does it while the store answers so many requests so. What went wrong, if anything did.
+    /// Runs the operation while the store fails a number of requests. Returns what went wrong.
     fn fails(
         self,
         (store, bucket): (&Store, &Arc<RemoteBucket>),
@@ -146,7 +146,7 @@ impl Work {
         }
         let object = bucket.head("k");
         (0..times).for_each(|_| store.doom(step, fault));
-        let said = |error: ogive_bucket::BucketError| format!("{}: {error}", error.errno());
+        let text = |error: ogive_bucket::BucketError| format!("{}: {error}", error.errno());
         let mut expected = Some(before.clone());
         let (key, none) = ("k", WriteMetadata::marked("m"));
         let found = match self {
@@ -155,7 +155,7 @@ impl Work {
                 store.body(key)
             }
             Self::Change(bytes) => {
-                let etag = object.map_err(said)?.etag.unwrap().as_str().to_owned();
+                let etag = object.map_err(text)?.etag.unwrap().as_str().to_owned();
                 let base = Base::Object { etag, size: bytes as u64 };
                 staged(Arc::clone(bucket), base, |file| file.write(0, &[255]).unwrap())?;
                 expected.as_mut().unwrap()[0] = 255;
@@ -164,12 +164,12 @@ impl Work {
             Self::Copy => {
                 let (source, condition) = (&object.unwrap(), &Condition::Absent);
                 let copy = CopyRequest { source, target: "to", condition, beside: none };
-                bucket.copy(copy).map_err(said)?;
+                bucket.copy(copy).map_err(text)?;
                 store.body("to")
             }
             Self::Delete | Self::DeleteIf => {
                 let etag = object.unwrap().etag.filter(|_| self == Self::DeleteIf);
-                bucket.delete(key, etag.as_ref()).map_err(said)?;
+                bucket.delete(key, etag.as_ref()).map_err(text)?;
                 expected = None;
                 store.body(key)
             }
@@ -180,19 +180,19 @@ impl Work {
                     found = store.body(entry.key());
                     ControlFlow::Continue(())
                 };
-                bucket.list(&listing, visit).map_err(said)?;
+                bucket.list(&listing, visit).map_err(text)?;
                 found
             }
-            Self::Head => store.body(&bucket.head(key).map_err(said)?.key),
+            Self::Head => store.body(&bucket.head(key).map_err(text)?.key),
         };
         if store.asked(step) < 1 {
-            return Err("it was never asked".to_owned());
+            return Err("the request was never made".to_owned());
         }
-        if found == expected { Ok(()) } else { Err("the store has something else".to_owned()) }
+        if found == expected { Ok(()) } else { Err("the store has other contents".to_owned()) }
     }
 }
 
-/// The steps of which each work is made.
+/// The requests of each operation.
 fn steps(kind: StoreKind) -> Vec<(Work, &'static [Step])> {
     let (small, large, larger) = (100, 6 * MIB, 11 * MIB);
     let writes: [(Work, &'static [Step]); 5] = match kind {
@@ -227,10 +227,10 @@ fn steps(kind: StoreKind) -> Vec<(Work, &'static [Step])> {
     writes.into_iter().chain(others).collect()
 }
 
-/// As often as a request is sent before somebody is told that it failed.
+/// The number of attempts before a program sees an error.
 const ALWAYS: usize = 5;
 
-/// Each answer at each step, before and after it was done.
+/// Each answer at each step, before and after the store has done it.
 fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault, usize)> {
     let steps = steps(kind);
     let steps = steps.iter().flat_map(|(work, steps)| steps.iter().map(|step| (*work, *step)));
@@ -244,7 +244,7 @@ fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault, usize)> {
         };
         let both = &[false, true];
         add(&PLAIN, both);
-        // The answer to a HEAD has no body, and 400 alone is said of what is never going to be right.
+        // The answer to a HEAD has no body, and 400 without a code is a final error.
         let is_bare = kind == StoreKind::S3 && step == Step::Head;
         add(&answers(kind)[usize::from(is_bare)..], both);
         match step {
@@ -260,19 +260,19 @@ fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault, usize)> {
         if kind == StoreKind::S3 && matches!(step, Step::Complete | Step::CopyPart) {
             add(&IN_200, both);
         }
-        // It is done the first time, and nobody is ever told.
+        // The first request is done, and no attempt is ever answered.
         if matches!(step, Step::Put | Step::Complete | Step::Delete) {
             let silent = [Answer::Reset, Answer::Error(503, "")];
             let faults = silent.map(|answer| Fault { answer, is_done: true });
             cases.extend(faults.map(|fault| (work, step, fault, ALWAYS)));
         }
     }
-    // What takes longest begins first.
+    // The slowest cases start first.
     cases.sort_by_key(|(_, _, _, times)| std::cmp::Reverse(*times));
     cases
 }
 
-/// All cases of a kind of store.
+/// Checks all cases of a store.
 fn check(kind: StoreKind) {
     let (cases, next) = (cases(kind), AtomicUsize::new(0));
     let failed = parking_lot::Mutex::new(Vec::new());
@@ -301,21 +301,21 @@ fn check(kind: StoreKind) {
 }
 
 #[test]
-fn an_answer_of_s3_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+fn temporary_errors_of_s3_do_not_fail_any_step() {
     check(StoreKind::S3);
 }
 
 #[test]
-fn an_answer_of_azure_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+fn temporary_errors_of_azure_do_not_fail_any_step() {
     check(StoreKind::Azure);
 }
 
 #[test]
-fn an_answer_of_google_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+fn temporary_errors_of_google_do_not_fail_any_step() {
     check(StoreKind::Google);
 }
 
-/// The counters of refusals and of patience that was asked for.
+/// The counters of refusals and of throttling.
 fn counted(bucket: &RemoteBucket) -> (u64, u64) {
     let (mut denied, mut throttled) = (0, 0);
     bucket.counters(&mut |name, value| match name {
@@ -327,7 +327,7 @@ fn counted(bucket: &RemoteBucket) -> (u64, u64) {
 }
 
 #[test]
-fn a_rate_that_google_finds_too_high_is_no_refusal() {
+fn a_rate_limit_of_google_is_not_a_refusal() {
     let store = Store::of(StoreKind::Google);
     store.put("k", b"bytes");
     let bucket = bucket(&store);
@@ -338,6 +338,6 @@ fn a_rate_that_google_finds_too_high_is_no_refusal() {
     let answer = Answer::Error(403, "forbidden");
     store.doom(Step::Head, Fault { answer, is_done: false });
     let refused = bucket.head("k").unwrap_err().to_string();
-    assert_eq!(refused, "the store refuses k: forbidden: so told");
+    assert_eq!(refused, "the store refuses k: forbidden: the message");
     assert_eq!(counted(&bucket), (1, 1));
 }

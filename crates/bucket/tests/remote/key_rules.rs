@@ -1,5 +1,5 @@
-//! Names over the wire: a key either comes back from the store on loopback as the very same one, or
-//! is refused before anything is sent.
+//! Key rules over HTTP: a key either comes back from the store on loopback unchanged, or is refused
+//! before a request is sent.
 
 use super::child::{again_at, demo_options, is_child};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use ogive_demo_store::DemoStore;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// One character of each class that is special to Unicode, to XML, to an address or to a store.
+/// One character of each class that is special in Unicode, in XML, in addresses or for a store.
 fn characters() -> impl Iterator<Item = char> {
     let ascii_and_latin = '\u{1}'..='\u{ff}';
     let others = "\u{300}\u{338}\u{34f}\u{5d0}\u{61c}\u{1680}\u{180e}\u{2000}\u{200b}\u{200d}\u{200e}\
@@ -38,11 +38,11 @@ fn keys() -> BTreeSet<String> {
 }
 
 #[test]
-fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
+fn a_key_comes_back_unchanged_or_is_refused_before_it_is_sent() {
     if !is_child() {
         let directory = tempfile::tempdir().unwrap();
         let store = DemoStore::start(directory.path()).unwrap();
-        let test = "key_rules::a_key_comes_back_as_itself_or_is_refused_before_it_is_sent";
+        let test = "key_rules::a_key_comes_back_unchanged_or_is_refused_before_it_is_sent";
         return again_at(test, &store, &[]);
     }
     let bucket = RemoteBucket::new(&demo_options()).unwrap();
@@ -58,7 +58,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
             Err(refusal) => {
                 assert_eq!(put, Err(refusal), "{key:?}");
                 let (head, delete) = (bucket.head(&key), bucket.delete(&key, None));
-                // One that is not taken is asked for all the same: it may be there.
+                // A key that cannot be created is still requested: the object may exist.
                 if let Err(refusal) = KeyRules::S3.sendable(&key) {
                     assert_eq!((head, delete), (Err(refusal.clone()), Err(refusal)), "{key:?}");
                 }
@@ -68,7 +68,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
     let mut listed = BTreeSet::new();
     let listing = Listing { prefix: "", delimited: false, page: 1000 };
     let all = bucket.list(&listing, &mut |entry| {
-        let Entry::Object(object) = entry else { panic!("nothing was asked to be put together") };
+        let Entry::Object(object) = entry else { panic!("the listing has no delimiter") };
         listed.insert(object.key);
         ControlFlow::Continue(())
     });
@@ -77,7 +77,7 @@ fn a_key_comes_back_as_itself_or_is_refused_before_it_is_sent() {
     let others: Vec<_> = listed.difference(&made).collect();
     assert!(missing.is_empty() && others.is_empty(), "not listed {missing:?}, listed {others:?}");
     for key in &made {
-        // The marker of a directory has no bytes.
+        // A directory marker has no bytes.
         if key.ends_with('/') {
             continue;
         }

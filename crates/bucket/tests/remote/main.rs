@@ -1,4 +1,5 @@
-//! Writing to a store over HTTP: what it leaves open, what a crash leaves in it, and what is said.
+//! Writes to a store over HTTP: errors that leave the outcome open, uploads that a crash leaves,
+//! and error messages.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -35,7 +36,7 @@ fn options(endpoint: &str) -> RemoteOptions {
         endpoint_url: Some(endpoint.to_owned()),
         region: Some("here".to_owned()),
         no_sign_request: true,
-        // Longer than any wait of a test: no test here is about it.
+        // Longer than any wait of a test, because no test here is about timeouts.
         timeout: Some(Duration::from_secs(600)),
         ..RemoteOptions::default()
     }

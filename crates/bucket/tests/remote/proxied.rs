@@ -1,6 +1,5 @@
-//! What fails by way of a proxy names it: the proxy may be why.
-//!
-//! A proxy is that of the environment.
+//! An error of a request through a proxy names the proxy, which may be its cause. The proxy comes
+//! from the environment.
 
 use super::bucket_at;
 use super::child::{again, is_child};
@@ -11,12 +10,12 @@ use ogive_bucket::{Bucket as _, Fetch, FetchSink, Result, WebBucket};
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 
-/// Says where the proxy is to the process that goes by it.
+/// The variable that sets the proxy for the child process.
 const PROXY: &str = "HTTP_PROXY";
 
 fn names_the_proxy<T: std::fmt::Debug>(done: Result<T>) {
-    let (said, proxy) = (done.unwrap_err().to_string(), std::env::var(PROXY).unwrap());
-    assert_eq!(said.matches(proxy.trim_end_matches('/')).count(), 1, "{said}");
+    let (error, proxy) = (done.unwrap_err().to_string(), std::env::var(PROXY).unwrap());
+    assert_eq!(error.matches(proxy.trim_end_matches('/')).count(), 1, "{error}");
 }
 
 #[test]
@@ -24,7 +23,7 @@ fn each_way_to_ask_a_store() {
     if !is_child() {
         let store = Store::new();
         store.put("k", b"bytes");
-        // A HEAD is sent again without the wish for a checksum.
+        // A HEAD is sent again without the header for a checksum.
         for step in [Step::Head, Step::Head, Step::Get, Step::Get, Step::List] {
             let answer = Answer::Error(403, "AccessDenied");
             store.doom(step, Fault { answer, is_done: false });
@@ -49,7 +48,7 @@ fn each_way_to_ask_a_store() {
     names_the_proxy(receiver.recv().unwrap());
     let listing = ogive_bucket::Listing { prefix: "", delimited: true, page: 10 };
     names_the_proxy(bucket.list(&listing, &mut |_| ControlFlow::Continue(())));
-    assert_eq!(bucket.head("k").unwrap().size_bytes, 5, "the proxy is asked");
+    assert_eq!(bucket.head("k").unwrap().size_bytes, 5, "the proxy is used");
 }
 
 #[test]

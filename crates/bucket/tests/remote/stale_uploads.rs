@@ -1,4 +1,4 @@
-//! Uploads in parts of which nobody was told the id: ours is thrown away, and no other.
+//! Multipart uploads whose id was never received: ours is aborted, and no other.
 
 use super::bucket;
 use super::store::{Answer, Fault, Step, Store, now};
@@ -7,7 +7,7 @@ use ogive_bucket::{Bucket as _, Condition, CopyRequest, RemoteBucket};
 use ogive_l2::MasterKey;
 use std::path::Path;
 
-/// Longer than the time in which ours may have begun.
+/// Longer than the time in which our upload may have begun.
 const LONG_AGO: u64 = 3 * 24 * 3600;
 
 fn journal(path: &Path) -> Opened {
@@ -15,7 +15,7 @@ fn journal(path: &Path) -> Opened {
     Journal::open(path, "source", &master, OpenOptions::default()).unwrap()
 }
 
-/// Notes uploads to a key that were about to begin then, and whose mount was killed.
+/// Notes of uploads to a key that were about to begin at these times, left by a killed mount.
 fn noted(directory: &Path, store: &Store, key: &str, began: &[u64]) -> Opened {
     let opened = journal(directory);
     for began in began {
@@ -42,7 +42,7 @@ fn an_upload_of_another_client_goes_on() {
     assert_eq!(abort_stale(&bucket(&store), &mut opened), 1);
     assert_eq!(store.uploads(), ["another key", "before", "since"]);
     drop(opened);
-    assert!(journal(directory.path()).uploads.is_empty(), "the note is done with");
+    assert!(journal(directory.path()).uploads.is_empty(), "the note is deleted");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn uploads_stay_with_their_note_where_ours_cannot_be_identified() {
     drop(opened);
     let mut opened = journal(directory.path());
     assert_eq!(opened.uploads.len(), 1);
-    // Two were noted, and two are there.
+    // Now there are two notes and two uploads.
     drop(opened.journal.note_upload(&format!("{}/bucket/k", store.endpoint), began).unwrap());
     drop(opened);
     opened = journal(directory.path());
@@ -80,9 +80,9 @@ fn uploads_stay_with_their_note_where_ours_cannot_be_identified() {
     assert!(store.uploads().is_empty());
 }
 
-/// The store's clock says when an upload was begun, so the note goes by that clock.
+/// The store reports the start of an upload by its clock, so the note uses that clock.
 #[test]
-fn a_store_with_another_clock_has_ours_found() {
+fn our_upload_is_found_on_a_store_with_another_clock() {
     let (store, directory) = (Store::new(), tempfile::tempdir().unwrap());
     store.be_ahead(LONG_AGO);
     let opened = journal(directory.path());
@@ -90,7 +90,7 @@ fn a_store_with_another_clock_has_ours_found() {
     bucket.note_uploads(&opened.journal);
     store.put("source", &[7; 6 << 20]);
     let source = bucket.head("source").unwrap();
-    // It has begun, and that is not said, each time it is tried.
+    // Each attempt begins an upload, and loses the answer.
     for answer in [Answer::Reset, Answer::Error(500, "InternalError")].into_iter().cycle().take(5) {
         store.doom(Step::Begin, Fault { answer, is_done: true });
     }

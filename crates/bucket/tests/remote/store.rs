@@ -1,5 +1,5 @@
-//! A store on loopback that speaks as much of a protocol as writing an object needs, and answers
-//! single requests as it is told.
+//! A store on loopback that supports what writing an object needs in three protocols, and fails
+//! single requests on demand.
 
 mod azure;
 mod google;
@@ -17,7 +17,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What a request is.
+/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Head,
@@ -35,20 +35,20 @@ pub(crate) enum Step {
     Parts,
 }
 
-/// What a request is answered with instead of what it should be.
+/// The answer that replaces the normal one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
-    /// This status, with the code of an error.
+    /// This status, with an error code.
     Error(u16, &'static str),
     /// The connection ends.
     Reset,
 }
 
-/// What becomes of a request.
+/// A fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) answer: Answer,
-    /// Whether the store does what it was asked all the same.
+    /// Whether the store executes the request before it fails.
     pub(crate) is_done: bool,
 }
 
@@ -59,15 +59,15 @@ struct Stored {
     beside: Vec<(String, String)>,
 }
 
-/// An upload in parts that is under way.
+/// A multipart upload in progress.
 #[derive(Clone, Debug, Default)]
 struct Begun {
     key: String,
     beside: Vec<(String, String)>,
     parts: BTreeMap<u32, Vec<u8>>,
-    /// The numbers of parts that have names.
+    /// The numbers of the parts by id.
     names: HashMap<String, u32>,
-    /// What has to hold at its end.
+    /// The condition of its completion.
     condition: String,
     is_done: bool,
     /// In seconds since the epoch.
@@ -82,24 +82,24 @@ struct State {
     changes: u64,
     faults: HashMap<Step, VecDeque<Fault>>,
     asked: HashMap<Step, u64>,
-    /// By how many seconds the clock is before ours.
+    /// By how many seconds the store's clock is ahead of ours.
     ahead: u64,
-    /// Uploads on a page of their listing.
+    /// How many uploads are on a page of their listing.
     page: Option<usize>,
     demands_checksums: bool,
     demands_even_parts: bool,
-    /// Keys and numbers of versions and delete markers, where they are kept.
+    /// Keys and numbers of versions and delete markers, if they are kept.
     versions: Option<Vec<(String, u64)>>,
-    /// Which key the last request was signed with.
+    /// The key that signed the last request.
     signed_by: String,
-    /// Whether a prefix is listed below which nothing else is.
+    /// Whether prefixes with only deleted objects are listed.
     lists_deleted: bool,
-    /// Bodies that came with one, and those that were refused for want of one.
+    /// How many bodies came with a checksum, and how many were refused without one.
     summed: u64,
     unsummed: u64,
 }
 
-/// The store; it answers for as long as the process lives.
+/// The store; it answers as long as the process lives.
 #[derive(Clone)]
 pub(crate) struct Store {
     state: Arc<Mutex<State>>,
@@ -116,13 +116,15 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// A status, fields and a body.
+/// A status, headers and a body.
 type Reply = (u16, Vec<(String, String)>, Vec<u8>);
 
-/// An error, as the store says it, or without a code, as what stands before a store does.
+/// An error of the store, or of a gateway if there is no code.
 fn error(kind: StoreKind, status: u16, code: &str) -> Reply {
     match kind {
-        _ if code.is_empty() => (status, Vec::new(), b"<html><body>so told</body></html>".to_vec()),
+        _ if code.is_empty() => {
+            (status, Vec::new(), b"<html><body>the message</body></html>".to_vec())
+        }
         StoreKind::S3 => s3::error(status, code),
         StoreKind::Azure => azure::error(status, code),
         StoreKind::Google => google::error(status, code),
@@ -163,7 +165,7 @@ impl Request {
         let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        // A proxy is told the whole address.
+        // A proxy receives the whole address.
         let path = path.strip_prefix("http://store.example").unwrap_or(path);
         let key = path.strip_prefix("/bucket").unwrap_or(path).trim_start_matches('/').to_owned();
         let fields = query.split('&').filter(|field| !field.is_empty());
@@ -182,7 +184,7 @@ impl Request {
         self.query.get(name).cloned().unwrap_or_default()
     }
 
-    /// The bytes that are asked for, of so many.
+    /// The requested range of an object of this size.
     pub(crate) fn range(&self, size: usize) -> Option<(usize, usize)> {
         let named = ["range", "x-ms-range", "x-amz-copy-source-range"];
         let text = named.iter().find_map(|name| self.field(name))?;
@@ -197,13 +199,13 @@ impl Request {
         key.map(|(key, _)| key.to_owned()).unwrap_or_default()
     }
 
-    /// Whether its body is the one that its checksum is of.
+    /// Whether its checksum matches its body.
     fn is_summed(&self) -> bool {
         let sum = BASE64_STANDARD.encode(Md5::digest(&self.body));
         self.field("content-md5") == Some(&sum)
     }
 
-    /// What is to be kept beside the object.
+    /// The metadata of the object.
     pub(crate) fn beside(&self, prefix: &str) -> Vec<(String, String)> {
         let fields = self.headers.iter().map(|(name, value)| (name.as_str(), value));
         let kept = fields.filter(|(name, _)| name.starts_with(prefix));
@@ -220,7 +222,7 @@ impl State {
         etag
     }
 
-    /// Adds a version, or a delete marker.
+    /// Adds a version or a delete marker, if they are kept.
     fn version(&mut self, key: &str) {
         self.changes += 1;
         let version = (key.to_owned(), self.changes);
@@ -269,7 +271,7 @@ impl Store {
         Self::of(StoreKind::S3)
     }
 
-    /// One that speaks this protocol.
+    /// A store with this protocol.
     pub(crate) fn of(kind: StoreKind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let endpoint = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -285,18 +287,18 @@ impl Store {
         store
     }
 
-    /// Which protocol it speaks.
+    /// Its protocol.
     pub(crate) fn kind(&self) -> StoreKind {
         self.state.lock().kind
     }
 
-    /// Forgets all it has and was told.
+    /// Resets the store, except for its protocol.
     pub(crate) fn forget_all(&self) {
         let mut state = self.state.lock();
         *state = State { kind: state.kind, ..State::default() };
     }
 
-    /// Decides what becomes of the next request of a kind for which nothing is decided yet.
+    /// Queues a fault for the next request of a kind that has none yet.
     pub(crate) fn doom(&self, step: Step, fault: Fault) {
         self.state.lock().faults.entry(step).or_default().push_back(fault);
     }
@@ -306,70 +308,70 @@ impl Store {
         self.state.lock().asked.get(&step).copied().unwrap_or(0)
     }
 
-    /// Puts the clock before ours.
+    /// Sets its clock ahead of ours.
     pub(crate) fn be_ahead(&self, seconds: u64) {
         self.state.lock().ahead = seconds;
     }
 
-    /// Lists so many uploads on a page.
+    /// Limits a page of uploads.
     pub(crate) fn list_on_pages_of(&self, uploads: usize) {
         self.state.lock().page = Some(uploads);
     }
 
-    /// Refuses bodies without a checksum, as a bucket does whose objects are locked for a while.
+    /// Refuses bodies without a checksum, like a bucket with Object Lock.
     pub(crate) fn demand_checksums(&self) {
         self.state.lock().demands_checksums = true;
     }
 
-    /// Refuses parts that are not of one length, but for a shorter one at the end, as R2 does.
+    /// Requires parts of one length except for the last, like R2.
     pub(crate) fn demand_even_parts(&self) {
         self.state.lock().demands_even_parts = true;
     }
 
-    /// Keeps versions, as a bucket does that is told to, and may list prefixes for their sake.
+    /// Keeps versions, like a versioned bucket, and may list prefixes with only deleted objects.
     pub(crate) fn keep_versions(&self, lists_deleted: bool) {
         let mut state = self.state.lock();
         state.versions = Some(Vec::new());
         state.lists_deleted = lists_deleted;
     }
 
-    /// The keys of all versions and delete markers that it keeps.
+    /// The keys of all versions and delete markers.
     pub(crate) fn versions(&self) -> Vec<String> {
         self.state.lock().versions.iter().flatten().map(|(key, _)| key.clone()).collect()
     }
 
-    /// Which key the last request was signed with.
+    /// The key that signed the last request.
     pub(crate) fn signed_by(&self) -> String {
         self.state.lock().signed_by.clone()
     }
 
-    /// How many bodies have come with the checksum that is theirs.
+    /// How many bodies came with their checksum.
     pub(crate) fn summed(&self) -> u64 {
         self.state.lock().summed
     }
 
-    /// How many bodies it has refused for that.
+    /// How many bodies were refused without one.
     pub(crate) fn unsummed(&self) -> u64 {
         self.state.lock().unsummed
     }
 
-    /// Begins an upload as somebody else would, at a time of the store's clock.
+    /// Begins an upload of another client, at a time of the store's clock.
     pub(crate) fn begin_upload(&self, key: &str, id: &str, initiated: u64) {
         let begun = Begun { key: key.to_owned(), initiated, ..Begun::default() };
         self.state.lock().uploads.insert(id.to_owned(), begun);
     }
 
-    /// The ids of the uploads that are under way.
+    /// The ids of the uploads in progress.
     pub(crate) fn uploads(&self) -> Vec<String> {
         self.state.lock().uploads.keys().cloned().collect()
     }
 
-    /// Writes as somebody else would.
+    /// Writes like another client.
     pub(crate) fn put(&self, key: &str, body: &[u8]) {
         self.state.lock().store(key, body.to_vec(), Vec::new());
     }
 
-    /// The same with fields that each answer about it is to have.
+    /// The same, with headers for each answer about the object.
     pub(crate) fn put_with(&self, key: &str, body: &[u8], fields: &[(&str, &str)]) {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.state.lock().store(key, body.to_vec(), fields.iter().map(own).collect());
@@ -384,7 +386,7 @@ impl Store {
         self.state.lock().objects.get(key).map(|stored| stored.body.clone())
     }
 
-    /// Answers one request after the other, until the connection ends.
+    /// Answers requests until the connection ends.
     fn serve(&self, mut connection: TcpStream) {
         let mut reader = BufReader::new(connection.try_clone().expect("a descriptor"));
         while let Some(request) = Request::read(&mut reader) {

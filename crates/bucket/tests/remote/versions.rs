@@ -1,4 +1,5 @@
-//! Buckets that keep versions of what is deleted, and stores that list them as if they were there.
+//! Buckets that keep versions of deleted objects, and stores that list directories of such
+//! versions.
 
 use super::bucket;
 use super::store::{Step, Store};
@@ -13,7 +14,7 @@ fn put(bucket: &RemoteBucket, key: &str) {
     bucket.put(key, body, &Condition::None, WriteMetadata::NONE).unwrap();
 }
 
-/// What a directory of the root is told to be.
+/// The entries of the root.
 fn listed(bucket: &RemoteBucket) -> Vec<Entry> {
     let mut found = Vec::new();
     let visit = &mut |entry| {
@@ -30,17 +31,17 @@ fn a_probe_leaves_no_version_behind() {
     for lists_deleted in [false, true] {
         store.forget_all();
         store.keep_versions(lists_deleted);
-        store.put("p/x", b"somebody's");
+        store.put("p/x", b"theirs");
         assert_eq!(probe(&bucket(&store), "p/"), Ok(Promises::ALL));
         assert_eq!(store.versions(), ["p/x"]);
     }
     store.forget_all();
     assert_eq!(probe(&bucket(&store), "p/"), Ok(Promises::ALL));
-    assert_eq!(store.asked(Step::Versions), 0, "of a bucket that keeps none");
+    assert_eq!(store.asked(Step::Versions), 0, "the bucket keeps no versions");
 }
 
 #[test]
-fn a_directory_of_which_versions_alone_are_left_is_none() {
+fn a_directory_with_only_deleted_objects_does_not_exist() {
     for lists_deleted in [false, true] {
         let store = Store::new();
         store.keep_versions(lists_deleted);

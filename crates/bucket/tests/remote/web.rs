@@ -1,4 +1,4 @@
-//! A web server: one answer to one question does not decide how all its directories are listed.
+//! A web server: one answer does not decide how all its directories are listed.
 
 use ogive_bucket::{Bucket as _, BucketError, Entry, Listing, WebBucket};
 use parking_lot::Mutex;
@@ -7,10 +7,10 @@ use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What a server says to a method and a path: a status, the type of the body, and the body.
+/// The answer of a server to a method and a path: a status, the type of the body, and the body.
 pub(super) type Says = fn(&str, &str) -> (u16, &'static str, String);
 
-/// A server, and the methods and paths that it was asked.
+/// A server, and the requests that it received.
 pub(super) struct Server {
     pub(super) address: String,
     says: Arc<Mutex<Says>>,
@@ -60,13 +60,13 @@ impl Server {
         *self.says.lock() = says;
     }
 
-    /// What was asked since this was asked last.
+    /// The requests since the last call.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.asked.lock())
     }
 }
 
-/// A listing by WebDAV with one file.
+/// A WebDAV listing with one file.
 fn dav(path: &str) -> (u16, &'static str, String) {
     let entry = |path: String, properties: &str| {
         format!(
@@ -101,7 +101,7 @@ fn names(bucket: &WebBucket, prefix: &str) -> Result<Vec<String>, BucketError> {
 }
 
 #[test]
-fn a_server_that_fails_once_is_asked_for_the_next_listing_as_before() {
+fn one_error_does_not_change_how_the_next_directory_is_listed() {
     let server = Server::new(works);
     let bucket = WebBucket::open(&server.address, None).unwrap();
     let faults: [Says; 4] = [
@@ -121,7 +121,7 @@ fn a_server_that_fails_once_is_asked_for_the_next_listing_as_before() {
 }
 
 #[test]
-fn a_server_that_does_not_know_the_word_is_asked_once() {
+fn a_server_without_webdav_gets_one_propfind() {
     let refusals: [Says; 3] = [
         |_, _| (405, "text/plain", String::new()),
         |_, _| (501, "text/plain", String::new()),
@@ -129,7 +129,7 @@ fn a_server_that_does_not_know_the_word_is_asked_once() {
     ];
     for refusal in refusals {
         let server = Server::new(refusal);
-        // No listing comes of it either way.
+        // None of these answers is a listing.
         let bucket = WebBucket::open(&server.address, None);
         let asked = server.asked();
         assert_eq!(asked, ["PROPFIND /", "GET /"], "{:?}", bucket.err());

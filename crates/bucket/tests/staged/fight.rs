@@ -1,4 +1,4 @@
-//! Two writers over one object: each adds one to the number in it, and no addition is lost.
+//! Two writers of one object: each increments the number in it, and no increment is lost.
 
 use super::{open, options};
 use ogive_bucket::journal::{Base, Journal};
@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rounds of both together. A release build does what is promised, others enough to be quick.
+/// Increments of both together. A debug build makes fewer, to be quick.
 const ROUNDS: u64 = if cfg!(debug_assertions) { 1_000 } else { 100_000 };
 
-/// Adds so many times; returns how often somebody else was first.
+/// Increments `times` times; returns how often another writer was first.
 fn add(bucket: &MemoryBucket, journal: &Journal, times: u64, conflicts: &Path) -> u64 {
     let mut lost = 0;
     let mut done = 0;
@@ -39,7 +39,7 @@ fn add(bucket: &MemoryBucket, journal: &Journal, times: u64, conflicts: &Path) -
             }
             Err((file, StagedError::Conflict { .. })) => {
                 lost += 1;
-                // A person has looked at it.
+                // A user would read the conflict first.
                 let path = file.path();
                 assert!(path.starts_with(conflicts));
                 std::fs::remove_file(path).unwrap();
@@ -54,7 +54,7 @@ fn add(bucket: &MemoryBucket, journal: &Journal, times: u64, conflicts: &Path) -
 fn two_writers_of_one_object_lose_no_update() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("k", 0_u64.to_le_bytes().to_vec());
-    // In memory where that can be had: the journals are synced in each round.
+    // Keep the journals in memory if possible, because each round syncs them.
     let memory = Path::new("/dev/shm");
     let directory = || match memory.is_dir() {
         true => tempfile::tempdir_in(memory).unwrap(),
@@ -73,7 +73,7 @@ fn two_writers_of_one_object_lose_no_update() {
         writers.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
     let number = u64::from_le_bytes(bucket.bytes("k").unwrap()[..8].try_into().unwrap());
-    assert_eq!(number, ROUNDS, "{lost} times somebody else was first");
+    assert_eq!(number, ROUNDS, "{lost} conflicts");
     assert_eq!(bucket.open_uploads(), 0);
 }
 
@@ -95,7 +95,7 @@ fn threads_that_append_to_one_file_and_sync_it_lose_nothing() {
                     if number % 7 == 0 {
                         file.sync().unwrap();
                         let stored = bucket.bytes("k").unwrap();
-                        assert_eq!(stored[at..at + 100], line, "what was synced is in the store");
+                        assert_eq!(stored[at..at + 100], line, "a synced line is in the store");
                     }
                 }
             });

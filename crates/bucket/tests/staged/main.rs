@@ -1,4 +1,4 @@
-//! Staged files against a store inside the process, which can be told to fail.
+//! Staged files over a store inside the process, which can fail on demand.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ use ogive_l2::MasterKey;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A store whose parts are small, so that small files show what large ones do.
+/// A store with small parts, so that small files behave like large ones.
 const LIMITS: Limits = Limits {
     part_min_bytes: 500,
     part_max_bytes: 20_000,
@@ -59,7 +59,7 @@ impl Place {
         StagedFile::begin(bucket, &self.opened.journal, key, base, options()).unwrap()
     }
 
-    /// An object of so many bytes, and a file that changes it.
+    /// An object of these bytes, and a staged file that changes it.
     fn change(&self, key: &str, bytes: Vec<u8>) -> StagedFile {
         self.bucket.foreign_put(key, bytes);
         let base = self.base(key);
@@ -75,7 +75,7 @@ impl Place {
         self.bucket.bytes(key).map(|bytes| bytes.to_vec())
     }
 
-    /// What the next mount would find if this one were killed now, in a copy of the directory.
+    /// What the next mount would find after a kill now, in a copy of the directory.
     fn killed(&self) -> (tempfile::TempDir, Opened) {
         let copy = tempfile::tempdir().unwrap();
         copy_files(self.directory.path(), copy.path());
@@ -103,7 +103,7 @@ fn copy_files(from: &Path, to: &Path) {
     }
 }
 
-/// Bytes that are no zeroes and differ from place to place.
+/// Bytes without zeroes that differ by offset.
 fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     (0..bytes).map(|at| ((at * 7 + usize::from(seed)) % 251) as u8 + 1).collect()
 }

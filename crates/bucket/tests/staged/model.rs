@@ -1,4 +1,4 @@
-//! Random changes, syncs and lost answers: the object is what a plain vector of bytes is.
+//! Random changes, syncs and lost answers: the object always equals a plain vector of bytes.
 
 use super::{Place, pattern};
 use ogive_bucket::journal::Base;
@@ -12,9 +12,9 @@ enum Change {
     Append(usize, u8),
     Resize(u64),
     Sync,
-    /// The answer of the next request of a kind is lost, or it fails.
+    /// The next request of a kind fails, or its answer is lost.
     Fault(Operation, bool),
-    /// The mount is killed, and another one goes on.
+    /// The mount is killed, and another one continues.
     Kill,
 }
 
@@ -37,7 +37,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_upload_is_the_file_whatever_was_written_in_which_order(
+    fn an_upload_equals_the_file_after_any_writes(
         size in prop_oneof![1 => Just(None), 3 => (0..BYTES as usize).prop_map(Some)],
         changes in prop::collection::vec(change(), 1..40),
     ) {
@@ -67,7 +67,7 @@ proptest! {
                     model.resize(*size as usize, 0);
                 }
                 Change::Sync => {
-                    // Each fault meets one request, and a sync that failed may be tried again.
+                    // Each fault applies to one request, and a failed sync may be repeated.
                     while let Err(error) = file.sync() {
                         prop_assert!(doomed > 0, "{}", error);
                         doomed -= 1;
@@ -94,7 +94,7 @@ proptest! {
             }
             prop_assert!(file.read(0..u64::MAX).unwrap() == model, "after {:?}", change);
             let is = place.bytes("k");
-            prop_assert!(is == uploaded, "nothing shows that was not synced");
+            prop_assert!(is == uploaded, "unsynced changes are not visible");
         }
         prop_assert!(file.close(Durable::Store).unwrap().is_none());
         prop_assert_eq!(place.bucket.open_uploads(), 0);

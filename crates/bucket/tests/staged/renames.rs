@@ -1,4 +1,4 @@
-//! Renames of directories: whole or not at all, whenever they are cut off.
+//! Renames of directories: complete or without effect, whenever they are interrupted.
 
 use super::{Place, open, pattern};
 use ogive_bucket::staged::{RENAME_MAX, RenameError, Renamed, rename_directory, resume_rename};
@@ -31,7 +31,7 @@ fn objects(place: &Place) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// A directory with a marker, files and a directory in it, beside others.
+/// A directory with a marker, files and a subdirectory, and objects outside of it.
 fn tree() -> Place {
     let place = Place::new();
     for key in ["old/", "old/a", "old/b", "old/deep/c", "oldest", "other/x"] {
@@ -40,7 +40,7 @@ fn tree() -> Place {
     place
 }
 
-/// What is there before, and after.
+/// The objects before and after the rename.
 fn both(place: &Place) -> [BTreeMap<String, Vec<u8>>; 2] {
     let before = objects(place);
     let moved = |(key, bytes): (&String, &Vec<u8>)| {
@@ -63,12 +63,12 @@ fn a_directory_is_renamed_with_all_that_is_below_it() {
         let [_, after] = both(&place);
         assert_eq!(rename(&place).unwrap(), Renamed { moved: 4, left: Vec::new() });
         assert_eq!(objects(&place), after);
-        assert!(place.killed().1.trees.is_empty(), "the journal has forgotten it");
+        assert!(place.killed().1.trees.is_empty(), "the journal has no log of it");
     }
 }
 
 #[test]
-fn an_error_about_the_new_name_does_not_count_as_an_object_there() {
+fn an_error_about_the_new_name_does_not_count_as_an_existing_object() {
     let place = tree();
     let before = objects(&place);
     for error in [timeout(), BucketError::Denied { key: "new/".into(), message: "no".into() }] {
@@ -80,7 +80,7 @@ fn an_error_about_the_new_name_does_not_count_as_an_object_there() {
     }
     assert_eq!(objects(&place), before);
     assert_eq!(place.bucket.requests(Operation::Copy), 0);
-    // Of what is there the first key is enough, be it listed before the marker or behind it.
+    // Any key besides the marker makes the target non-empty, wherever the marker is listed.
     place.bucket.foreign_put("new/", "");
     place.bucket.foreign_put("new/x", "theirs");
     assert_eq!(rename(&place).unwrap_err().errno(), Errno::NOTEMPTY);
@@ -99,13 +99,13 @@ fn a_rename_that_is_refused_changes_nothing() {
     assert_eq!(attempt("old/", "old/deep/", 10), Errno::INVAL);
     assert_eq!(objects(&place), before);
     assert_eq!(place.bucket.requests(Operation::Copy), 0);
-    // A directory that is there and empty is taken over.
+    // An existing empty directory is replaced.
     place.bucket.foreign_put("new/", Vec::new());
     assert_eq!(rename_directory(&place.bucket, journal, ("old/", "new/"), 4).unwrap().moved, 4);
 }
 
 #[test]
-fn a_copy_that_fails_takes_the_rename_back() {
+fn a_failed_copy_undoes_the_rename() {
     for number in 0..4 {
         for is_lost in [false, true] {
             let place = tree();
@@ -121,7 +121,10 @@ fn a_copy_that_fails_takes_the_rename_back() {
             };
             place.bucket.doom(Operation::Copy, fault);
             match rename(&place) {
-                Ok(_) => assert!(is_lost && objects(&place) == after, "a lost answer is found"),
+                Ok(_) => assert!(
+                    is_lost && objects(&place) == after,
+                    "the mark shows that the copy was made"
+                ),
                 Err(error) => {
                     assert_eq!(error.errno(), Errno::ACCESS);
                     assert_eq!(objects(&place), before);
@@ -133,8 +136,8 @@ fn a_copy_that_fails_takes_the_rename_back() {
 }
 
 #[test]
-fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
-    let (mut finished, mut taken_back) = (0, 0);
+fn a_killed_rename_is_finished_or_undone_by_the_next_mount() {
+    let (mut finished, mut undone) = (0, 0);
     for operation in [Operation::Copy, Operation::Delete] {
         for number in 0..4 {
             let place = tree();
@@ -142,11 +145,11 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
             for _ in 0..number {
                 place.bucket.doom(operation, Fault::Slow(std::time::Duration::ZERO));
             }
-            // All objects are looked at before the first is copied.
+            // All objects are requested before the first copy.
             for _ in 0..4 {
                 place.bucket.doom(Operation::Head, Fault::Slow(std::time::Duration::ZERO));
             }
-            // From here on nothing is answered: as if the process were gone.
+            // From here on no request succeeds, as if the process had been killed.
             for doomed in [operation, Operation::Head, Operation::Delete] {
                 for _ in 0..10 {
                     place.bucket.doom(doomed, Fault::Fails(timeout()));
@@ -154,7 +157,7 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
             }
             rename(&place).unwrap_err();
             let between = objects(&place);
-            // The next mount has another store before it, with the same objects.
+            // The next mount meets a working store with the same objects.
             for doomed in [Operation::Head, Operation::Delete] {
                 while place.bucket.requests(doomed) < 30 {
                     let _ = match doomed {
@@ -173,7 +176,7 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
             if operation == Operation::Copy {
                 assert_eq!(objects(&place), before, "{between:?}");
                 assert_eq!(renamed, Renamed::default());
-                taken_back += 1;
+                undone += 1;
             } else {
                 assert_eq!(objects(&place), after, "{between:?}");
                 finished += 1;
@@ -181,7 +184,7 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
             assert!(place.killed().1.trees.is_empty());
         }
     }
-    assert_eq!((finished, taken_back), (4, 4));
+    assert_eq!((finished, undone), (4, 4));
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn foreign_writes_below_the_old_name_are_not_deleted() {
     for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
         let place = tree();
         place.bucket.honour(promises);
-        // All is copied, and then nothing is answered any more.
+        // All keys are copied; then no request succeeds any more.
         for _ in 0..4 {
             place.bucket.doom(Operation::Head, Fault::Slow(std::time::Duration::ZERO));
         }
@@ -201,7 +204,7 @@ fn foreign_writes_below_the_old_name_are_not_deleted() {
         let directory = place.directory;
         drop(place.opened);
         let mut opened = open(directory.path());
-        // What is left of the faults.
+        // The remaining faults.
         let _ = (place.bucket.head("nothing"), place.bucket.delete("nothing", None));
         let renamed = resume_rename(&place.bucket, opened.trees.remove(0)).unwrap();
         assert_eq!(renamed.left, ["old/b"]);
@@ -211,7 +214,7 @@ fn foreign_writes_below_the_old_name_are_not_deleted() {
     }
 }
 
-/// What is below both names afterwards, if the store keeps the name of the key with this number.
+/// The objects below both names after a rename, if the store refuses to delete one key.
 fn kept(number: usize, promises: Promises) -> (Place, [BTreeMap<String, Vec<u8>>; 2], RenameError) {
     let place = tree();
     place.bucket.honour(promises);
@@ -226,7 +229,7 @@ fn kept(number: usize, promises: Promises) -> (Place, [BTreeMap<String, Vec<u8>>
 }
 
 #[test]
-fn a_name_that_the_store_keeps_has_no_second_one_afterwards() {
+fn an_object_that_the_store_keeps_has_no_copy_afterwards() {
     for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
         for number in 0..4 {
             let (place, [before, after], error) = kept(number, promises);
@@ -239,7 +242,7 @@ fn a_name_that_the_store_keeps_has_no_second_one_afterwards() {
                 expected.insert(key.clone(), before[key].clone());
             }
             assert_eq!(objects(&place), expected, "{number}");
-            assert!(place.killed().1.trees.is_empty(), "the journal has forgotten it");
+            assert!(place.killed().1.trees.is_empty(), "the journal has no log of it");
             let staying = if number == 0 { 4 } else { 1 };
             assert!(error.to_string().contains(&format!("{staying} of 4")), "{error}");
         }
@@ -247,7 +250,7 @@ fn a_name_that_the_store_keeps_has_no_second_one_afterwards() {
 }
 
 #[test]
-fn keys_that_cannot_be_renamed_are_found_before_the_first_copy() {
+fn objects_that_cannot_be_renamed_are_found_before_the_first_copy() {
     let place = tree();
     let [before, _] = both(&place);
     let mut kept = ObjectMetadata::default();

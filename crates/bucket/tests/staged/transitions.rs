@@ -1,5 +1,5 @@
-//! The table of states: what each returns for, and what a kill or somebody else's change makes of
-//! it.
+//! The table of states: what each state guarantees, and the effect of a kill or of another client's
+//! change.
 
 use super::{Place, copy_files, open, options, pattern};
 use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions};
@@ -22,14 +22,14 @@ fn a_new_file_streams_while_it_is_written_in_order() {
         file.append(part).unwrap();
     }
     assert_eq!(file.standing(), Standing::Streaming);
-    assert!(place.bucket.requests(Operation::Part) >= 5, "parts went up meanwhile");
-    assert_eq!(place.bytes("k"), None, "and nothing shows");
-    assert_eq!(file.read(0..10_000).unwrap(), bytes, "but to us");
+    assert!(place.bucket.requests(Operation::Part) >= 5, "parts were uploaded meanwhile");
+    assert_eq!(place.bytes("k"), None, "but nothing is visible");
+    assert_eq!(file.read(0..10_000).unwrap(), bytes, "except to us");
     file.sync().unwrap();
     assert_eq!(file.standing(), Standing::Clean);
     assert_eq!(place.bytes("k").unwrap(), bytes);
-    assert_eq!(place.bucket.requests(Operation::Begin), 1, "nothing went up twice");
-    // What comes later is a change of the object.
+    assert_eq!(place.bucket.requests(Operation::Begin), 1, "nothing was uploaded twice");
+    // Later writes change that object.
     file.append(b"more").unwrap();
     assert_eq!(file.standing(), Standing::Staged);
     assert!(file.close(Durable::Store).unwrap().is_none());
@@ -38,7 +38,7 @@ fn a_new_file_streams_while_it_is_written_in_order() {
 }
 
 #[test]
-fn a_stream_that_is_written_over_is_given_up_and_the_file_goes_up_whole() {
+fn overwriting_sent_bytes_aborts_the_stream_and_uploads_the_whole_file() {
     for truncates in [false, true] {
         let place = Place::new();
         let file = place.begin("k", Base::New);
@@ -53,14 +53,14 @@ fn a_stream_that_is_written_over_is_given_up_and_the_file_goes_up_whole() {
             bytes[10..17].copy_from_slice(b"over it");
         }
         assert_eq!(file.standing(), Standing::Staged);
-        assert_eq!(place.bucket.open_uploads(), 0, "its parts are thrown away");
+        assert_eq!(place.bucket.open_uploads(), 0, "its parts are discarded");
         file.sync().unwrap();
         assert_eq!(place.bytes("k").unwrap(), bytes);
     }
 }
 
 #[test]
-fn an_object_that_is_truncated_and_written_anew_is_what_it_was_until_the_sync() {
+fn a_truncated_and_rewritten_object_keeps_its_old_bytes_until_the_sync() {
     let place = Place::new();
     let old = pattern(3000, 9);
     let file = place.change("k", old.clone());
@@ -84,7 +84,7 @@ fn a_small_change_of_a_large_object_sends_one_part_and_copies_the_rest() {
     assert_eq!(place.bytes("k").unwrap(), bytes);
     assert_eq!(place.bucket.requests(Operation::Part), 1);
     assert_eq!(place.bucket.requests(Operation::CopyPart), 4);
-    assert_eq!(place.bucket.requests(Operation::Get), 1, "what is around the change");
+    assert_eq!(place.bucket.requests(Operation::Get), 1, "the bytes around the change");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_kill_in_any_state_keeps_the_writes_and_the_old_object() {
                 file.write(0, &bytes).unwrap();
                 assert_eq!(file.standing(), Standing::Streaming);
             }
-            // Closed on the journal's word.
+            // Closed with the journal's promise.
             2 => {
                 file.write(100, b"changed").unwrap();
                 bytes[100..107].copy_from_slice(b"changed");
@@ -143,13 +143,13 @@ fn a_kill_in_any_state_keeps_the_writes_and_the_old_object() {
 }
 
 #[test]
-fn a_kill_after_the_upload_and_before_the_journal_knows_is_no_conflict() {
+fn a_kill_between_an_upload_and_its_record_is_not_a_conflict() {
     for size in [500, 5000] {
         let place = Place::new();
         let file = place.change("k", pattern(300, 1));
         let bytes = pattern(size, 2);
         file.write(0, &bytes).unwrap();
-        // The journal as it was when the upload had arrived, but nobody had written that down.
+        // The journal as of the arrival of the upload, before that was recorded.
         let before = tempfile::tempdir().unwrap();
         file.log().sync().unwrap();
         copy_files(place.directory.path(), before.path());
@@ -167,7 +167,7 @@ fn a_kill_after_the_upload_and_before_the_journal_knows_is_no_conflict() {
 }
 
 #[test]
-fn a_lost_answer_is_no_conflict() {
+fn a_lost_answer_is_not_a_conflict() {
     for size in [500, 5000] {
         for operation in [Operation::Put, Operation::Complete] {
             let place = Place::new();
@@ -183,21 +183,21 @@ fn a_lost_answer_is_no_conflict() {
 }
 
 #[test]
-fn an_upload_that_arrives_after_all_is_no_conflict() {
+fn an_upload_that_arrived_unnoticed_is_not_a_conflict() {
     let place = Place::new();
     let file = place.begin("k", Base::New);
     file.write(0, b"first").unwrap();
     place.bucket.doom(Operation::Put, Fault::AnswerLost(timeout()));
     place.bucket.doom(Operation::Head, Fault::Fails(timeout()));
     assert_eq!(file.sync().unwrap_err().errno(), Errno::IO);
-    assert_eq!(file.standing(), Standing::Staged, "nobody knows yet");
+    assert_eq!(file.standing(), Standing::Staged, "the outcome is unknown");
     file.write(0, b"other bytes").unwrap();
     file.sync().unwrap();
     assert_eq!(place.bytes("k").unwrap(), b"other bytes");
 }
 
 #[test]
-fn a_foreign_change_stays_and_ours_is_kept() {
+fn a_foreign_change_stays_and_ours_becomes_a_conflict() {
     for streams in [false, true] {
         for is_deleted in [false, true] {
             let mut place = Place::new();
@@ -226,8 +226,8 @@ fn a_foreign_change_stays_and_ours_is_kept() {
             assert_eq!((opened.staged.len(), opened.conflicts.len()), (0, 1));
             let kept = opened.conflicts.into_iter().next().unwrap();
             let kept = StagedFile::resume(Arc::new(MemoryBucket::new()), kept, options());
-            assert_eq!(kept.read(0..u64::MAX).unwrap(), bytes, "ours is not lost");
-            // And it is not in the way of whoever goes on with theirs.
+            assert_eq!(kept.read(0..u64::MAX).unwrap(), bytes, "our changes are not lost");
+            // The conflict does not affect later changes of their object.
             if !is_deleted {
                 let base = place.base("k");
                 let next = place.begin("k", base);
@@ -257,7 +257,7 @@ fn an_error_of_the_store_leaves_the_file_in_the_journal() {
 }
 
 #[test]
-fn a_stream_whose_parts_fail_goes_up_with_the_sync() {
+fn a_stream_whose_parts_fail_is_uploaded_by_a_later_sync() {
     let place = Place::new();
     let file = place.begin("k", Base::New);
     place.bucket.doom(Operation::Begin, Fault::Fails(timeout()));
@@ -265,7 +265,7 @@ fn a_stream_whose_parts_fail_goes_up_with_the_sync() {
     let bytes = pattern(5000, 1);
     bytes.chunks(500).for_each(|part| _ = file.append(part).unwrap());
     assert_eq!(file.standing(), Standing::Staged);
-    // The part that fails now fails the sync; the next one has nothing in its way.
+    // This sync fails with the failing part; the next one succeeds.
     let _ = file.sync();
     file.sync().unwrap();
     assert_eq!(place.bytes("k").unwrap(), bytes);
@@ -284,7 +284,7 @@ fn writes_that_could_lose_an_object_are_refused_if_conditions_are_ignored() {
         let error = StagedFile::begin(bucket(), journal, "k", base, options()).unwrap_err();
         assert_eq!(error.errno(), Errno::OPNOTSUPP, "{error}");
     }
-    // As moto: what goes up in one request is safe, in parts it is not.
+    // Like moto: conditions hold for single requests, but not for multipart uploads.
     let promises = Promises { upload_overwrite: false, upload_create: false, ..Promises::ALL };
     place.bucket.honour(promises);
     let file = place.begin("k", base.clone());
@@ -297,7 +297,7 @@ fn writes_that_could_lose_an_object_are_refused_if_conditions_are_ignored() {
     assert_eq!(error.errno(), Errno::OPNOTSUPP, "{error}");
     assert_eq!(place.bytes("k").unwrap(), pattern(3000, 1));
     drop(file);
-    // Unless nobody else writes.
+    // Allowed if no other client writes.
     place.bucket.honour(Promises::NONE);
     let alone = Options { is_only_writer: true, ..options() };
     let base = place.base("k");
@@ -308,7 +308,7 @@ fn writes_that_could_lose_an_object_are_refused_if_conditions_are_ignored() {
 }
 
 #[test]
-fn a_store_that_does_not_copy_is_sent_the_whole() {
+fn a_store_without_copies_gets_the_whole_file() {
     let place = Place::new();
     let mut bytes = pattern(9000, 1);
     place.bucket.foreign_put("k", bytes.clone());
@@ -329,7 +329,7 @@ fn a_store_that_does_not_copy_is_sent_the_whole() {
 }
 
 #[test]
-fn a_store_that_takes_even_parts_only_gets_them_and_is_asked_once() {
+fn even_parts_are_learned_from_one_error() {
     let place = Place::new();
     place.bucket.take_even_parts_only();
     let shared = options();
@@ -351,14 +351,14 @@ fn a_store_that_takes_even_parts_only_gets_them_and_is_asked_once() {
         assert_eq!(place.bytes(key).unwrap(), bytes);
         assert_eq!(place.bucket.requests(Operation::Complete) - before, tried, "{key}");
     }
-    assert!(place.bucket.requests(Operation::CopyPart) > 0, "what did not change is copied");
+    assert!(place.bucket.requests(Operation::CopyPart) > 0, "unchanged ranges are copied");
     assert_eq!(place.bucket.open_uploads(), 0);
 }
 
 #[test]
-fn streams_without_memory_go_up_when_they_are_synced() {
+fn files_without_memory_for_a_stream_are_uploaded_by_their_sync() {
     let place = Place::new();
-    // Six parts of 800 bytes are 4,800: room for one stream in the half that streams may have.
+    // Six parts of 800 bytes are 4,800: the half for streams has memory for one stream.
     let uploads = Uploads::new(10_000);
     let begin = |key: &str| {
         let options = Options { uploads: uploads.clone(), ..options() };
@@ -371,19 +371,19 @@ fn streams_without_memory_go_up_when_they_are_synced() {
             file.append(&pattern(500, 1)).unwrap();
         }
     }
-    assert_eq!(place.bucket.open_uploads(), 1, "one streams");
+    assert_eq!(place.bucket.open_uploads(), 1, "one file streams");
     assert_eq!(uploads.held_bytes(), 4_800);
     std::thread::scope(|scope| {
         files.iter().for_each(|file| drop(scope.spawn(|| file.sync().unwrap())));
     });
-    assert_eq!(uploads.held_bytes(), 0, "all of it was given back");
+    assert_eq!(uploads.held_bytes(), 0, "all memory was released");
     for number in 0..20 {
         assert_eq!(place.bytes(&format!("k{number}")).unwrap(), pattern(500, 1).repeat(10));
     }
 }
 
 #[test]
-fn a_stream_of_more_parts_than_a_store_takes_goes_up_in_longer_ones() {
+fn a_stream_with_too_many_parts_is_uploaded_in_longer_ones() {
     for are_even in [false, true] {
         let place = Place::new();
         let limits = Limits { parts_max: 20, are_even, ..super::LIMITS };
@@ -402,7 +402,7 @@ fn a_stream_of_more_parts_than_a_store_takes_goes_up_in_longer_ones() {
 }
 
 #[test]
-fn a_file_that_is_discarded_leaves_nothing() {
+fn a_discarded_file_leaves_nothing() {
     let place = Place::new();
     let file = place.begin("k", Base::New);
     file.write(0, &pattern(5000, 1)).unwrap();
@@ -433,14 +433,14 @@ fn the_second_of_two_creations_of_a_name_fails() {
 }
 
 #[test]
-fn nothing_goes_up_that_a_power_cut_could_take_out_of_the_journal() {
+fn only_changes_that_survive_a_power_cut_are_uploaded() {
     let place = Place::new();
     let file = place.begin("k", Base::New);
     file.write(0, &pattern(500, 1)).unwrap();
     let denied = BucketError::Denied { key: "k".to_owned(), message: "no".to_owned() };
     place.bucket.doom(Operation::Put, Fault::Fails(denied));
     file.sync().unwrap_err();
-    // The log says that its writes are durable: so their damage is no torn tail.
+    // The log says that its writes are durable, so their damage is not a torn tail.
     let copy = tempfile::tempdir().unwrap();
     copy_files(place.directory.path(), copy.path());
     let log = copy.path().join(file.path().file_name().unwrap());

@@ -1,4 +1,4 @@
-//! A store that fails, and one that does not say whether it did what it was asked.
+//! A store that fails, and one whose answers are lost.
 
 use super::*;
 use ogive_bucket::{BucketError, Fault, Gate, Operation};
@@ -12,7 +12,7 @@ fn silent() -> BucketError {
     BucketError::TimedOut { key: "k".into(), seconds: 1 }
 }
 
-/// Waits for what another thread is going to do.
+/// Waits for the effect of another thread.
 fn until(what: &str, is_done: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_done() {
@@ -22,7 +22,7 @@ fn until(what: &str, is_done: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_close_that_failed_says_so_and_the_file_goes_up_all_the_same() {
+fn a_failed_close_returns_the_error_and_the_file_is_uploaded_later() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     let (_, file) = m.create("f", OFlags::WRONLY).unwrap();
@@ -38,16 +38,16 @@ fn a_close_that_failed_says_so_and_the_file_goes_up_all_the_same() {
 }
 
 #[test]
-fn changes_after_the_close_go_up_as_well() {
+fn changes_after_the_close_are_uploaded_too() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     let (_, file) = m.create("f", OFlags::WRONLY).unwrap();
     m.flush(&file).unwrap();
-    // As a mapping that outlives the descriptor writes.
+    // Written through a mapping that outlives the descriptor.
     m.write_at(&file, 0, b"late").unwrap();
     drop(file);
     until("it is uploaded", || stored(&bucket, "f").is_some_and(|bytes| bytes == b"late"));
-    // And at the latest when the mount ends.
+    // The end of the mount uploads it at the latest.
     let (_, file) = m.create("g", OFlags::WRONLY).unwrap();
     m.write_at(&file, 0, b"last").unwrap();
     drop(file);
@@ -56,14 +56,14 @@ fn changes_after_the_close_go_up_as_well() {
 }
 
 #[test]
-fn an_upload_that_panics_is_counted_and_tried_again_and_others_go_up_meanwhile() {
+fn an_upload_that_panics_is_counted_and_retried_while_others_continue() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     bucket.doom(Operation::Put, Fault::Panics);
     for name in ["f", "g"] {
         let (_, file) = m.create(name, OFlags::WRONLY).unwrap();
         m.write_at(&file, 0, name.as_bytes()).unwrap();
-        // Nobody closes it as a program does: its upload is pending.
+        // Dropped without a close, so its upload is pending.
         drop(file);
         until("one of them panics, the other is uploaded", || {
             let mut panics = 0;
@@ -80,7 +80,7 @@ fn an_upload_that_panics_is_counted_and_tried_again_and_others_go_up_meanwhile()
 }
 
 #[test]
-fn a_lost_answer_is_no_conflict() {
+fn a_lost_answer_is_not_a_conflict() {
     for lost in [Operation::Put, Operation::Complete] {
         let bucket = MemoryBucket::new();
         let m = mount(&bucket, LONG);
@@ -98,7 +98,7 @@ fn a_lost_answer_is_no_conflict() {
 }
 
 #[test]
-fn a_rename_whose_answer_was_lost_is_ended_and_one_that_failed_has_not_happened() {
+fn a_rename_with_a_lost_answer_succeeds_and_a_failed_one_has_no_effect() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("a", "bytes");
     let m = mount(&bucket, LONG);
@@ -110,14 +110,14 @@ fn a_rename_whose_answer_was_lost_is_ended_and_one_that_failed_has_not_happened(
     assert_eq!(m.names(""), ["b"]);
     bucket.doom(Operation::Delete, Fault::Fails(busy()));
     assert_eq!(refused(m.rename("b", "c")), Errno::IO);
-    assert_eq!(m.names(""), ["b", "c"], "it is there twice, and nothing is lost");
+    assert_eq!(m.names(""), ["b", "c"], "it has both names, and nothing is lost");
     assert_eq!((m.read("b").unwrap(), m.read("c").unwrap()), (b"bytes".into(), b"bytes".into()));
 }
 
-/// The store keeps the old name; then the copy is taken away, or stays where it is all there is, or
-/// where it cannot be taken away either.
+/// The store refuses to delete the old name. Then the copy is removed, unless it is all that is
+/// left or cannot be removed either.
 #[test]
-fn a_rename_of_a_name_that_the_store_keeps_loses_nothing() {
+fn a_rename_loses_nothing_if_the_store_keeps_the_old_name() {
     let denied = || BucketError::Denied { key: "k".into(), message: "no".into() };
     for is_kept_too in [false, true] {
         let bucket = MemoryBucket::new();
@@ -143,7 +143,7 @@ fn a_rename_of_a_name_that_the_store_keeps_loses_nothing() {
 }
 
 #[test]
-fn a_store_that_is_away_when_a_mount_begins_gets_the_rest_later() {
+fn pending_changes_are_uploaded_later_if_the_store_is_offline_at_mount_time() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     let (_, file) = m.create("f", OFlags::WRONLY).unwrap();
@@ -151,14 +151,14 @@ fn a_store_that_is_away_when_a_mount_begins_gets_the_rest_later() {
     std::mem::forget(file);
     bucket.doom(Operation::Head, Fault::Fails(busy()));
     let m = m.killed(&bucket, LONG);
-    assert_eq!(m.read("f").unwrap(), b"bytes", "it is there before it is in the store");
+    assert_eq!(m.read("f").unwrap(), b"bytes", "it is readable before its upload");
     assert_eq!(m.names(""), ["f"]);
     until("it is uploaded", || stored(&bucket, "f").is_some());
 }
 
-/// A thread has uploaded a file and asks the store for its time, which takes long. Others, who find
-/// the upload done, let go of its log, go on from there and upload again. What the thread knows is
-/// old by then: were it believed, the next change would be made of an object that is no more.
+/// A thread has uploaded a file and requests its time from the store, which takes long. Another
+/// handle finds the upload done, drops the log, changes the file and uploads again. If the late
+/// answer counted, the next change would be based on an object that no longer exists.
 #[test]
 fn a_late_answer_of_an_upload_does_not_undo_a_later_upload() {
     let bucket = MemoryBucket::new();
@@ -180,7 +180,7 @@ fn a_late_answer_of_an_upload_does_not_undo_a_later_upload() {
     until("the log is let go of", || m.logs() == 0);
     change(&m.open("f", OFlags::RDWR).unwrap(), b"2");
     let last = m.open("f", OFlags::RDWR).unwrap();
-    // The thread has its answer, and is done with it when it comes to the next file.
+    // The thread has handled its answer when it comes to the next file.
     gate.open();
     let (_, next) = m.create("g", OFlags::WRONLY).unwrap();
     m.write_at(&next, 0, b"next").unwrap();

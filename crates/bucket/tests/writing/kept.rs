@@ -1,4 +1,4 @@
-//! What is kept beside objects: carried along, shown and set.
+//! Metadata of objects: preserved, shown and changed.
 
 use super::*;
 use ogive_bucket::{
@@ -54,7 +54,7 @@ fn metadata_stay_when_an_object_is_changed_and_renamed() {
     }
 }
 
-/// What Azure says of an append blob, which is written neither with its bytes nor with its mode.
+/// Azure's type of an append blob, for which neither bytes nor mode can be written.
 #[test]
 fn an_append_blob_keeps_its_mode() {
     let bucket = MemoryBucket::new();
@@ -70,7 +70,7 @@ fn an_append_blob_keeps_its_mode() {
 }
 
 #[test]
-fn it_stays_when_the_next_mount_uploads_what_was_left() {
+fn metadata_stay_when_the_next_mount_uploads_the_file() {
     let bucket = MemoryBucket::new();
     let theirs = kept(&[("theirs", "x")]);
     put(&bucket, "f", "hello", &theirs);
@@ -84,7 +84,7 @@ fn it_stays_when_the_next_mount_uploads_what_was_left() {
 }
 
 #[test]
-fn attributes_are_shown_and_set_in_the_names_of_a_convention() {
+fn attributes_are_shown_and_set_by_the_convention() {
     let bucket = MemoryBucket::new();
     let theirs = kept(&[("mode", "33152"), ("uid", "5"), ("mtime", "77.5"), ("theirs", "x")]);
     put(&bucket, "f", "hello", &theirs);
@@ -111,7 +111,7 @@ fn attributes_are_shown_and_set_in_the_names_of_a_convention() {
     );
     assert_eq!((now.note("theirs"), &now.headers), (Some("x"), &theirs.headers));
     assert_eq!(bucket.bytes("f").unwrap(), "hello");
-    // A write gives it another time, and nothing else.
+    // A write changes only the time.
     write_at(&m, "f", 0, b"j");
     let now = beside(&bucket, "f");
     assert_eq!(now.note("mode"), Some("33184"));
@@ -133,7 +133,7 @@ fn a_mode_for_an_object_with_a_foreign_change_is_refused() {
 }
 
 #[test]
-fn attributes_that_cannot_be_kept_are_refused_or_ignored() {
+fn attributes_that_cannot_be_stored_are_refused_or_ignored() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "hello");
     let changes = Changes { permissions: Some(0o100_600), ..Changes::default() };
@@ -152,11 +152,11 @@ fn attributes_that_cannot_be_kept_are_refused_or_ignored() {
     assert_eq!((shown.permissions, bucket.requests(Operation::Copy)), (0o640, before));
 }
 
-/// Nothing was written, so nothing says when that was.
+/// Nothing was written, so there is no time of a write.
 #[test]
-fn a_write_that_is_refused_leaves_the_time_that_was_given() {
+fn a_refused_write_keeps_the_time_that_a_program_set() {
     let bucket = MemoryBucket::new();
-    // What is larger than one request takes is refused.
+    // A file larger than one request is refused.
     bucket.honour(Promises { upload_create: false, ..Promises::ALL });
     let m = mount_as(&bucket, Convention::S3fs);
     let (found, file) = m.create("f", OFlags::RDWR).unwrap();

@@ -1,4 +1,4 @@
-//! A bucket that is changed through its origin, with the store in the process.
+//! A bucket that is changed through its origin, over a store inside the process.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -20,11 +20,11 @@ use std::ops::Deref;
 use std::path::Path;
 use std::time::Duration;
 
-/// Listings are believed for longer than any test takes.
+/// A TTL longer than any test takes.
 const LONG: Duration = Duration::from_secs(3600);
 const CALLER: Caller = Caller { user: 7, group: 8, umask: 0 };
 
-/// A store whose parts are small, so that small files show what large ones do.
+/// A store with small parts, so that small files behave like large ones.
 fn write_options() -> WriteOptions {
     let limits = Limits {
         part_min_bytes: 500,
@@ -50,7 +50,7 @@ fn journal(path: &Path) -> Opened {
     Journal::open(path, "memory:", &master, OpenOptions::default()).unwrap()
 }
 
-/// A mount, as far as it is an origin.
+/// A mount, reduced to its origin.
 struct Mounted {
     origin: BucketOrigin<MemoryBucket>,
     directory: tempfile::TempDir,
@@ -94,7 +94,7 @@ impl Mounted {
             .try_fold(root, |found, name| self.origin.lookup(&found.node, OsStr::new(name)))
     }
 
-    /// The directory of a path, and the name in it.
+    /// The directory and the name of a path.
     fn at<'a>(&self, path: &'a str) -> (Node, &'a OsStr) {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         (self.find(directory).unwrap().node, OsStr::new(name))
@@ -109,7 +109,7 @@ impl Mounted {
         Origin::open(&self.origin, &self.find(path)?.node, flags)
     }
 
-    /// All bytes of a file, as whoever opens it now reads them.
+    /// All bytes of a file, read through a new handle.
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let file = self.open(path, OFlags::RDONLY)?;
         self.read_file(&file)
@@ -177,23 +177,23 @@ impl Mounted {
         names
     }
 
-    /// The mount that comes after this one is killed now, whose journal it has a copy of.
+    /// The mount after a kill of this one, with a copy of its journal.
     fn killed(self, bucket: &MemoryBucket, ttl: Duration) -> Mounted {
         let copy = tempfile::tempdir().unwrap();
         copy_files(self.directory.path(), copy.path());
-        // Nothing of it is ended in order.
+        // Skip the orderly end.
         std::mem::forget(self.origin);
         mount_with(bucket, ttl, copy)
     }
 
-    /// Logs of files in the journal.
+    /// How many logs of files are in the journal.
     fn logs(&self) -> usize {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let is_log = |path: &Path| path.extension().is_some_and(|kind| kind == "log");
         entries.filter(|entry| is_log(&entry.as_ref().unwrap().path())).count()
     }
 
-    /// Files in the conflicts of the journal.
+    /// How many files are in the journal's conflicts.
     fn conflicts(&self) -> usize {
         std::fs::read_dir(self.directory.path().join("conflicts")).unwrap().count()
     }
@@ -217,7 +217,7 @@ fn stored(bucket: &MemoryBucket, key: &str) -> Option<Vec<u8>> {
     bucket.bytes(key).map(|bytes| bytes.to_vec())
 }
 
-/// Bytes that are no zeroes and differ from place to place.
+/// Bytes without zeroes that differ by offset.
 fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     (0..bytes).map(|at| ((at * 7 + usize::from(seed)) % 251) as u8 + 1).collect()
 }

@@ -1,5 +1,5 @@
-//! Random operations against files in memory: everybody reads what was written last, the store has
-//! what was closed last, and a kill loses nothing that was acknowledged.
+//! Random operations on a mount and on a model in memory. Every reader sees the last write, the
+//! store has the last closed contents, and a kill loses nothing that was acknowledged.
 
 use super::*;
 use proptest::prelude::*;
@@ -40,13 +40,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A file of the model, as all who have it open see it.
+/// A file of the model, shared by all its open handles.
 #[derive(Debug, Default, Clone)]
 struct Plain {
     bytes: Vec<u8>,
-    /// What the store has; `None` before it was uploaded for the first time.
+    /// The contents in the store; `None` before the first upload.
     stored: Option<Vec<u8>>,
-    /// Some of it may be with the store alone: once its name is gone it cannot be read.
+    /// Some bytes may only be in the store: once the name is gone they cannot be read.
     is_unnamed: bool,
 }
 
@@ -100,7 +100,7 @@ fn check(m: &Mounted, bucket: &MemoryBucket, model: &Model, open: &[(usize, File
     }
 }
 
-/// A mount, what it is to be like, and the files that are open in it.
+/// A mount, its model, and the files that are open in it.
 struct World {
     bucket: MemoryBucket,
     m: Mounted,
@@ -114,7 +114,7 @@ impl World {
         self.open.get(number % self.open.len().max(1))
     }
 
-    /// A step by an open file.
+    /// Applies a step to an open file.
     fn by_file(&mut self, step: &Step) -> Option<()> {
         match step {
             Step::Open(path, cut) => {
@@ -172,7 +172,7 @@ impl World {
         Some(())
     }
 
-    /// A step by a name.
+    /// Applies a step to a name.
     fn by_name(&mut self, step: &Step) -> Option<()> {
         match step {
             Step::Truncate(path, size) => {
@@ -233,7 +233,7 @@ proptest! {
             if matches!(step, Step::Kill) {
                 world = world.kill();
             }
-            // A step by a file or a name that is not there does nothing.
+            // A step on a missing file or name does nothing.
             let _ = (world.by_file(step), world.by_name(step));
             check(&world.m, &bucket, &world.model, &world.open);
         }
@@ -245,7 +245,7 @@ proptest! {
         }
         check(&world.m, &bucket, &world.model, &[]);
         prop_assert_eq!(world.m.logs(), 0);
-        // Whoever was killed leaves his uploads to the store's lifecycle.
+        // Uploads of a killed mount are left to the store's lifecycle rules.
         let was_killed = steps.iter().any(|step| matches!(step, Step::Kill));
         prop_assert!(was_killed || bucket.open_uploads() == 0);
     }

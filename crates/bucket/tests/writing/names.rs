@@ -1,11 +1,11 @@
-//! Names: what is made, removed and renamed, and what becomes of those who have it open.
+//! The namespace: creation, removal and renames, and their effect on open files.
 
 use super::*;
 use ogive_bucket::{Bucket as _, KeyRules, Promises};
 use ogive_origin::{SetTime, Time};
 
 #[test]
-fn directories_are_markers_and_do_not_vanish_under_a_program() {
+fn directories_are_markers_and_do_not_vanish_with_their_last_file() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("implicit/only", "x");
     let m = mount(&bucket, LONG);
@@ -16,7 +16,11 @@ fn directories_are_markers_and_do_not_vanish_under_a_program() {
     assert_eq!(refused(m.create("d", OFlags::WRONLY | OFlags::EXCL)), Errno::EXIST);
     assert_eq!(refused(m.unlink("d")), Errno::ISDIR);
     let (_, file) = m.create("d/f", OFlags::WRONLY).unwrap();
-    assert_eq!(refused(m.remove_directory("d")), Errno::NOTEMPTY, "a file that only we know");
+    assert_eq!(
+        refused(m.remove_directory("d")),
+        Errno::NOTEMPTY,
+        "a file that only this mount has"
+    );
     assert_eq!(refused(m.remove_directory("d/f")), Errno::NOTDIR);
     m.flush(&file).unwrap();
     drop(file);
@@ -31,7 +35,7 @@ fn directories_are_markers_and_do_not_vanish_under_a_program() {
 }
 
 #[test]
-fn a_renamed_file_has_its_new_name_and_no_other() {
+fn a_renamed_file_has_only_its_new_name() {
     for ttl in [LONG, Duration::ZERO] {
         let bucket = MemoryBucket::new();
         bucket.foreign_put("d/a", pattern(3000, 1));
@@ -47,11 +51,11 @@ fn a_renamed_file_has_its_new_name_and_no_other() {
         m.rename("d/a", "d/b").unwrap();
         let mut expected = pattern(3000, 1);
         expected[..2].copy_from_slice(b"AB");
-        assert_eq!(stored(&bucket, "d/b").unwrap(), expected, "what was staged came along");
+        assert_eq!(stored(&bucket, "d/b").unwrap(), expected, "staged changes came along");
         assert_eq!(stored(&bucket, "d/a"), None);
         assert_eq!(m.names("d"), ["b"]);
         assert_eq!(m.read("d/b").unwrap(), expected);
-        // Those who had it open go on with it; those who had the other one open cannot.
+        // Open handles of the renamed file continue; those of the replaced one do not.
         assert_eq!(m.read_file(&reader).unwrap(), expected);
         assert_eq!(refused(m.read_file(&target)), Errno::STALE);
         m.write_at(&writer, 2, b"CD").unwrap();
@@ -69,7 +73,7 @@ fn a_renamed_file_has_its_new_name_and_no_other() {
 }
 
 #[test]
-fn a_node_whose_name_was_taken_away_never_leads_to_another_object() {
+fn a_node_that_lost_its_name_never_leads_to_another_object() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("log", "old");
     let m = mount(&bucket, LONG);
@@ -80,7 +84,7 @@ fn a_node_whose_name_was_taken_away_never_leads_to_another_object() {
     let (after, file) = m.create("log", OFlags::WRONLY).unwrap();
     m.write_at(&file, 0, b"new").unwrap();
     m.flush(&file).unwrap();
-    // What the kernel knows the old one by is of no use any more, whatever is called so now.
+    // The kernel's node of the old file is stale, whatever has its name now.
     assert!(before.node != after.node && before.generation != after.generation);
     assert!(!m.leads_to(&root, name, &before.node).unwrap());
     assert_eq!(refused(Origin::open(&m.origin, &before.node, OFlags::RDONLY)), Errno::STALE);
@@ -91,7 +95,7 @@ fn a_node_whose_name_was_taken_away_never_leads_to_another_object() {
 }
 
 #[test]
-fn directories_are_renamed_whole_or_not_at_all() {
+fn directories_are_renamed_completely_or_not_at_all() {
     let bucket = MemoryBucket::new();
     for key in 0..10 {
         bucket.foreign_put(&format!("d/{key}"), pattern(key, 1));
@@ -99,7 +103,7 @@ fn directories_are_renamed_whole_or_not_at_all() {
     let m = mount(&bucket, LONG);
     let below = m.find("d/3").unwrap().node;
     let open = m.open("d/4", OFlags::RDWR).unwrap();
-    assert_eq!(refused(m.rename("d", "e")), Errno::BUSY, "somebody may write to a file in it");
+    assert_eq!(refused(m.rename("d", "e")), Errno::BUSY, "a file in it has a writer");
     drop(open);
     assert_eq!(refused(m.rename("d", "d/x")), Errno::INVAL);
     m.rename("d", "e").unwrap();
@@ -117,7 +121,7 @@ fn directories_are_renamed_whole_or_not_at_all() {
 }
 
 #[test]
-fn files_that_a_store_cannot_take_are_refused_at_once() {
+fn files_that_a_store_cannot_hold_are_refused_at_once() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let m = mount(&bucket, LONG);
@@ -130,7 +134,7 @@ fn files_that_a_store_cannot_take_are_refused_at_once() {
     assert_eq!(refused(m.link(&found.node, None, &root, name)), Errno::PERM);
     let change = |changes: Changes| m.set_attributes(&found.node, None, &changes);
     let none = Changes::default();
-    // With the kind of the file, as the kernel sends it.
+    // With the file type, as the kernel sends it.
     let same = Changes { permissions: Some(0o100_640), user: Some(7), group: Some(8), ..none };
     assert_eq!(change(same).unwrap(), found.attributes);
     let now = Changes { modified: Some(SetTime::Now), ..none };
@@ -144,7 +148,7 @@ fn files_that_a_store_cannot_take_are_refused_at_once() {
     ] {
         assert_eq!(refused(change(changes)), Errno::PERM, "{changes:?}");
     }
-    // What is about to be uploaded has the time of now.
+    // A file that waits for its upload has the current time.
     let (created, file) = m.create("n", OFlags::WRONLY).unwrap();
     assert!(m.set_attributes(&created.node, Some(&file), &now).is_ok());
     let long = "x".repeat(256);
@@ -163,7 +167,7 @@ fn a_foreign_change_is_not_removed_with_ours() {
     bucket.foreign_put("f", "theirs");
     assert_eq!(refused(m.unlink("f")), Errno::STALE);
     assert_eq!(stored(&bucket, "f").unwrap(), b"theirs");
-    // Also where a deletion has no condition.
+    // The same if the store ignores the condition of a deletion.
     bucket.honour(Promises { delete: false, ..Promises::ALL });
     assert_eq!(refused(m.flush(&file)), Errno::STALE);
     drop(file);
@@ -172,13 +176,13 @@ fn a_foreign_change_is_not_removed_with_ours() {
 }
 
 #[test]
-fn a_rename_of_a_directory_that_was_cut_off_is_ended_by_the_next_mount() {
+fn an_interrupted_rename_of_a_directory_is_finished_by_the_next_mount() {
     let bucket = MemoryBucket::new();
     for key in 0..5 {
         bucket.foreign_put(&format!("d/{key}"), "x");
     }
     let m = mount(&bucket, LONG);
-    // All is copied, and nothing can be deleted.
+    // All keys are copied, and none can be deleted.
     let busy = ogive_bucket::BucketError::Busy { key: "d/0".into(), message: "no".into() };
     bucket.doom(ogive_bucket::Operation::Delete, ogive_bucket::Fault::Fails(busy));
     assert_eq!(refused(m.rename("d", "e")), Errno::IO);
@@ -189,7 +193,7 @@ fn a_rename_of_a_directory_that_was_cut_off_is_ended_by_the_next_mount() {
 }
 
 #[test]
-fn a_name_that_the_store_takes_for_another_is_refused_when_it_is_made() {
+fn a_name_that_the_store_would_change_is_refused_at_its_creation() {
     let bucket = MemoryBucket::new();
     bucket.set_key_rules(&KeyRules::AZURE);
     bucket.foreign_put("tree/x", "precious");
@@ -216,7 +220,8 @@ fn a_name_that_the_store_takes_for_another_is_refused_when_it_is_made() {
             assert_eq!(refused(m.unlink(name)), Errno::NOENT, "{name:?}");
             assert_eq!(refused(m.remove_directory(name)), Errno::NOENT, "{name:?}");
         }
-        // A key that is there and leads to itself is shown, if the row says that it cannot be made.
+        // An existing key that reaches the store unchanged is shown, even if it could not be
+        // created.
         assert_eq!(m.names(""), ["dir", "f", "new\nline", "tree"]);
         assert_eq!(m.read("new\nline").unwrap(), b"shown");
         let mut hidden = Vec::new();
@@ -230,7 +235,7 @@ fn a_name_that_the_store_takes_for_another_is_refused_when_it_is_made() {
 }
 
 #[test]
-fn a_key_of_the_longest_length_is_made_read_renamed_and_removed() {
+fn a_key_of_the_maximal_length_can_be_created_read_renamed_and_removed() {
     let bucket = MemoryBucket::new();
     let directory = vec!["d".repeat(200); 5].join("/");
     let key = format!("{directory}/{}", "f".repeat(1024 - 1005));
@@ -249,11 +254,11 @@ fn a_key_of_the_longest_length_is_made_read_renamed_and_removed() {
         let longer = format!("{key}g");
         assert_eq!(refused(m.create(&longer, OFlags::WRONLY)), Errno::NAMETOOLONG);
         assert_eq!(refused(m.find(&longer)), Errno::NAMETOOLONG);
-        // With its slash a directory of that name would be longer.
+        // With its slash, a directory of that name would be too long.
         assert_eq!(refused(m.make_directory(&key)), Errno::NAMETOOLONG);
         m.make_directory(&key[..1023]).unwrap();
         m.remove_directory(&key[..1023]).unwrap();
-        // What is below a directory may become too long with it: then none of it is renamed.
+        // A key below the directory would become too long, so nothing is renamed.
         let longer = format!("{}x", "d".repeat(200));
         m.write(&key, b"deep").unwrap();
         assert_eq!(refused(m.rename(&"d".repeat(200), &longer)), Errno::NAMETOOLONG);
@@ -263,7 +268,7 @@ fn a_key_of_the_longest_length_is_made_read_renamed_and_removed() {
 }
 
 #[test]
-fn a_directory_whose_name_ends_in_white_space_is_entered_and_no_file_has_such_a_name() {
+fn names_that_end_in_white_space_are_for_directories_only() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d /f", "x");
     let m = mount(&bucket, Duration::ZERO);

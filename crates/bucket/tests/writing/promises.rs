@@ -1,10 +1,11 @@
-//! What a program may rely on: what is durable when, and that nobody's object is overwritten.
+//! The promises to programs: what is durable when, and that no other client's object is
+//! overwritten.
 
 use super::*;
 use ogive_bucket::{Bucket as _, Operation, Promises};
 
 #[test]
-fn writes_are_read_at_once_and_are_in_the_store_after_the_close() {
+fn writes_are_readable_at_once_and_in_the_store_after_the_close() {
     for ttl in [LONG, Duration::ZERO] {
         let bucket = MemoryBucket::new();
         bucket.foreign_put("d/old", "0123456789");
@@ -20,10 +21,10 @@ fn writes_are_read_at_once_and_are_in_the_store_after_the_close() {
         assert_eq!(m.find("d/new").unwrap().attributes.size_bytes, 11);
         assert_eq!(m.attributes(&found.node, None).unwrap().size_bytes, 11);
         assert!(m.pinned_identity(&reader).is_none() && m.pinned_identity(&file).is_none());
-        assert_eq!(stored(&bucket, "d/new"), None, "nobody sees half a file");
+        assert_eq!(stored(&bucket, "d/new"), None, "no client sees half a file");
         m.flush(&file).unwrap();
         assert_eq!(stored(&bucket, "d/new").unwrap(), b"hello world");
-        // A change of an object that is there, seen by who reads it and by who opened it before.
+        // A change of an existing object is visible to new handles and to earlier ones.
         let old = m.open("d/old", OFlags::RDONLY).unwrap();
         let writer = m.open("d/old", OFlags::WRONLY).unwrap();
         m.write_at(&writer, 3, b"XY").unwrap();
@@ -32,14 +33,18 @@ fn writes_are_read_at_once_and_are_in_the_store_after_the_close() {
         assert_eq!(stored(&bucket, "d/old").unwrap(), b"0123456789");
         m.sync(&writer, false).unwrap();
         assert_eq!(stored(&bucket, "d/old").unwrap(), b"012XY56789");
-        assert_eq!(m.read_file(&old).unwrap(), b"012XY56789", "the new object is read on");
+        assert_eq!(
+            m.read_file(&old).unwrap(),
+            b"012XY56789",
+            "the handle continues with the new object"
+        );
         drop((file, reader, old, writer));
-        assert_eq!(m.logs(), 0, "what the store has is not in the journal");
+        assert_eq!(m.logs(), 0, "uploaded files have no log");
     }
 }
 
 #[test]
-fn a_file_that_is_not_changed_costs_what_it_costs_without_a_journal() {
+fn an_unchanged_file_costs_no_more_requests_than_on_a_read_only_mount() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let m = mount(&bucket, LONG);
@@ -49,7 +54,7 @@ fn a_file_that_is_not_changed_costs_what_it_costs_without_a_journal() {
     assert!(m.pinned_identity(&file).is_some());
     m.flush(&file).unwrap();
     let writer = Origin::open(&m.origin, &node, OFlags::RDWR).unwrap();
-    assert!(m.pinned_identity(&file).is_none(), "it may be changed here from now on");
+    assert!(m.pinned_identity(&file).is_none(), "this mount may change it now");
     m.flush(&writer).unwrap();
     assert_eq!(bucket.asked().head - before.head, 2);
     assert_eq!(bucket.asked().put, before.put);
@@ -57,7 +62,7 @@ fn a_file_that_is_not_changed_costs_what_it_costs_without_a_journal() {
 }
 
 #[test]
-fn size_and_time_after_the_close_are_those_of_the_store() {
+fn size_and_time_after_the_close_come_from_the_store() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     m.write("f", b"abc").unwrap();
@@ -79,7 +84,7 @@ fn appends_go_to_the_end_and_truncation_by_name_is_in_the_store_at_once() {
     m.append(&two, b"second").unwrap();
     let expected = [&pattern(3000, 1)[..], b"firstsecond"].concat();
     assert_eq!(m.read("log").unwrap(), expected);
-    // How a file was opened does not matter for where it is written.
+    // An append goes to the end of the file, whatever the mode of the open.
     m.write_at(&one, 3000, b"F").unwrap();
     let expected = [&pattern(3000, 1)[..], b"Firstsecond"].concat();
     assert_eq!(m.read("log").unwrap(), expected);
@@ -90,17 +95,17 @@ fn appends_go_to_the_end_and_truncation_by_name_is_in_the_store_at_once() {
     assert_eq!(stored(&bucket, "log").unwrap(), pattern(10, 1));
     m.truncate("log", 12).unwrap();
     assert_eq!(m.read("log").unwrap(), [&pattern(10, 1)[..], &[0, 0]].concat());
-    // As open(2) with O_TRUNC arrives: the size is set by name, and the file is open.
+    // Like open(2) with O_TRUNC: the size is set by name while the file is open.
     let file = m.open("log", OFlags::WRONLY).unwrap();
     m.truncate("log", 0).unwrap();
-    assert_eq!(stored(&bucket, "log").unwrap().len(), 12, "whoever has it open uploads it");
+    assert_eq!(stored(&bucket, "log").unwrap().len(), 12, "the open handle uploads it");
     m.write_at(&file, 0, b"anew").unwrap();
     m.flush(&file).unwrap();
     assert_eq!(stored(&bucket, "log").unwrap(), b"anew");
 }
 
 #[test]
-fn writes_survive_a_kill_and_go_up_with_the_next_mount() {
+fn writes_survive_a_kill_and_are_uploaded_by_the_next_mount() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("d/old", pattern(4000, 1));
     let m = mount(&bucket, LONG);
@@ -111,7 +116,7 @@ fn writes_survive_a_kill_and_go_up_with_the_next_mount() {
     let (_, gone) = m.create("d/gone", OFlags::RDWR).unwrap();
     m.write_at(&gone, 0, b"gone").unwrap();
     m.unlink("d/gone").unwrap();
-    assert_eq!(m.read_file(&gone).unwrap(), b"gone", "who has it open reads on");
+    assert_eq!(m.read_file(&gone).unwrap(), b"gone", "an open handle can still read it");
     m.write_at(&gone, 4, b"!").unwrap();
     m.flush(&gone).unwrap();
     assert_eq!(m.read_file(&gone).unwrap(), b"gone!");
@@ -121,12 +126,12 @@ fn writes_survive_a_kill_and_go_up_with_the_next_mount() {
     expected[100..107].copy_from_slice(b"changed");
     assert_eq!(stored(&bucket, "d/new").unwrap(), pattern(2500, 2));
     assert_eq!(stored(&bucket, "d/old").unwrap(), expected);
-    assert_eq!(m.names("d"), ["new", "old"], "what was removed stays so");
+    assert_eq!(m.names("d"), ["new", "old"], "removed files stay removed");
     assert_eq!((m.logs(), m.conflicts()), (0, 0));
 }
 
 #[test]
-fn a_foreign_object_stays_and_ours_is_kept() {
+fn a_foreign_object_stays_and_ours_becomes_a_conflict() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "mine");
     let m = mount(&bucket, LONG);
@@ -134,20 +139,20 @@ fn a_foreign_object_stays_and_ours_is_kept() {
     m.write_at(&file, 0, b"MINE").unwrap();
     bucket.foreign_put("f", "theirs");
     assert_eq!(refused(m.sync(&file, false)), Errno::STALE);
-    assert_eq!(refused(m.flush(&file)), Errno::STALE, "each time");
+    assert_eq!(refused(m.flush(&file)), Errno::STALE, "every time");
     assert_eq!(refused(m.write_at(&file, 0, b"more")), Errno::STALE);
     assert_eq!(stored(&bucket, "f").unwrap(), b"theirs");
     assert_eq!(m.conflicts(), 1);
-    // Whoever opens it now is on their line, and may write.
+    // A new handle belongs to the foreign lineage, and may write.
     let again = m.open("f", OFlags::RDWR).unwrap();
     assert_eq!(m.read_file(&again).unwrap(), b"theirs");
     m.write_at(&again, 6, b"+ours").unwrap();
     m.flush(&again).unwrap();
     assert_eq!(stored(&bucket, "f").unwrap(), b"theirs+ours");
-    assert!(m.pinned_identity(&file).is_some(), "it can be told from the others");
+    assert!(m.pinned_identity(&file).is_some(), "it has its own identity");
     drop(file);
     assert_eq!(refused(m.create("f", OFlags::WRONLY | OFlags::EXCL)), Errno::EXIST);
-    // A new file where somebody else makes one at the same time.
+    // A new file that another client creates at the same time.
     let (_, new) = m.create("new", OFlags::WRONLY).unwrap();
     m.write_at(&new, 0, b"ours").unwrap();
     bucket.foreign_put("new", "theirs");
@@ -160,7 +165,7 @@ fn a_foreign_object_stays_and_ours_is_kept() {
 }
 
 #[test]
-fn a_foreign_change_of_a_file_that_is_not_changed_here_is_no_conflict() {
+fn a_foreign_change_of_an_unchanged_file_is_not_a_conflict() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "one");
     let m = mount(&bucket, LONG);
@@ -172,7 +177,7 @@ fn a_foreign_change_of_a_file_that_is_not_changed_here_is_no_conflict() {
     m.write_at(&late, 3, b"!").unwrap();
     m.flush(&late).unwrap();
     assert_eq!(stored(&bucket, "f").unwrap(), b"two!");
-    // The early one is of an object that has gone: what it writes is no change of this one.
+    // The early handle has an object that no longer exists: its writes do not change this one.
     m.write_at(&early, 0, b"ONE").unwrap();
     assert_eq!(m.read("f").unwrap(), b"two!");
     assert_eq!(refused(m.flush(&early)), Errno::STALE);
@@ -196,7 +201,7 @@ fn a_change_that_an_earlier_mount_left_never_overwrites_a_later_one() {
 }
 
 #[test]
-fn a_store_without_the_conditions_that_are_needed_is_refused() {
+fn a_store_without_the_required_conditions_is_refused() {
     let options = OriginOptions {
         prefix: String::new(),
         metadata_ttl: LONG,
@@ -220,7 +225,7 @@ fn a_store_without_the_conditions_that_are_needed_is_refused() {
 }
 
 #[test]
-fn a_file_that_the_parts_of_a_store_cannot_hold_is_refused_when_it_is_written() {
+fn a_write_beyond_the_stores_largest_object_is_refused() {
     let bucket = MemoryBucket::new();
     let m = mount(&bucket, LONG);
     // 200 parts of 10,000 bytes.
@@ -233,17 +238,17 @@ fn a_file_that_the_parts_of_a_store_cannot_hold_is_refused_when_it_is_written() 
     m.flush(&file).unwrap();
     assert_eq!(stored(&bucket, "new").unwrap().len() as u64, largest);
     drop(file);
-    // What is there is copied.
+    // Existing bytes are copied.
     m.truncate("new", largest + 1000).unwrap();
     assert_eq!(stored(&bucket, "new").unwrap().len() as u64, largest + 1000);
 }
 
 #[test]
-fn where_parts_have_no_condition_files_are_as_large_as_one_request() {
+fn without_multipart_conditions_files_are_limited_to_one_request() {
     let bucket = MemoryBucket::new();
     bucket.honour(Promises { upload_overwrite: false, ..Promises::ALL });
     let m = mount(&bucket, LONG);
-    // A new one has its condition.
+    // A new file has its condition.
     m.write("new", &pattern(9000, 1)).unwrap();
     assert_eq!(stored(&bucket, "new").unwrap(), pattern(9000, 1));
     m.write("small", &pattern(4000, 1)).unwrap();
@@ -254,7 +259,7 @@ fn where_parts_have_no_condition_files_are_as_large_as_one_request() {
     m.flush(&file).unwrap();
     let puts = bucket.requests(Operation::Put);
     assert_eq!(stored(&bucket, "small").unwrap().len(), 5000);
-    // Over an object that is there, by reading and writing it.
+    // A rename over an existing object, by a read and a write.
     m.write("other", b"x").unwrap();
     m.rename("small", "other").unwrap();
     assert!(bucket.requests(Operation::Put) > puts && bucket.requests(Operation::Copy) == 0);
@@ -266,7 +271,7 @@ fn where_parts_have_no_condition_files_are_as_large_as_one_request() {
 }
 
 #[test]
-fn without_a_journal_everything_is_refused_as_on_a_mount_that_is_read_only() {
+fn without_a_journal_every_change_is_refused_like_on_a_read_only_mount() {
     let bucket = MemoryBucket::new();
     bucket.foreign_put("f", "x");
     let options = OriginOptions {

@@ -1,4 +1,4 @@
-//! As much of Azure Blob Storage as writing a blob needs.
+//! The part of Azure Blob Storage that writing a blob needs.
 
 use super::{Begun, Reply, Request, State, Step, ok};
 use base64::Engine as _;
@@ -9,7 +9,7 @@ pub(super) fn error(status: u16, code: &str) -> Reply {
     (status, vec![("x-ms-error-code".to_owned(), code.to_owned())], text.into_bytes())
 }
 
-/// What a request is.
+/// The kind of a request.
 pub(super) fn step(request: &Request) -> Step {
     match (request.method.as_str(), request.asked("comp").as_str()) {
         ("HEAD", _) => Step::Head,
@@ -24,7 +24,7 @@ pub(super) fn step(request: &Request) -> Step {
 }
 
 impl State {
-    /// Whether the conditions of a change hold; else its answer.
+    /// Checks the conditions of a change.
     fn check_blob(&self, request: &Request) -> Result<(), Reply> {
         let there = self.objects.get(&request.key);
         if request.field("if-none-match").is_some() && there.is_some() {
@@ -76,7 +76,7 @@ impl State {
                 let ids = ids.map(|rest| rest.split("</").next().unwrap_or_default().to_owned());
                 let begun = self.uploads.get(key).cloned().unwrap_or_default();
                 let block = |id: String| {
-                    assert!(BASE64_STANDARD.decode(&id).is_ok(), "{id} is no id");
+                    assert!(BASE64_STANDARD.decode(&id).is_ok(), "{id} is not an id");
                     begun.names.get(&id).and_then(|number| begun.parts.get(number))
                 };
                 let blocks = ids.map(block).collect::<Option<Vec<_>>>();

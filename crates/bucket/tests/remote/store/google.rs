@@ -1,26 +1,26 @@
-//! As much of Google Cloud Storage as writing an object needs: whole objects go up in a session of
-//! their own, whatever their size, since only so a write has a condition.
+//! The part of Google Cloud Storage that writing an object needs. Every object is uploaded in a
+//! session, because only then its write has a condition.
 
 use super::{Begun, Reply, Request, State, Step, Stored, ok};
 use std::fmt::Write as _;
 
-/// Where objects are sent to.
+/// The path for uploads.
 const UPLOAD: &str = "/upload/storage/v1/b/bucket/o";
 
 pub(super) fn error(status: u16, reason: &str) -> Reply {
     let text = format!(
-        r#"{{"error":{{"code":{status},"message":"so told","errors":[{{"domain":"global","#,
-    ) + &format!(r#""reason":"{reason}","message":"so told"}}]}}}}"#);
+        r#"{{"error":{{"code":{status},"message":"the message","errors":[{{"domain":"global","#,
+    ) + &format!(r#""reason":"{reason}","message":"the message"}}]}}}}"#);
     (status, vec![("Content-Type".to_owned(), "application/json".to_owned())], text.into_bytes())
 }
 
-/// The key that a request is of.
+/// The key of a request.
 pub(super) fn key(request: &Request) -> String {
     let named = request.path.strip_prefix("/storage/v1/b/bucket/o/");
     named.map_or_else(|| request.asked("name"), opendal::raw::percent_decode_path)
 }
 
-/// What a request is.
+/// The kind of a request.
 pub(super) fn step(request: &Request) -> Step {
     let is_session = request.query.contains_key("upload_id");
     let range = request.field("content-range").unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn step(request: &Request) -> Step {
     }
 }
 
-/// What is said of an object.
+/// The description of an object.
 fn resource(key: &str, stored: &Stored) -> String {
     let generation = stored.etag.trim_matches('"');
     let mut text = format!(
@@ -51,7 +51,7 @@ fn resource(key: &str, stored: &Stored) -> String {
     text + r#""updated":"2025-01-01T00:00:00.000Z"}"#
 }
 
-/// How much of an object has come.
+/// How much of an object has arrived.
 fn so_far(begun: &Begun) -> Reply {
     let bytes: usize = begun.parts.values().map(Vec::len).sum();
     let range = ("Range".to_owned(), format!("bytes=0-{}", bytes.saturating_sub(1)));
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// The same for what comes after the beginning of a session.
+    /// Continues an upload session.
     fn carry_out_in_session(&mut self, request: &Request) -> Result<Reply, Reply> {
         let id = request.asked("upload_id");
         let Some(mut begun) = self.uploads.get(&id).cloned() else {
@@ -130,7 +130,7 @@ impl State {
                 let range = request.field("content-range").unwrap_or_default();
                 let from = range.trim_start_matches("bytes ").split('-').next();
                 let from = from.and_then(|from| from.parse().ok()).unwrap_or(0);
-                // The same bytes may come twice.
+                // The same bytes may arrive twice.
                 begun.parts.insert(from, request.body.clone());
                 self.uploads.insert(id.clone(), begun.clone());
                 if step == Step::Part {

@@ -1,4 +1,4 @@
-//! As much of S3 as writing an object needs.
+//! The part of S3 that writing an object needs.
 
 use super::{Begun, Reply, Request, State, Step, now, ok, time, with_etag};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ pub(super) fn error(status: u16, code: &str) -> Reply {
     (status, Vec::new(), text.into_bytes())
 }
 
-/// What a request is.
+/// The kind of a request.
 pub(super) fn step(request: &Request) -> Step {
     let has = |name: &str| request.query.contains_key(name);
     let copies = request.headers.contains_key("x-amz-copy-source");
@@ -31,7 +31,7 @@ pub(super) fn step(request: &Request) -> Step {
 }
 
 impl State {
-    /// Whether the conditions of a change hold; else its answer.
+    /// Checks the conditions of a change.
     fn check(&self, request: &Request) -> Result<(), Reply> {
         let there = self.objects.get(&request.key).map(|stored| stored.etag.as_str());
         let is_wrong = match (request.field("if-match"), request.field("if-none-match")) {
@@ -97,7 +97,7 @@ impl State {
         format!("<R><IsTruncated>false</IsTruncated>{entries}{folders}</R>")
     }
 
-    /// All versions and delete markers of keys, which are told as one kind.
+    /// All versions and delete markers of keys, listed as one kind.
     fn list_versions(&self, request: &Request) -> String {
         let kept = self.versions.iter().flatten();
         let kept = kept.filter(|(key, _)| key.starts_with(&request.asked("prefix")));
@@ -129,7 +129,7 @@ impl State {
         Ok((204, Vec::new(), Vec::new()))
     }
 
-    /// The same for a step of an upload in parts.
+    /// Executes a step of a multipart upload.
     fn carry_out_in_parts(&mut self, request: &Request) -> Result<Reply, Reply> {
         let (key, id) = (&request.key, request.asked("uploadId"));
         let no_upload = || error(404, "NoSuchUpload");
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// A page of the uploads that are under way.
+    /// A page of the uploads in progress.
     fn listed(&self, request: &Request) -> String {
         let after = (request.asked("key-marker"), request.asked("upload-id-marker"));
         let place = |(id, upload): (&String, &Begun)| (upload.key.clone(), id.clone());
