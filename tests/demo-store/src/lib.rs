@@ -14,12 +14,12 @@
 //! # Threads
 //! Two, named `demo_store`, sleep in epoll_wait(2). Up to 16 more read and write files.
 
-mod objects;
+mod object_files;
 mod service;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
-use objects::{Objects, random};
+use object_files::{Objects, random};
 use rustix::fs::{FlockOperation, flock};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};

@@ -4,7 +4,7 @@
 //! multipart uploads, copies. The library answers everything else (versions, tags, access lists)
 //! with 501.
 
-use crate::objects::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
+use crate::object_files::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::StatusCode;

@@ -27,7 +27,7 @@ pub enum FormatError {
     Version(u16),
 }
 
-/// What a log is about.
+/// The subject of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     /// The source of a journal.
@@ -47,7 +47,7 @@ impl LogKind {
 /// The header of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogHeader {
-    /// What the log is about.
+    /// The subject of the log.
     pub kind: LogKind,
     /// The cipher of its seals.
     pub cipher: Cipher,
@@ -245,7 +245,7 @@ pub enum Record<'a> {
         /// The object.
         base: Base,
     },
-    /// No content besides the number of durable records in its header.
+    /// Has no content; its header has the number of durable records.
     Durable,
     /// The source of the journal.
     Source(&'a str),

@@ -51,7 +51,7 @@ pub(super) struct Snapshot {
     pub(super) hidden: u64,
     /// The first of the hidden keys, with the reason of each.
     pub(super) nameless: Vec<(Box<str>, &'static str)>,
-    /// What it takes of the name budget.
+    /// Its share of the name budget.
     share: NameShare,
 }
 

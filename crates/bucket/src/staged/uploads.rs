@@ -3,7 +3,7 @@
 //!
 //! # Memory
 //! Bytes of an upload are in memory until the store has them. An upload takes its maximum at its
-//! start and releases it at its end, so no upload waits while it holds memory that another one
+//! start and releases it at its end. So no upload waits while it holds memory that another one
 //! needs. Uploads get memory in the order of their requests.
 //!
 //! A stream lasts as long as its file is open, without a limit. So it starts only if half of the

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod faults;
-mod kept;
+mod metadata;
 mod model;
-mod names;
+mod namespace;
 mod promises;
 
 use ogive_bucket::journal::{Journal, OpenOptions, Opened};
