@@ -1,7 +1,7 @@
 //! The programs that read: run to the end, with their CPU time.
 //!
-//! The harness waits for one program at a time (or two it adds up), so what the kernel charges to
-//! our ended children between start and end is theirs.
+//! The harness waits for one program at a time, or for two that it adds up. So the CPU time that the
+//! kernel charges to ended children between start and end belongs to these programs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ pub struct Ran {
     pub seconds: f64,
     /// CPU time, user and system.
     pub cpu_seconds: f64,
-    /// What it printed.
+    /// Its output.
     pub output: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ pub fn cpu_of_children() -> Result<f64> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// What one fio run found.
+/// The result of a run of fio.
 pub struct Fio {
     /// Reads a second, all jobs together.
     pub reads_per_second: f64,
@@ -53,7 +53,7 @@ pub struct Fio {
     pub bytes: f64,
     /// CPU seconds of fio, its start included.
     pub cpu_seconds: f64,
-    /// Completion latency no more than one read in a hundred exceeds, in microseconds.
+    /// The 99th percentile of completion latency, in microseconds.
     pub p99_us: f64,
 }
 
@@ -68,12 +68,12 @@ pub struct FioPlan {
 }
 
 impl FioPlan {
-    /// Random 8 KiB reads of the files `data.0`, `data.1`, ... in `folder`; without a folder the
-    /// null engine, which reads nothing: fio's own cost.
+    /// Random 8 KiB reads of the files `data.0`, `data.1`, ... in `folder`. Without a folder it uses
+    /// the null engine, which reads nothing and so measures fio's own cost.
     pub fn random_reads(&self, folder: Option<&Path>) -> Result<Fio> {
         let mut command = Command::new("fio");
         command.args(["--name=arc", "--rw=randread", "--bs=8k", "--thread", "--time_based"]);
-        // fio would throw the files out of the page cache before it starts, and advise the kernel.
+        // By default fio drops the files from the page cache before it starts, and advises the kernel.
         command.args(["--invalidate=0", "--fadvise_hint=0", "--group_reporting"]);
         command.args(["--norandommap", "--randrepeat=1", "--output-format=json"]);
         command.arg(format!("--numjobs={}", self.jobs));

@@ -1,4 +1,4 @@
-//! The counters the daemons keep themselves.
+//! The daemons' own counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +9,9 @@ use crate::error::{Context, Result};
 /// Counters by name.
 pub type Counters = BTreeMap<String, i128>;
 
-/// A file of ogive's control directory below the mount point `root`: `arcstats`, or `ogivestats`
-/// with what OpenZFS has no name for. OpenZFS's named kstat format, which is two header lines and
-/// then `name type value`.
+/// A file of ogive's control directory below the mount point `root`: `arcstats`, or `ogivestats` with
+/// counters that OpenZFS does not have. The format is OpenZFS's named kstat: two header lines, then
+/// `name type value`.
 pub fn ogive(root: &Path, file: &str) -> Result<Counters> {
     let path = root.join(".ogive").join(file);
     let text = fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
@@ -40,7 +40,7 @@ pub fn passthrough(root: &Path) -> Result<Counters> {
     Ok(text.lines().filter_map(pair).collect())
 }
 
-/// How far counter `name` went from `before` to `after`; 0 for one that is not there.
+/// The growth of counter `name` from `before` to `after`; 0 for a missing one.
 pub fn delta(before: &Counters, after: &Counters, name: &str) -> i128 {
     let get = |counters: &Counters| counters.get(name).copied().unwrap_or(0);
     get(after) - get(before)

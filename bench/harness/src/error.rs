@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-/// What went wrong, in words, with the path it happened to.
+/// An error as text, with its path.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// Adds what was being done to an error.
+/// Adds the failed action to an error.
 pub trait Context<T> {
     /// `doing` reads like "cannot open /x".
     fn context(self, doing: impl FnOnce() -> String) -> Result<T>;

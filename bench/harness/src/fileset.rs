@@ -1,8 +1,8 @@
 //! The files that are read: made once, the same bytes every time.
 //!
-//! Data files hold bytes of a fixed pseudo-random sequence, so that nothing along the way can
-//! compress or deduplicate them. A finished set is marked by a `complete` file that says what it
-//! holds; a set without the right mark is made anew.
+//! Data files hold bytes of a fixed pseudo-random sequence, which do not compress and have no
+//! duplicates. A complete set has a mark file with its description; a set without the right mark is
+//! created again.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,9 +13,9 @@ use crate::error::{Context, Result};
 use crate::random::Random;
 use crate::session::Session;
 
-/// How old a set is at least before anybody reads it. What changed a moment ago may change again
-/// within the same tick of the clock, and a coherent cache keeps it from nobody's next opening:
-/// ogive within two seconds. That is not what is measured here.
+/// The least age of a set before it is read. A file with a recent change may change again within the
+/// same tick of the clock. So for two seconds ogive reads it again at each open, which is not to be
+/// measured here.
 const AGE: Duration = Duration::from_secs(5);
 /// Files in each folder of a tree.
 pub const FILES_PER_FOLDER: usize = 1000;
@@ -73,8 +73,8 @@ fn create(path: &Path) -> Result<File> {
     File::create(path).context(|| format!("cannot make {}", path.display()))
 }
 
-/// The folder is handed out only with its mark in place; the mark stands beside it, so that a walk
-/// of the set meets nothing but the set.
+/// The folder is returned only once its mark exists. The mark is next to the folder, so that a walk
+/// of the set finds only its files.
 fn build(
     session: &Session,
     name: &str,

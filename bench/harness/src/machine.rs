@@ -1,4 +1,4 @@
-//! What stands above every result: when, where, with which versions, and how quiet it was.
+//! The header of every result: date, machine, versions, and load.
 
 use std::fs;
 use std::process::Command;
@@ -26,10 +26,9 @@ pub fn describe(session: &Session, group: &str) -> Value {
     })
 }
 
-/// Has so many bytes of free memory really there, twice: in small pages, as a page cache takes them,
-/// and in huge ones, as caches do. A virtual machine gives memory that was free for some seconds back
-/// to its host, and the first who touches it again waits for the host: a program that caches would
-/// be measured by that, and one that keeps nothing would not.
+/// Touches so many bytes of free memory twice: in small pages, as for a page cache, and in huge ones,
+/// as for caches. A virtual machine returns memory that was free for some seconds to its host, and
+/// the next touch waits for the host. Without this, only programs that cache would pay for that.
 pub fn take_memory_back(bytes: u64) {
     for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_HUGEPAGE] {
         let length = usize::try_from(bytes).unwrap_or(0);
@@ -37,8 +36,8 @@ pub fn take_memory_back(bytes: u64) {
         let page = 2 << 20;
         let start = memory.as_mut_ptr().align_offset(page).min(length);
         let whole = (length - start) / page * page;
-        // SAFETY: the range lies within `memory`, whose bytes stay what they are; an error means
-        // that pages are as they come.
+        // SAFETY: the range lies within `memory`, and advice does not change its bytes. After an
+        // error, pages have their default size.
         unsafe {
             libc::madvise(memory.as_mut_ptr().add(start).cast(), whole, advice);
         }
@@ -47,7 +46,7 @@ pub fn take_memory_back(bytes: u64) {
     }
 }
 
-/// Processes that ran or wanted to, mean of the last minute.
+/// The load average of the last minute.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
@@ -70,7 +69,7 @@ fn versions(session: &Session) -> Value {
 
 const UNKNOWN: &str = "unknown";
 
-/// First line a program prints.
+/// The first line of a program's output.
 fn line_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());

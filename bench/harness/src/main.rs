@@ -1,5 +1,5 @@
-//! Runs ogive beside its peers and writes what it measured. Started by `bench/run.sh`, which builds
-//! what is needed and says where things are; see `bench/README.md`.
+//! Measures ogive and its peers in the same rounds, and writes the results. `bench/run.sh` builds the
+//! programs, sets the variables and starts this one; see `bench/README.md`.
 
 #![deny(missing_docs)]
 

@@ -1,8 +1,8 @@
-//! A mounted peer: started, found, watched, and taken down again whatever happens.
+//! A mounted peer: started, found, watched, and always unmounted.
 //!
-//! The id of every daemon stands in the file `daemons` of the work folder, with the daemon's start
-//! time, before the benchmark goes on. So `cleanup` can end what an interrupted run left behind,
-//! and nothing else: a number that has gone to another process has another start time.
+//! Before the benchmark goes on, the file `daemons` of the work folder has the number and the start
+//! time of every daemon. So a later run can end the daemons of an interrupted one. It ends no
+//! other process, because a number that was used again has another start time.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -27,14 +27,14 @@ const POLL: Duration = Duration::from_millis(20);
 pub enum Start {
     /// It stays in the foreground as our child.
     Foreground(Command),
-    /// It goes to the background once the mount answers; then its command line names the mount
+    /// It goes to the background once the mount answers; its command line then names the mount
     /// point.
     Background(Command),
 }
 
-/// A file system that is mounted, or a plain folder standing in for one.
+/// A mounted file system, or a plain folder in its place.
 pub struct Mounted {
-    /// Where the files are to be read.
+    /// The folder to read the files in.
     pub root: PathBuf,
     daemon: Option<Daemon>,
 }
@@ -42,7 +42,7 @@ pub struct Mounted {
 struct Daemon {
     pid: u32,
     child: Option<Child>,
-    /// Says how this peer wants to be unmounted, tried before `umount`.
+    /// The peer's own command to unmount, tried before `umount`.
     unmount: Option<Command>,
 }
 
@@ -54,8 +54,8 @@ impl Mounted {
 
     /// Starts a daemon and waits until `mount_point` is mounted.
     ///
-    /// `unmount` is this peer's own way to unmount, if it has one. With `cgroup` the daemon lives
-    /// in it from its first instruction on.
+    /// `unmount` is this peer's own way to unmount, if it has one. With `cgroup` the daemon is in it
+    /// from its first instruction on.
     pub fn start(
         work: &Path,
         mount_point: &Path,
@@ -171,9 +171,9 @@ pub fn remove_leftovers(work: &Path) {
     let _ = fs::remove_file(list);
 }
 
-/// Makes a daemon that stays in the foreground begin a session as those in the background do. The
-/// scheduler (`sched_autogroup_enabled`) shares processors out among sessions: a daemon in that of
-/// the program which reads through it would be measured under other rules than one that is not.
+/// Gives a daemon in the foreground its own session, as daemons in the background have. The scheduler
+/// (`sched_autogroup_enabled`) shares processors among sessions, so a daemon in the reader's session
+/// would get less than another.
 fn in_session_of_its_own(command: Command) -> Command {
     let mut setsid = Command::new("setsid");
     setsid.arg(command.get_program()).args(command.get_args());

@@ -1,7 +1,7 @@
 //! The kernel's page cache: how much of a file is in it, and putting a file in or out.
 //!
-//! A benchmark of warm or cold reads is worth nothing if the file set was not warm or cold, so
-//! every group checks with `cachestat(2)` (Linux 6.5) what it took for granted.
+//! A benchmark of warm or cold reads needs a file set that is warm or cold. So every group checks
+//! its assumption with `cachestat(2)` (Linux 6.5).
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -67,8 +67,8 @@ pub fn read_through(path: &Path) -> Result<u64> {
     }
 }
 
-/// Takes the file out of the page cache: that file alone if the kernel does so when asked, and the
-/// whole page cache if it does not.
+/// Drops the file from the page cache: only that file if the kernel follows the advice, otherwise the
+/// whole page cache.
 pub fn evict(path: &Path) -> Result<()> {
     let file = File::open(path).context(|| format!("cannot open {}", path.display()))?;
     file.sync_all().context(|| format!("cannot sync {}", path.display()))?;

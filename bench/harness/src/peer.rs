@@ -1,7 +1,7 @@
-//! The peers: what ogive is measured beside, and how each is mounted.
+//! The peers that ogive is compared with, and how each is mounted.
 //!
-//! Every peer is started as its own documentation says for reading a local folder; what is given
-//! beside that stands in the results. A peer that is not installed is left out and said so.
+//! Every peer is started as its documentation says for reading a local folder; the results show
+//! additional options. A peer that is not installed is reported and left out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::session::{Session, on_path};
 /// Name of ogive by direct I/O over io_uring.
 pub const OVER_URING: &str = "ogive, direct I/O, io_uring";
 
-/// Something a file tree can be read through.
+/// A way to read a file tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// The folder itself, on its own file system.
@@ -25,8 +25,8 @@ pub enum Peer {
         /// Whether by direct I/O.
         direct: bool,
     },
-    /// The passthrough again, but it answers out of memory whatever is there and asks nobody: the
-    /// limit that FUSE and one copy set.
+    /// The passthrough again, but it answers from memory and never reads the source: the limit that
+    /// FUSE and one copy set.
     Memory,
     /// ogive with these options.
     Ogive {
@@ -35,10 +35,10 @@ pub enum Peer {
         /// Options of `ogive mount`.
         options: Vec<String>,
     },
-    /// A slow source to put others upon: the passthrough again, with a delay for each request.
+    /// A slow source for other peers: the passthrough again, with a delay for each request.
     Slow,
-    /// libfuse's fastest pass-through, example/passthrough_hp.cc, built by whoever measures;
-    /// `PASSTHROUGH_HP` says where it is.
+    /// libfuse's fastest pass-through, example/passthrough_hp.cc. The user builds it and names it in
+    /// `PASSTHROUGH_HP`.
     PassthroughHp,
     /// bindfs.
     Bindfs,
@@ -51,7 +51,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// What each request of the slow source takes.
+    /// The delay of each request of the slow source.
     pub const DELAY_SECONDS: &str = "0.001";
 
     /// ogive, page cache on or by direct I/O, with an ARC of at most `arc_max_bytes`.
@@ -60,7 +60,7 @@ impl Peer {
         if direct {
             options.push("--direct-io".into());
         }
-        // By the device, whatever the kernel offers, so that runs can be compared.
+        // Always by the device, so that runs on different kernels can be compared.
         options.extend(["--transport".into(), "device".into()]);
         let name = if direct { "ogive, direct I/O" } else { "ogive, page cache" };
         Self::Ogive { name: name.into(), options }
@@ -197,7 +197,7 @@ impl Peer {
     }
 }
 
-/// Where libfuse's pass-through is.
+/// The path of libfuse's pass-through.
 fn passthrough_hp() -> Result<PathBuf> {
     let path = std::env::var_os("PASSTHROUGH_HP").map(PathBuf::from);
     path.filter(|path| path.is_file()).ok_or_else(|| {
@@ -207,8 +207,8 @@ fn passthrough_hp() -> Result<PathBuf> {
     })
 }
 
-/// Leaves out the peers that cannot run, and those that `BENCH_PEERS` does not name; says which and
-/// why.
+/// Leaves out the peers that cannot run, and those that `BENCH_PEERS` does not name; returns the
+/// reasons.
 pub fn present(peers: Vec<Peer>, session: &Session) -> (Vec<Peer>, Vec<String>) {
     let mut notes = Vec::new();
     let asked_for = std::env::var("BENCH_PEERS").unwrap_or_default();
@@ -237,7 +237,7 @@ pub fn forget_copies(session: &Session, peer: &Peer) -> Result<()> {
     Ok(())
 }
 
-/// Where the encrypted copy of `source` is.
+/// The folder of the encrypted copy of `source`.
 pub fn cipher_folder(session: &Session, source: &Path) -> PathBuf {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
     session.work.join(format!("cipher-{name}"))
@@ -253,7 +253,7 @@ fn passfile(session: &Session) -> Result<PathBuf> {
 /// Makes the encrypted copy gocryptfs is mounted over.
 fn encrypt(session: &Session, source: &Path) -> Result<()> {
     let cipher = cipher_folder(session, source);
-    // Beside the copy: in it, gocryptfs would take the mark for a damaged file of its own.
+    // Next to the copy, because gocryptfs would treat a mark in it as a damaged file.
     let mark = cipher.with_extension("complete");
     if mark.exists() {
         return Ok(());

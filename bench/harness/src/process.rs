@@ -1,4 +1,4 @@
-//! What `/proc` says about a process: CPU time, memory, context switches, bytes read.
+//! Figures of a process from `/proc`: CPU time, memory, context switches, bytes read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,8 +38,7 @@ pub fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident_bytes: bytes("VmRSS"), peak_bytes: bytes("VmHWM") })
 }
 
-/// Context switches of one thread: each ends one stretch of running, so a thread that was never
-/// woken has no new ones.
+/// Context switches of one thread. A thread that was never woken has no new ones.
 pub struct ThreadSwitches {
     /// The thread's name.
     pub name: String,

@@ -1,9 +1,9 @@
-//! The reader of the `caching` group: Zipf reads of a working set, alone and beside a scan.
+//! The reader of the `caching` group: Zipf reads of a working set, alone and together with a scan.
 //!
-//! A program of its own, so that it can live in the cgroup with the daemon. One thread does both
-//! kinds of reads by turns, so the sequence of reads is the same every time, whatever the peer and
-//! however fast it is. Before each phase it says the phase's name and waits for a line, so that the
-//! harness can take counters at the border; after each it says how many seconds it took.
+//! It is a separate process, so that it can be in the cgroup of the daemon. One thread makes both
+//! kinds of reads in turns, so their sequence is the same for every peer and every speed. Before each
+//! phase it prints the name of the phase and waits for a line, so that the harness can read counters.
+//! After each phase it prints the seconds that the phase took.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -15,15 +15,15 @@ use crate::error::{Context, Result};
 use crate::fileset;
 use crate::random::{Random, Zipf};
 
-/// Files the working set consists of.
+/// Files of the working set.
 pub const WORKING_FILES: usize = 32;
 /// The unit that is popular as a whole when reads are clustered: ogive's record by default.
 pub const RECORD_BYTES: u64 = 128 << 10;
-/// What the scan reads at a time.
+/// Bytes of one read of the scan.
 const SCAN_BLOCK_BYTES: usize = 128 << 10;
 const EXPONENT: f64 = 0.9;
 
-/// What is read, and how.
+/// The sizes of the reads.
 #[derive(Clone, Copy)]
 pub struct Workload {
     /// Bytes of the working set.
@@ -109,7 +109,8 @@ fn await_start(phase: &str) -> Result<()> {
 
 fn say(words: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{words}").and_then(|()| out.flush()).context(|| "cannot speak".into())
+    let written = writeln!(out, "{words}").and_then(|()| out.flush());
+    written.context(|| "cannot write to the harness".into())
 }
 
 #[cfg(test)]

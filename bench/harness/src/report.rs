@@ -57,7 +57,7 @@ impl Report {
         Ok(())
     }
 
-    /// Something the reader of the page must know.
+    /// A note for the reader of the page.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         eprintln!("  note: {text}");
@@ -92,8 +92,8 @@ impl Report {
         Spread::of(self.values(key, metric)).map_or("-".into(), |spread| spread.render())
     }
 
-    /// Ratios of `metric`, `upper` to `lower`, round by round: the two runs of one round stood next
-    /// to each other in time, so what else the machine did weighed on both.
+    /// Ratios of `metric`, `upper` to `lower`, round by round. The two runs of a round follow each
+    /// other, so other load of the machine affects both.
     pub fn ratio(&self, upper: &Value, lower: &Value, metric: &str) -> Option<Spread> {
         let by_round = |key: &Value| {
             let mut rounds = Vec::new();

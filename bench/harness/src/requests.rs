@@ -1,9 +1,8 @@
-//! Requests that a mount is asked, by kind, as the kernel counts them.
+//! Requests to a mount by kind, counted by the kernel.
 //!
-//! Every FUSE request passes the kernel's trace event `fuse_request_send`, whoever serves the
-//! mount, so peers that count nothing themselves are counted alike. The events of one connection go
-//! into a trace buffer of our own, which nobody else uses and which disappears afterwards. `FORGET`
-//! is not among them: the kernel does not wait for it and does not trace it.
+//! Every FUSE request passes the kernel's trace event `fuse_request_send`, so all peers are counted
+//! alike. The events of one connection go to a trace buffer that no other program uses, and that is
+//! removed afterwards. `FORGET` is missing, because the kernel does not trace it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! One run of the benchmark: where things are, how big they are, and what is there to run.
+//! One run of the benchmark: its folders, sizes and programs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Under five minutes: to see that all is well, not to publish.
+    /// Under five minutes: shows that everything works; not for publication.
     Quick,
     /// Under thirty minutes: the figures.
     Full,
@@ -100,7 +100,7 @@ impl Plan {
 pub struct Session {
     /// Quick or full.
     pub mode: Mode,
-    /// What follows from it.
+    /// Its sizes and repetitions.
     pub plan: Plan,
     /// Where file sets, mount points and the list of daemons are.
     pub work: PathBuf,

@@ -1,4 +1,4 @@
-//! The policies by name: those of `ogive sim`, and of `ogive-arc` what has constants to vary.
+//! The policies by name: those of `ogive sim`, and parts of `ogive-arc` with constants to vary.
 
 use ogive_arc::policy::duel::{Alone, Constants, Duel, Rule};
 use ogive_arc::{Access, Cache, Kind, Source};

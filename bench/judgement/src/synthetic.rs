@@ -1,5 +1,5 @@
-//! Synthetic traces, of kinds that a policy has to get right and that were not recorded here. They
-//! were not looked at while the policy was made.
+//! Synthetic traces of kinds that no recorded trace has, and that a policy must handle. The policy
+//! was not tuned on them.
 
 /// A pseudo-random sequence that is the same everywhere (splitmix64).
 struct Sequence(u64);
@@ -69,7 +69,7 @@ pub fn keys(name: &str, entries: u64) -> Vec<u64> {
                 fresh
             }
             "synth-correlated" if at % 3 == 1 => fresh,
-            // Reuse of what was lately new: recency and nothing else.
+            // Reuse of recent keys: only recency helps.
             "synth-stack" => (at + universe) - random.zipf(3 * entries),
             _ => random.zipf(universe),
         };

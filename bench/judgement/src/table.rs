@@ -1,5 +1,5 @@
-//! The table. For each policy it has the mean share of Belady's optimum, the worst row against ARC,
-//! and the number of rows within one point of the best of the others.
+//! The table of policies: the mean share of Belady's optimum and the worst row against ARC. It also
+//! counts the rows within one point of the best of the others.
 
 use crate::Row;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// Hits by trace, entries and policy.
 pub type Results = HashMap<(String, usize, String), u64>;
 
-/// The policies that are not ours, against which the best is taken.
+/// The policies of others; rows are compared with the best of them.
 pub const PEERS: [&str; 7] = ["lru", "arc", "2q", "lirs", "s3-fifo", "sieve", "w-tinylfu"];
 
 struct Summary {

@@ -1,5 +1,5 @@
-//! Write amplification: bytes written for bytes admitted, while the log goes round and carries over
-//! records with hits.
+//! Write amplification: bytes written for each byte admitted, while the log wraps around and carries
+//! over records with hits.
 
 use crate::measure::wait_for;
 use crate::{Failure, RECORD, tier};
@@ -53,7 +53,7 @@ fn contents(key: u64, length: usize) -> Vec<u8> {
 /// A value of the first level, shared with the second.
 struct Value(Arc<Vec<u8>>);
 
-/// Replays keys through both levels as a mount has them: what memory evicts is offered.
+/// Replays keys through both levels, as in a mount: memory offers evicted records to the second.
 fn replay(name: &str, keys: &[u64], length: usize) -> Result<(), Failure> {
     let objects = keys.iter().collect::<HashSet<_>>().len() as u64;
     let device_bytes = (objects * length as u64 / DEVICE_SHARE).max(64 << 20);

@@ -1,7 +1,7 @@
-//! The cost of the second level beside the bare device, the bare cipher and other caches.
+//! The cost of the second level, compared with the bare device, the bare cipher and other caches.
 //!
-//! Each comparison is interleaved in one run, several rounds, medians and spread; on a busy machine
-//! the ratios are what to look at.
+//! Each comparison is one run with several interleaved rounds, and gives medians with their spread.
+//! On a busy machine, trust only the ratios.
 
 mod amplification;
 mod measure;
@@ -67,7 +67,7 @@ fn run(work: &Path, parts: &[String], traces: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A second level on one device, sealed by AES-256-GCM, that takes all it is offered.
+/// A second level on one device, sealed by AES-256-GCM, that admits every record.
 fn tier(device: Arc<dyn Device>, record_bytes: u64, how: Compression) -> Result<Tier, Failure> {
     let open = OpenOptions {
         cipher: Some(Cipher::Gcm),

@@ -47,7 +47,7 @@ impl Foyer {
         })?;
         for number in 0..records {
             cache.insert(number, contents(number));
-            // Its queue drops what it has no time for, too.
+            // Its queue also drops records that it has no time for.
             if number % 64 == 63 {
                 runtime.block_on(cache.storage().wait());
             }

@@ -18,9 +18,9 @@ const READS: usize = 2048;
 /// The length of a read of the bare device: a record and its header, as the second level reads it.
 const BARE: usize = RECORD + 512;
 
-/// A candidate that can be asked for a record.
+/// A candidate that reads records.
 pub(crate) trait Ask: Sync {
-    /// Whether it is there, and was read.
+    /// Reads a record; whether it was there.
     fn ask(&self, number: u64) -> bool;
 }
 
@@ -30,7 +30,7 @@ impl Ask for Tier {
     }
 }
 
-/// The same asked by a thread of those that read the second level, as a mount does.
+/// The same through a reader thread of the second level, as in a mount.
 struct Here<'a>(&'a Tier);
 
 impl Ask for Here<'_> {
@@ -51,7 +51,7 @@ impl Ask for Bare {
     }
 }
 
-/// Where the bare device is read for a number: a place such as records have.
+/// The offset of a number on the bare device, like that of a record.
 fn place(number: u64) -> u64 {
     (1 << 20) + number * (RECORD as u64 + 512)
 }
@@ -151,7 +151,7 @@ fn timed(reads: impl FnOnce() -> Result<(), Failure>) -> Result<Round, Failure> 
     Ok(Round { mb_per_second: (READS * RECORD) as f64 / 1e6 / seconds, cpu_us })
 }
 
-/// As many threads as the depth, each asking for one record after the other.
+/// As many threads as the depth; each reads one record after another.
 fn rate(peer: &impl Ask, depth: usize) -> Result<Round, Failure> {
     let missing = AtomicUsize::new(0);
     let round = timed(|| {
@@ -168,8 +168,7 @@ fn rate(peer: &impl Ask, depth: usize) -> Result<Round, Failure> {
         Ok(())
     })?;
     let missing = missing.into_inner();
-    // A cache that has lost some of what it was given is not measured with them, but a few do
-    // not matter.
+    // A cache that has lost many records is an error; a few do not matter.
     if missing * 50 > READS {
         return Err(format!("{missing} of {READS} reads found nothing").into());
     }

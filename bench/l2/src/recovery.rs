@@ -1,4 +1,4 @@
-//! Finding the index again: a million small records in memory, and 100 GiB on a disk.
+//! Recovery of the index: a million small records in memory, and 100 GiB on a disk.
 //!
 //! The large device is a sparse file. Its headers, summaries and trailers are made here by the byte
 //! tables of `docs/l2-format.md`, with the public parts of the crate alone. So this is also a

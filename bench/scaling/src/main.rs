@@ -1,9 +1,9 @@
-//! What one lock, split locks and ogive's engine would do on more processors than one has.
+//! A model of one lock, split locks and ogive's engine on many processors.
 //!
-//! The constants are fitted to the published measurements of cached random 8 KiB reads through
-//! OpenZFS's ARC before and after its lists were split; if the model does not reproduce each of
-//! those twelve figures within a tenth, it predicts nothing and says so. Then it is run for the
-//! engine. What it prints are outputs of a model and no measurements.
+//! The constants are fitted to published measurements: cached random 8 KiB reads through OpenZFS's
+//! ARC, before and after its lists were split. If the model misses one of these twelve figures by
+//! more than a tenth, it says so and predicts nothing. Otherwise it runs for the engine. Its output
+//! is the result of a model, not a measurement.
 //!
 //! `cargo run --release -- [SVG]` (default: ../../docs/scaling.svg).
 
@@ -31,7 +31,7 @@ const SUBLISTS: usize = 32;
 /// Changes of the constants that are tried.
 const TRIES: u32 = 1500;
 
-/// What is fitted.
+/// The fitted constants.
 #[derive(Clone, Copy, Debug)]
 struct Constants {
     work_ns: f64,
@@ -127,7 +127,8 @@ impl Constants {
     }
 }
 
-/// Changes all constants a little, at random, and keeps what makes the figures better; ever less.
+/// Changes all constants a little, at random, and keeps changes that reduce the error. The changes
+/// become smaller and smaller.
 fn fitted() -> Constants {
     let score = |constants: &Constants| {
         let (worst, squares) = constants.error(700);
@@ -142,7 +143,7 @@ fn fitted() -> Constants {
         for field in tried.fields() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let unit = (state >> 11) as f64 / (1_u64 << 53) as f64;
-            // Half of them stay, so that single constants can find their way, too.
+            // Half of them stay, so that single constants can improve, too.
             if state & (1 << 20) == 0 {
                 *field *= 1.0 + width * (2.0 * unit - 1.0);
             }

@@ -1,13 +1,14 @@
 //! The discrete-event model. A thread alternates between private work and shared things: locks
-//! and cache lines, each used by one thread at a time, first come, first served. Using one takes
-//! `local_ns` if the same thread used it last, else `remote_ns`, and more the more threads wait,
-//! because waiting threads take the line away from the one at work: `per_waiter_ns` times the root
-//! of their number, for they back off from each other.
+//! and cache lines. One thread at a time uses such a thing, first come, first served.
+//!
+//! A use takes `local_ns` if the same thread used it last, otherwise `remote_ns`. Waiting threads
+//! steal the cache line from the one at work, which costs more. They back off from each other, so
+//! the cost is `per_waiter_ns` times the root of their number.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How a shared thing behaves, in nanoseconds.
+/// The costs of a shared thing, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     pub local_ns: f64,
@@ -15,12 +16,12 @@ pub struct Shared {
     pub per_waiter_ns: f64,
 }
 
-/// What one read does, in order.
+/// A step of a read, in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// Private time, between half and one and a half times this.
     Work(f64),
-    /// Uses one thing of a group: the first number, drawn anew for each read.
+    /// Uses one thing of a group: the first number, drawn again for each read.
     Use { group: usize, again: bool },
 }
 
@@ -78,7 +79,7 @@ pub fn run(threads: usize, steps: &[Step], groups: &[Group], reads: usize) -> f6
             break;
         };
         now = time;
-        // What it used is free for the next.
+        // The thing is free for the next thread.
         if let Some((group, thing)) = all[id].using.take() {
             let place = &mut things[group][thing];
             place.busy = false;

@@ -1,4 +1,4 @@
-//! The plot: both axes logarithmic, lines for the model, dots for what was published.
+//! The plot: both axes logarithmic, lines for the model, dots for the published figures.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! The classic ARC test: jobs with a file of their own each, cached random 8 KiB reads, by fio.
 //!
-//! All peers stay mounted; each round goes through them one after the other, ogive next to the
-//! passthrough it is compared with. Before the first round every file is read through every peer
-//! twice, so that an ARC takes it for used more than once; after the last the page caches and
-//! ogive's own misses show whether the set was warm throughout.
+//! All peers stay mounted. Each round runs them one after another, ogive next to the passthrough that
+//! it is compared with. Before the first round, every file is read twice through every peer, so that
+//! an ARC counts it as used more than once. After the last round, the page caches and ogive's misses
+//! show whether the set was warm throughout.
 
 use std::path::Path;
 
@@ -113,7 +113,7 @@ fn one_round(
     for contestant in contestants {
         let slow = matches!(contestant.peer, Peer::Bindfs | Peer::Gocryptfs | Peer::Rclone);
         if slow && jobs != JOBS[0] {
-            continue; // they are here for the classic case; the others need the time more
+            continue; // these peers run only in the classic case, to save time
         }
         let mounted = &contestant.mounted;
         let cpu_before = mounted.cpu_seconds()?;
@@ -148,8 +148,7 @@ fn key(peer: &str, jobs: usize, round: Option<usize>) -> Value {
     key
 }
 
-/// Says how much of the set each page cache holds at the end, and what ogive had to load since the
-/// warming.
+/// Notes how much of the set each page cache holds at the end, and ogive's loads since the warming.
 fn check_residency(report: &mut Report, contestants: &[Contestant]) {
     for contestant in contestants {
         let root = &contestant.mounted.root;
@@ -213,7 +212,7 @@ fn render_targets(report: &mut Report) {
             ]);
         }
     }
-    // Over io_uring; and what there is to be gained by the device at all by not asking the origin.
+    // Over io_uring; and over the device, the limit that an answer without the origin could reach.
     for (peer, name, target) in [
         (peer::OVER_URING, "direct I/O over io_uring", Some(TARGET_DIRECT)),
         (Peer::Memory.name(), "FUSE limit", None),

@@ -1,16 +1,17 @@
 //! Two caches on top of each other: the page cache over the ARC, under one memory limit.
 //!
-//! Daemon and reader live in one memory cgroup. The reader reads a working set of twice the limit
-//! by the Zipf law, first alone, then beside a scan of eight times the limit. The origin's pages
-//! were read in from outside before and so are charged to nobody in the cgroup: the origin stands
-//! for a store elsewhere, whose memory is not ours. What counts is how much was asked of it.
+//! Daemon and reader are in one memory cgroup. The reader reads a working set of twice the limit
+//! by the Zipf law: first alone, then with a scan of eight times the limit. A process
+//! outside the cgroup has read the origin's pages before, so they are not charged to it. The origin
+//! is thus like a store elsewhere, with its own memory. The figure that counts is the bytes read
+//! from it.
 //!
-//! Hits are counted in reads of the working set that did not have to wait for the origin. For the
-//! passthrough every read it is asked for is a miss (it counts the large scanned file apart); for
-//! ogive the misses are the ARC's demand misses, those of the scan, if any, included against it.
-//! What was asked of the origin beyond one reading of the scan, prefetch that nobody used and
-//! records larger than the read included, stands beside it: hits bought by reading far too much
-//! show there.
+//! A hit is a read of the working set that did not wait for the origin. For the passthrough, every
+//! read that reaches it is a miss; it counts the large scanned file apart. For ogive, the misses are
+//! the ARC's demand misses, including any of the scan.
+//!
+//! The table also has the bytes read from the origin beyond one reading of the scan. Unused prefetch
+//! and records larger than the read raise this figure, so it shows hits bought by reading too much.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -166,7 +167,7 @@ fn one_run(
     reader.finish()
 }
 
-/// Reads all files of both sets from outside the cgroup if any of their pages are missing.
+/// Reads all files of both sets outside the cgroup, if any of their pages are missing.
 fn warm_origin(source: &Path) -> Result<()> {
     let working = source.join("working");
     let mut files: Vec<_> =
@@ -181,11 +182,11 @@ fn warm_origin(source: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a daemon has asked its origin for.
+/// The reads of a daemon from its origin.
 struct Asked {
-    /// All bytes; those of the working set alone if `without_scan`.
+    /// All bytes; only those of the working set if `without_scan`.
     bytes: f64,
-    /// Whether the daemon could tell the scan's bytes apart.
+    /// Whether the daemon counts the scan's bytes apart.
     without_scan: bool,
     /// Reads that had to wait for the origin.
     misses: f64,
@@ -274,12 +275,12 @@ impl Reader {
 
     fn nod(&mut self) -> Result<()> {
         let said = self.input.write_all(b"\n").and_then(|()| self.input.flush());
-        said.context(|| "the reader does not listen".into())
+        said.context(|| "cannot write to the reader".into())
     }
 
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
-        self.output.read_line(&mut line).context(|| "the reader does not speak".into())?;
+        self.output.read_line(&mut line).context(|| "cannot read from the reader".into())?;
         if line.is_empty() {
             return Err(format!("the reader ended early: {:?}", self.child.try_wait()));
         }

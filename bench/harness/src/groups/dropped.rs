@@ -1,13 +1,13 @@
-//! Passes over a set on a slow source, the page cache dropped before each: what a cache is for.
+//! Passes over a set on a slow source, with the page cache dropped before each.
 //!
-//! The source is our pass-through with a delay for each request, below every peer a new one. Before
-//! a pass the pages of the peer's files, of the slow source and of the folder below are put out, and
-//! the client then reads every file from end to end, as `cat` does. What the source was asked is
-//! counted by the source. The first pass fills; the goal is that passes 2 to 5 go at the speed of
-//! memory and ask for no bytes.
+//! The source is our pass-through with a delay for each request, a new one below every peer. Before
+//! each pass, the pages of the peer's files, of the slow source and of the folder below are dropped.
+//! Then the client reads every file from end to end, as `cat` does. The source counts its requests.
+//! The first pass fills the cache. The goal for passes 2 to 5 is the speed of memory, with no bytes
+//! read from the source.
 //!
-//! The source is of a type whose times prove nothing to ogive, so ogive is promised that they do
-//! (`--trust-times always`). rclone's full cache takes them as they are.
+//! ogive does not trust the times of this type of source, so it runs with `--trust-times always`.
+//! rclone's full cache always trusts times.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,9 +1,9 @@
-//! Idle daemons: CPU seconds and wake-ups while nobody asks for anything.
+//! Idle daemons: CPU seconds and wake-ups without requests.
 //!
-//! Every daemon has served files and a walk before, then is left alone for a moment, and then is
-//! watched. A thread that is never woken makes no context switch, so the switches of all threads
-//! are counted. Nothing touches a mount while the daemons are watched; all are watched at once,
-//! because idle daemons do not disturb each other.
+//! Every daemon first serves files and a walk, then rests for a moment, and then is watched. A thread
+//! that never wakes up makes no context switch, so the switches of all threads are counted. No
+//! program uses a mount meanwhile. All daemons are watched at once, because idle daemons do not
+//! disturb each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::session::Session;
 
 const FILES: usize = 4;
 const FILE_BYTES: u64 = 8 << 20;
-/// Time to end what the use before has set going.
+/// Time for work that the use before has started.
 const SETTLE: Duration = Duration::from_secs(5);
 
 struct Watched {

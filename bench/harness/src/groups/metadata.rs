@@ -1,10 +1,11 @@
 //! Metadata: walks and stat storms over many files, and what the daemon's memory does.
 //!
-//! A peer is mounted anew with the origin's own inodes warm. `find` walks the tree twice (first
-//! with nothing known, then again), then every file is asked for by name in random order.
-//! The daemon's memory is taken before the first walk and after the storm: the growth over the
-//! inodes seen is what an inode costs. Then memory is asked back, by ogive's own control file and
-//! by the kernel dropping its inodes, and taken again each time once it has come to rest.
+//! Each peer gets a new mount, with the origin's own inodes warm. `find` walks the tree twice, first
+//! with an empty cache. Then `lstat` visits every file by name in random order. The cost of an inode
+//! is the growth of the daemon's memory from the first walk to the end, over the inodes seen.
+//!
+//! Then the daemon must give memory back, first through ogive's control file, then because the kernel
+//! drops its inodes. Each time its memory is measured again once it rests.
 
 use std::fs;
 use std::path::Path;
@@ -29,13 +30,13 @@ use crate::session::Session;
 const TARGET_BYTES_PER_INODE: f64 = 300.0;
 const ARC_MAX: u64 = 512 << 20;
 /// All peers let the kernel use names and attributes for one second. A walk or storm begins only
-/// once those of the last have run out: else a fast peer would be asked less than a slow one.
+/// after that time. Otherwise a fast peer would get fewer requests than a slow one.
 const EXPIRY: Duration = Duration::from_millis(1500);
-/// Memory is at rest when it has not moved for this long. Allocators give freed pages back in
-/// steps, seconds apart; a shorter wait would take the first pause for the end.
+/// Memory is at rest when it has not changed for this long. Allocators return freed pages in steps,
+/// seconds apart; with a shorter wait, the first pause would count as the end.
 const REST: Duration = Duration::from_secs(6);
 const REST_PATIENCE: Duration = Duration::from_secs(40);
-/// ogive gives back what it can when this is written to.
+/// ogive returns all memory that it can after a write to this file.
 const PRUNE_FILE: &str = ".ogive/prune";
 const ARCSTATS_FILE: &str = ".ogive/arcstats";
 
@@ -161,8 +162,7 @@ fn prune(mounted: &Mounted) -> Result<Option<(u64, f64)>> {
     at_rest(mounted, started).map(Some)
 }
 
-/// Bytes that ogive has in its cache, listings above all, which prune is not about; `None` for a
-/// peer that does not say.
+/// Bytes in ogive's cache, mostly listings, which a prune does not free; `None` for other peers.
 fn cached(mounted: &Mounted) -> Result<Option<u64>> {
     let file = mounted.root.join(ARCSTATS_FILE);
     if !file.exists() {

@@ -1,9 +1,9 @@
 //! One file read from end to end by `dd` with 1 MiB blocks: origin cold, origin warm, and again.
 //!
-//! Each peer is mounted anew for each reading that must find its caches empty. "Origin cold": the
-//! origin's pages are dropped and `cachestat` agrees. "Origin warm": the origin's pages are all
-//! there, the peer has nothing. "Again": the same reading repeated at once, from whatever the peer
-//! and the page cache kept. With `--passthrough` the source's pages are all there are.
+//! Each peer gets a new mount for each read with empty caches. "Origin cold": the origin's pages are
+//! dropped, and `cachestat` confirms it. "Origin warm": all of the origin's pages are in memory, and
+//! the peer has none. "Again": the same read once more, from the caches of the peer and the kernel.
+//! With `--passthrough` only the source's pages exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn read_in_all_states(
         } else {
             pagecache::read_through(&origin)?;
         }
-        // What the peer may keep, and the page cache twice, with room to spare.
+        // Room for the peer's cache, the page cache twice, and a reserve.
         machine::take_memory_back(session.plan.sequential_bytes * 3);
         read(report, peer, &mounted, state, round)?;
         if state == "origin warm" {
@@ -128,7 +128,7 @@ fn read(
     )
 }
 
-/// The file the peer itself reads: gocryptfs has its own, under a name only it knows.
+/// The file that the peer itself reads: gocryptfs has an encrypted copy under another name.
 fn origin_file(session: &Session, peer: &Peer, source: &Path) -> PathBuf {
     if *peer == Peer::Gocryptfs {
         let cipher = peer::cipher_folder(session, source);

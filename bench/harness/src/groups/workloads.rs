@@ -1,13 +1,11 @@
-//! What people do with small files: requests by kind, daemon CPU and time, for ogive and its peers.
+//! Common programs on small files: requests by kind, daemon CPU and time, for ogive and its peers.
 //!
-//! Each workload runs in a mount of its own, over a source of its own, so that nothing is known
-//! beforehand but what the source's file system has in memory. Each round goes through all peers
-//! before the next, so what else the machine did weighed on all of them; the figures to compare are
-//! ratios within a round. Requests are counted by the kernel ([`crate::requests`]).
+//! Each workload has a new mount over a new source, so only the source's file system has anything in
+//! memory. Each round runs all peers before the next, so other load of the machine affects all of
+//! them. Compare ratios within a round. The kernel counts requests ([`crate::requests`]).
 //!
-//! The *least* is what the calls of the program need of a server that lets the kernel keep every
-//! answer, by kind; it is reckoned from the numbers of files and directories, and stands beside
-//! what was counted.
+//! The *least* is the number of requests, by kind, if the server lets the kernel keep every answer.
+//! It follows from the numbers of files and directories. The tables have it next to the counts.
 
 mod programs;
 
@@ -28,11 +26,11 @@ use crate::spread::Spread;
 use programs::{PROGRAMS, Program};
 
 const ARC_MAX: u64 = 512 << 20;
-/// What ogive may cost of libfuse's fastest pass-through.
+/// Most CPU of ogive, in multiples of libfuse's fastest pass-through.
 const CPU_MAX: f64 = 1.1;
 
-/// A source is left alone for so long before it is mounted. ogive keeps nothing that changed within
-/// the last two seconds, because coarse times would hide another change.
+/// The least age of a source before it is mounted. ogive keeps no file that changed within the last
+/// two seconds, because coarse times would hide another change.
 const SETTLED: Duration = Duration::from_millis(2500);
 
 /// Runs the group.
@@ -91,7 +89,7 @@ fn once(
     let source = session.work.join("workload");
     clear(&source)?;
     shell(program.prepare, &source, trees)?;
-    // Trees that people mount were not written a moment ago.
+    // Real trees are older than a moment.
     std::thread::sleep(SETTLED);
     let mounted = peer.mount(session, &source, None)?;
     let requests = match peer {
@@ -118,7 +116,7 @@ fn by_kind(kinds: &Kinds) -> Map<String, Value> {
     kinds.iter().map(|(kind, count)| (format!("{kind}_requests"), json!(count))).collect()
 }
 
-/// CPU seconds of a daemon to the nanosecond, threads that have ended left out.
+/// CPU seconds of a daemon to the nanosecond, without ended threads.
 fn cpu(mounted: &Mounted) -> Result<f64> {
     let Some(pid) = mounted.pid() else { return Ok(0.0) };
     let folder = PathBuf::from(format!("/proc/{pid}/task"));
@@ -193,8 +191,8 @@ fn render(report: &mut Report, program: &Program, peers: &[Peer]) {
 }
 
 /// The goals: never slower than bindfs, never more than 1.1 times `passthrough_hp`'s CPU. That one
-/// lets the kernel believe names for a day, so ogive stands beside it as it is by default, asking
-/// anew after a second, and told that nobody else changes the source.
+/// lets the kernel keep names for a day. So ogive runs twice: with its default TTL of a second, and
+/// with the promise that it is the sole writer.
 fn render_ratios(report: &mut Report, ogive: &Peer) {
     let mut rows = Vec::new();
     for program in &PROGRAMS {

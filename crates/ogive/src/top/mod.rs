@@ -1,8 +1,9 @@
 //! `ogive top`: the overview of the live view, in the terminal.
 //!
-//! Four threads send events to the main thread ([`events`]): keys, signals, the measurements of
-//! `ogive watch`, and the files in a cache while they are shown ([`cached_files`]). The main thread
-//! keeps the state of the screen ([`view`]) and draws it ([`draw`]); neither knows a terminal.
+//! Four threads send events to the main thread ([`events`]). These are keys, signals, the
+//! measurements of `ogive watch`, and the files in a cache while they are shown ([`cached_files`]).
+//! The main thread keeps the state of the screen ([`view`]) and draws it ([`draw`]); neither knows a
+//! terminal.
 //!
 //! The screen never waits for a mount: other threads read its files, and a step goes on without
 //! their answer (`ogive_watch::sample`).

@@ -1,9 +1,9 @@
 //! CPU by role of threads, of the whole host and of one mount's daemon.
 //!
 //! Reading every thread of a large host each second would cost too much. So a look reads only the
-//! threads of processes that have used CPU, and looks at the host cost at most a thousandth of a
-//! CPU: the next one waits accordingly. Between looks, steps repeat the figures of the last one. A
-//! daemon has few threads, so each step reads them.
+//! threads of processes that have used CPU. The next look waits until they cost less than a
+//! thousandth of a CPU; until then, steps repeat the figures of the last look. A daemon has few
+//! threads, so each step reads them.
 //!
 //! Programs choose the names of threads. So the number of series is bounded, and the series `other`
 //! takes the rest.

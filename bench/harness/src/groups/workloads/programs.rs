@@ -1,8 +1,8 @@
-//! The workloads: how each source is laid out, what runs in the mount, and the least it can ask.
+//! The workloads: the layout of each source, the program in the mount, and its least requests.
 //!
-//! Trees are made once, from the same numbers each time, and copied. 2,100 small files lie in 100
-//! directories of 21; the git tree has 5,000 files in 100 directories and two branches that differ
-//! in 1,000 of them.
+//! Trees are created once, always alike, and copied. The small tree has 2,100 small files in 100
+//! directories. The git tree has 5,000 files in 100 directories, and two branches that differ in
+//! 1,000 files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use crate::session::Session;
 pub struct Program {
     /// Name in the tables.
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub what: &'static str,
     /// Programs it needs.
     pub needs: &'static [&'static str],
-    /// It changes something.
+    /// Whether it writes.
     pub writes: bool,
-    /// Lays out the source, inside it.
+    /// The script that lays out the source, run inside it.
     pub prepare: &'static str,
-    /// Runs inside the mount.
+    /// The script that runs inside the mount.
     pub run: &'static str,
-    /// Requests by kind that no server can do without.
+    /// The least requests of any server, by kind.
     pub least: &'static [(&'static str, u64)],
 }
 
@@ -131,7 +131,7 @@ pub const PROGRAMS: [Program; 14] = [
             ("mkdir", ALL),
             ("create", FILES),
             ("write", FILES),
-            // Times of each; tar sets owner and mode besides, which have the right values already.
+            // The times of each; owner and mode, which tar also sets, are right already.
             ("setattr", ALL + FILES),
             ("release", FILES),
         ],
@@ -232,7 +232,7 @@ pub const PROGRAMS: [Program; 14] = [
     },
 ];
 
-/// Makes what the workloads are copied from, once.
+/// Creates the trees that the workloads copy, once.
 const MAKE: &str = r##"
 mkdir small git c
 perl -e '
@@ -268,10 +268,10 @@ git commit -qam two
 git checkout -q main
 "##;
 
-/// Where the trees are.
+/// The folder of the trees.
 pub fn trees(session: &Session) -> Result<PathBuf> {
     let folder = session.work.join("workload-trees");
-    // Its number goes up with what the trees have.
+    // The number changes with the contents of the trees.
     let mark = folder.join("complete.2");
     if mark.exists() {
         return Ok(folder);
