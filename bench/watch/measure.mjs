@@ -1,7 +1,7 @@
-// Measures what run.sh says: CPU by the kernel's clock of a process, wake-ups by what it counts of
-// each thread (/proc/PID/task), bytes by what the browser received, the first paint by what the page was told.
+// Measures for run.sh: CPU by the kernel's clock of a process, wake-ups by the context switches of
+// each thread (/proc/PID/task), bytes received by the browser, and its first paint.
 //
-// Programs read a file a few times a second meanwhile, so that there is something to show.
+// Meanwhile programs read a file a few times a second, so that the charts have values.
 
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -11,7 +11,7 @@ import { chromium } from "playwright-core";
 
 const { OGIVE, CHROMIUM, PERF } = process.env;
 const SECONDS = Number(process.argv[2]);
-/** What begins has an end: the first steps, a measuring that goes on for some seconds. */
+/** Time for the first steps, and for a measurement that goes on for some seconds. */
 const SETTLE = 8;
 
 const place = fs.mkdtempSync(path.join(os.tmpdir(), "ogive-watch-bench."));
@@ -32,10 +32,10 @@ function watched(...args) {
   });
 }
 
-/** Nanoseconds of CPU of a process so far, those of its ended threads too: the kernel's clock of it. */
+/** Nanoseconds of CPU of a process, including its ended threads, by the kernel's clock. */
 const CLOCK = "import sys, time; print(int(time.clock_gettime((~int(sys.argv[1]) << 3) | 2) * 1e9))";
 
-/** That, and context switches, of threads that live. */
+/** CPU and context switches of a process's live threads. */
 function used(pid) {
   const cpu = Number(spawnSync("python3", ["-c", CLOCK, pid], { encoding: "utf8" }).stdout);
   let switches = 0;
@@ -44,13 +44,13 @@ function used(pid) {
       const status = fs.readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
       for (const [, count] of status.matchAll(/ctxt_switches:\t(\d+)/g)) switches += Number(count);
     } catch {
-      // It has ended since.
+      // The thread has ended meanwhile.
     }
   }
   return { cpu, switches };
 }
 
-/** What these processes use while a time goes by: percent of one CPU, and switches a second. */
+/** The use of these processes over a time: percent of one CPU, and switches a second. */
 async function measured(pids, seconds) {
   const [begun, before] = [performance.now(), pids.map(used)];
   await sleep(seconds);
@@ -70,7 +70,7 @@ async function row(name, pids, seconds = SECONDS) {
   console.error(rows.at(-1));
 }
 
-/** What a page has received since it was asked the last time, with header fields. */
+/** Bytes that a page has received since the last call, with header fields. */
 function counted(page) {
   let bytes = 0;
   page.on("requestfinished", async (request) => {

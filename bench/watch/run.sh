@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ogive watch costs, over a real mount and with a real page:
+# The cost of ogive watch, over a real mount and with a real page:
 # `sudo bench/watch/run.sh [SECONDS]`.
 #
 # SECONDS   how long each state is measured (default: 60)
@@ -7,8 +7,8 @@
 # CHROMIUM  the browser (default: chromium, chromium-browser or google-chrome)
 # PERF      a file: records stacks of ogive watch there while the page is open (perf record)
 #
-# Needs root, /dev/fuse, node 20, npm and python3. Prints a table; the load of the machine stands
-# above it, for figures of a busy machine are those of a busy machine.
+# Needs root, /dev/fuse, node 20, npm and python3. Prints a table with the load of the machine above
+# it.
 set -euo pipefail
 [ -z "${OGIVE:-}" ] || OGIVE="$(realpath "$OGIVE")"
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -1,8 +1,8 @@
-// The page of ogive watch in a real browser, over real mounts: what it shows, what it does by mouse
-// and by keyboard, whether everybody can use it, and whom the server turns away.
+// The page of ogive watch in a real browser, over real mounts: its contents, its use by mouse and by
+// keyboard, its accessibility, and the requests that the server refuses.
 //
-// Needs root, /dev/fuse, OGIVE (the program) and CHROMIUM (the browser); run.sh sees to them. Nothing
-// here depends on time: what is waited for has a minute or more to come.
+// Needs root, /dev/fuse, OGIVE (the program) and CHROMIUM (the browser); run.sh provides them. No
+// test depends on speed: each wait has a limit of a minute or more.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ import { chromium } from "playwright-core";
 
 const OGIVE = process.env.OGIVE;
 const PATIENCE = { timeout: 90_000 };
-/** A mount point that would be a script, were it ever taken for one. */
+/** A mount point whose name would be a script, if it were markup. */
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const HOSTILE_FILE = "<i>file";
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -32,7 +32,7 @@ function run(...args) {
   return done.stdout;
 }
 
-/** Starts a program, and waits for what it prints first. */
+/** Starts a program, and waits for its first output. */
 function started(args) {
   const child = spawn(OGIVE, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ before(async () => {
   for (let number = 0; number < 8; number += 1) {
     fs.writeFileSync(path.join(place, "source", `file${number}`), Buffer.alloc(4 << 20, number));
   }
-  // Every read asks the cache: what the kernel has kept would be read without it.
+  // Without the kernel's page cache, every read reaches ogive.
   run("mount", "--direct-io", "--arc-max", "64M", path.join(place, "source"), mount);
   [sick] = await started(["bench", "sick", "small-arc", "--json", "--for", "20m", "--dir", place]);
   let text;
@@ -92,7 +92,7 @@ async function opened(url) {
   const made = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
   made.on("pageerror", (error) => faults.push(error.stack));
   made.on("console", (message) => {
-    // What a refusal of the server prints is a matter of the test that asks for it.
+    // The browser logs each refusal; the test that causes it checks it.
     if (message.type() === "error" && !/status of 4/.test(message.text())) faults.push(message.text());
   });
   made.on("request", (request) => asked.push(request.url()));
@@ -126,7 +126,7 @@ test("live data of a real mount arrives, and its name stays text", async () => {
 
 test("a drag zooms all charts together, and the address shows the same", async () => {
   await page.waitForFunction(() => document.querySelector("#host-cpu canvas").clientWidth > 0);
-  // While the view stands still, a place on a chart is one moment.
+  // While the view is paused, a position on a chart is one moment.
   await page.locator("#pause").click();
   await page.waitForFunction(() => location.hash.includes("paused="));
   const paused = new URLSearchParams(new URL(page.url()).hash.slice(1));
@@ -137,7 +137,7 @@ test("a drag zooms all charts together, and the address shows the same", async (
   await page.mouse.move(box.x + box.width * 0.9, box.y + 60, { steps: 4 });
   await page.mouse.up();
   await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
-  await page.waitForFunction(() => document.getElementById("live").textContent === "standing still");
+  await page.waitForFunction(() => document.getElementById("live").textContent === "paused");
   const zoomed = new URLSearchParams(new URL(page.url()).hash.slice(1));
   const pixel = 60_000 / (box.width - axis);
   const begins = Number(paused.get("paused")) - 60_000 + (box.width * 0.6 - axis) * pixel;
@@ -147,13 +147,13 @@ test("a drag zooms all charts together, and the address shows the same", async (
   const other = await opened(`${address}/${new URL(page.url()).hash}&token=${token}`);
   await other.waitForSelector("#host-cpu", PATIENCE);
   assert.equal(new URL(other.url()).hash, new URL(page.url()).hash);
-  assert.equal(await other.locator("#live").innerText(), "standing still");
+  assert.equal(await other.locator("#live").innerText(), "paused");
   await other.close();
   await page.locator("#pause").click();
   await page.waitForFunction(() => !location.hash.includes("from"));
 });
 
-test("everything is done by keyboard, and read out", async () => {
+test("the keyboard reaches everything, and screen readers get the values", async () => {
   const canvas = page.locator("#host-memory canvas");
   await canvas.focus();
   await page.keyboard.press("End");
@@ -174,15 +174,15 @@ test("everything is done by keyboard, and read out", async () => {
   await page.keyboard.press("Enter");
 });
 
-test("the cache panel tells files by bytes and by reads, and their names stay text", async () => {
+test("the cache panel lists files by bytes and by reads, and their names stay text", async () => {
   await page.locator("#panels a[data-panel=cache]").click();
   const chooser = page.locator("#cache select");
   const own = await chooser.locator("option", { hasText: HOSTILE }).getAttribute("value", PATIENCE);
   await chooser.selectOption(own);
-  const told = (words) => page.waitForFunction((text) => new RegExp(text).test(
+  const status = (words) => page.waitForFunction((text) => new RegExp(text).test(
     document.querySelector("#cache [role=status]").textContent), words, PATIENCE);
-  await told("counted from now on|of about");
-  // While the panel is open, reads are counted: those of a file that is another one each time.
+  await status("counted from now on|of about");
+  // While the panel is open, reads are counted; each time another file is read.
   let turn = 0;
   const changing = setInterval(() => {
     turn += 1;
@@ -195,7 +195,7 @@ test("the cache panel tells files by bytes and by reads, and their names stay te
     await row.waitFor(PATIENCE);
     assert.equal(await row.locator("th").innerText(), `/${HOSTILE_FILE}`);
     assert.equal(await page.locator("#cache i").count(), 0);
-    await told("of about \\d+ (seconds|minutes)");
+    await status("of about \\d+ (seconds|minutes)");
     await files.getByRole("button", { name: "Reads" }).focus();
     await page.keyboard.press("Enter");
     assert.equal(await files.locator("th[aria-sort=descending]").innerText(), "Reads");
@@ -207,11 +207,11 @@ test("the cache panel tells files by bytes and by reads, and their names stay te
   }
 });
 
-test("the cache panel says what more memory would buy", async () => {
+test("the cache panel shows the hits with more memory", async () => {
   await page.locator("#panels a[data-panel=cache]").click();
   const part = page.locator("#cache .memory");
   await part.locator("svg.curve").waitFor(PATIENCE);
-  // Eight files of 4 MiB go round in a cache of 64 MiB: all of them are there already.
+  // Eight files of 4 MiB are read in turns, and a cache of 64 MiB holds all of them.
   assert.match(await part.locator(".verdict").innerText(),
     /^(More memory would buy hardly a hit: \d+ % now|With [\d.]+ [KMG]iB more: hits \d+ % → \d+ %)/);
   assert.equal(await part.locator("tbody tr").count(), 6);
@@ -221,20 +221,20 @@ test("the cache panel says what more memory would buy", async () => {
 test("the doctor names a sickness that is there, and links it to its chart", async () => {
   await page.locator("#panels a[data-panel=doctor]").click();
   const chooser = page.locator("#doctor select");
-  // Ours: the host may have others.
+  // Our own mount, because the host may have others.
   const sickPath = path.join(place, "ogive-bench-sick");
   const sickMount = await chooser.locator("option", { hasText: sickPath })
     .getAttribute("value", PATIENCE);
   await chooser.selectOption(sickMount);
-  const wanted = page.locator('[data-cause="ogive-arc-too-small"]');
-  // A load that has just begun may look like another for a moment: the doctor looks again.
-  for (let look = 0; look < 3 && !(await wanted.count()); look += 1) {
+  const cause = page.locator('[data-cause="ogive-arc-too-small"]');
+  // For a moment, a new load may look like another problem, so the doctor looks again.
+  for (let look = 0; look < 3 && !(await cause.count()); look += 1) {
     await page.getByRole("button", { name: /^Look/ }).click();
     await page.waitForFunction((count) =>
       document.querySelectorAll(".log li").length > count, look, PATIENCE);
   }
-  assert.equal(await wanted.count(), 1, await page.locator("#doctor .answer").innerText());
-  await wanted.getByRole("button", { name: "show the chart" }).first().click();
+  assert.equal(await cause.count(), 1, await page.locator("#doctor .answer").innerText());
+  await cause.getByRole("button", { name: "show the chart" }).first().click();
   await page.waitForSelector(".chart.marked canvas:focus", PATIENCE);
 });
 
@@ -249,8 +249,8 @@ test("the doctor says that there is no hour yet to compare with", async () => {
   assert.match(await status.innerText(), /there is no hour yet: steps begin \d+ minutes ago/);
 });
 
-test("what differs from an hour ago is a sentence and two tables, and names stay text", async () => {
-  // Nobody waits for an hour here: the answer is the comparison of two captures, which is the same.
+test("the comparison with an hour ago is a sentence and two tables, and names stay text", async () => {
+  // Instead of waiting for an hour, the answer is the comparison of two captures in the same format.
   const captures = ["then", "now"].map((name) => path.join(place, `${name}.tar.zst`));
   captures.forEach((file) => run("capture", "--for", "1s", "--output", file));
   const compared = spawnSync(OGIVE, ["doctor", "--compare", ...captures, "--json"],
@@ -261,12 +261,12 @@ test("what differs from an hour ago is a sentence and two tables, and names stay
   await page.route("**/api/compare*", (route) => route.fulfill({ json: answer }));
   await page.getByRole("button", { name: "Compare with an hour ago" }).click();
   const rows = (name) => page.getByRole("region", { name }).locator("tbody tr");
-  await rows("What threads do, of one CPU").first().waitFor(PATIENCE);
+  await rows("CPU by role of threads, of one CPU").first().waitFor(PATIENCE);
   await page.unroute("**/api/compare*");
   const text = (locator) => locator.evaluate((row) => [...row.cells].map((cell) => cell.textContent));
-  assert.deepEqual(await text(rows("What threads do, of one CPU").first()),
+  assert.deepEqual(await text(rows("CPU by role of threads, of one CPU").first()),
     ["<i>request</i>", "1.5 %", "99.0 %"]);
-  assert.deepEqual(await text(rows("What differs").first()),
+  assert.deepEqual(await text(rows("Differences").first()),
     ["setting <b>arc_max</b>", "1", "2", ""]);
   const sentence = await page.locator("#doctor .verdict").innerText();
   assert.equal(sentence.slice(1), answer.sentence.slice(1));
@@ -312,21 +312,21 @@ test("axe finds no serious fault, in light and dark, wide and narrow", async () 
 
 test("the week is shown, zoomed, linked to, and there again after kill -9", async () => {
   await page.locator("#panels a[data-panel=overview]").click();
-  const told = async () => (await fetch(`${address}/api/week?from=0&to=${Date.now()}&points=99`,
+  const week = async () => (await fetch(`${address}/api/week?from=0&to=${Date.now()}&points=99`,
     { headers: { Authorization: `Bearer ${token}` } })).json();
-  // A minute has to be over before there is one. One that began in its last seconds has one value,
-  // and so no least and greatest.
+  // The file has only complete minutes. A minute that began in its last seconds has one value, and so
+  // no minimum and maximum.
   const hasSpread = ({ series }) => Boolean(series["host.cpu_usr"]?.max);
-  for (let turn = 0; turn < 300 && !hasSpread(await told()); turn += 1) {
+  for (let turn = 0; turn < 300 && !hasSpread(await week()); turn += 1) {
     await page.waitForTimeout(500);
   }
-  const before = await told();
+  const before = await week();
   assert.ok(hasSpread(before), "no minute with two values within some");
   const hits = `${await identifier()}.demand_data_hits`;
   assert.ok(before.series[hits], `${Object.keys(before.series)}`);
   await page.locator("#ranges button[data-seconds='604800']").click();
   await page.waitForFunction(() => location.hash.includes("range=604800"));
-  // A step of the week has a least and a greatest.
+  // A step of the week has a minimum and a maximum.
   await page.waitForFunction(() =>
     /user [\d.]+ %.* to /.test(document.querySelector("#host-cpu canvas").ariaLabel), null, PATIENCE);
   const other = await opened(`${address}/${new URL(page.url()).hash}&token=${token}`);
@@ -341,7 +341,7 @@ test("the week is shown, zoomed, linked to, and there again after kill -9", asyn
   [watch, link] = await started(["watch", "--listen", `127.0.0.1:${port}`,
     `--history=${path.join(place, "week")}`]);
   token = link.trim().split("/#token=")[1];
-  const after = await told();
+  const after = await week();
   assert.deepEqual(after.times.slice(0, before.times.length - 1), before.times.slice(0, -1));
   assert.ok(after.times.length >= before.times.length, "a minute that was over is there");
   assert.ok(after.series[hits], "the mount is known by the same name");
@@ -350,7 +350,7 @@ test("the week is shown, zoomed, linked to, and there again after kill -9", asyn
   assert.equal(await section().locator("h2").getAttribute("id"), `${hits.split(".")[0]}-title`);
 });
 
-/** A request as its bytes: a browser would not send some of these. */
+/** A request as bytes, because a browser would not send some of these. */
 function raw(text) {
   const { hostname, port } = new URL(address);
   return new Promise((resolve, reject) => {
@@ -362,7 +362,7 @@ function raw(text) {
   });
 }
 
-test("who has no business here is turned away", async () => {
+test("the server refuses requests of other sites and without the token", async () => {
   const host = new URL(address).host;
   const bearer = `Authorization: Bearer ${token}`;
   const profiles = async () => (await fetch(`${address}/api/profiles`,
@@ -383,7 +383,7 @@ test("who has no business here is turned away", async () => {
     const answer = await raw(request);
     assert.equal(Number(answer.split(" ")[1]), status, `${request}: ${answer.slice(0, 200)}`);
   }
-  // Another site's page in the same browser, without and with the fields that need leave.
+  // Another site's page in the same browser, without and with header fields that need permission.
   const evil = http.createServer((_, answer) => answer.end("<!doctype html><title>evil</title>"));
   await new Promise((resolve) => evil.listen(0, "127.0.0.1", resolve));
   const stranger = await browser.newPage();
@@ -402,7 +402,7 @@ test("who has no business here is turned away", async () => {
   assert.equal((await profiles()).length, before, "nothing was sampled for any of them");
 });
 
-test("the page asked nobody else, and had no fault", async () => {
+test("the page sent requests to no other server, and had no fault", async () => {
   const outside = asked.filter((url) => !url.startsWith(address) && !url.startsWith("data:")
     && !url.startsWith("blob:"));
   assert.deepEqual(outside, []);

@@ -1,6 +1,6 @@
-// The pictures of docs/watch.md, of a real mount with a real load: PICTURES=docs/pictures run.sh.
+// Takes the pictures of docs/watch.md, of a real mount with a real load: PICTURES=docs/pictures run.sh.
 //
-// Whoever changes how the page looks makes them anew and looks at them.
+// After a change of the page's appearance, take them again and check them.
 
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -14,7 +14,7 @@ const FILES = [...Array(8).keys()].map((n) => `models/part-${n}.bin`)
   .concat([...Array(10).keys()].map((n) => `tables/orders.${n}.parquet`))
   .concat([...Array(6).keys()].map((n) => `logs/2026-11-${n + 10}.log`));
 const FILE_BYTES = 6 << 20;
-/** The overview is of five minutes; the sooner the load changes, the more there is to see. */
+/** The overview shows five minutes, so the load must change often. */
 const LOADED = 150_000;
 
 const place = fs.mkdtempSync(path.join(os.tmpdir(), "ogive-watch-pictures."));

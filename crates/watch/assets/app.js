@@ -1,4 +1,4 @@
-// The page: what there is, put together and kept up to date.
+// The page: builds the sections of all sources and panels, and keeps them up to date.
 
 import { Cache } from "/cache.js";
 import { Chart, element } from "/chart.js";
@@ -36,7 +36,7 @@ by("pause").addEventListener("click", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
 data.start(later);
 
-/** Draws once before the next picture, however often it is asked. */
+/** Draws once before the next frame, for any number of calls. */
 function later() {
   if (waiting) return;
   waiting = true;
@@ -61,7 +61,7 @@ function draw() {
   panels[chosen]?.draw();
   for (const { list } of sections.values()) for (const chart of list) chart.draw();
   const cost = data.last("host.own_cpu");
-  const unseen = data.week ? "while no page is open, it looks every ten seconds, for the week"
+  const unseen = data.week ? "while no page is open, it measures every ten seconds, for the week"
     : "while no page is open, nothing. The last hour is kept; “ogive watch --history” keeps a week";
   by("cost").textContent = Number.isNaN(cost) ? "" : `Watching costs ${format(cost, "percent")} of
     one CPU; ${unseen}.`;
@@ -74,10 +74,10 @@ function drawState() {
     starting: "measuring; first values in two seconds",
     token: "no token",
     silent: "the server does not answer",
-    live: still ? "standing still" : `live, ${clock(data.now)}`,
+    live: still ? "paused" : `live, ${clock(data.now)}`,
   }[data.state];
   if (live.textContent !== text) live.textContent = text;
-  // A screen reader is told of changes of state, not of each second.
+  // A screen reader announces changes of state, not each second.
   live.setAttribute("aria-live", data.state === "live" && !still ? "off" : "polite");
   live.className = `live ${data.state === "live" && !still ? "on" : ""}
     ${data.state === "silent" || data.state === "token" ? "off" : ""}`;
@@ -92,12 +92,12 @@ function drawState() {
   }
   const banner = by("banner");
   const words = {
-    token: "This page needs its token. Open the address that “ogive watch” printed when it was started.",
+    token: "This page needs its token. Open the address that “ogive watch” printed at its start.",
     silent: `The server has not answered since ${clock(data.now)}; trying again every three seconds.
-      If “ogive watch” was stopped, start it again: this page goes on by itself.`,
-  }[data.state] ?? (data.week?.failed ? `The week is not kept any more: ${data.week.failed}.
+      If “ogive watch” was stopped, start it again, and this page continues.`,
+  }[data.state] ?? (data.week?.failed ? `The week is no longer kept: ${data.week.failed}.
     Make room, then start “ogive watch” again.` : view.range > 3600 && !data.week && data.times.length
-    ? "Only the last hour is kept here. Start “ogive watch --history”, and it keeps a week." : "");
+    ? "Only the last hour is kept here. “ogive watch --history” keeps a week." : "");
   banner.hidden = !words;
   if (banner.textContent !== words) banner.textContent = words;
 }
@@ -126,7 +126,7 @@ function drawSections() {
   drawEmpty(place);
 }
 
-/** Says what to do where there is no cache to show. */
+/** Shows advice if there is no cache to show. */
 function drawEmpty(place) {
   const caches = data.sources.some((source) => source.kind !== "host");
   const old = by("empty");
@@ -137,7 +137,7 @@ function drawEmpty(place) {
         element("h2", {}, "No cache on this host yet"),
         element("p", {}, "Neither ogive nor OpenZFS is mounted here. Mount a directory through ogive with"),
         element("p", {}, element("code", {}, "ogive mount /srv/data /mnt/fast")),
-        element("p", {}, "and its charts appear here by themselves."))));
+        element("p", {}, "and its charts appear here."))));
   }
 }
 
@@ -161,23 +161,23 @@ function update(section, source) {
   section.facts.textContent = mount
     ? `of ${mount.source}, rule ${mount.policy}, at most ${format(mount.arc_max_bytes, "bytes")},
        process ${mount.pid}` : "";
-  const told = figures(source);
-  while (section.numbers.children.length < told.length) {
+  const rows = figures(source);
+  while (section.numbers.children.length < rows.length) {
     section.numbers.append(element("div", {}, element("dt"), element("dd")));
   }
-  told.forEach(([name, unit, value, note], at) => {
+  rows.forEach(([name, unit, value, note], at) => {
     const [term, number] = section.numbers.children[at].children;
     term.textContent = name;
     number.replaceChildren(unit ? format(value, unit) : value, " ", element("small", {}, note));
   });
-  const wanted = charts(source);
-  for (const chart of wanted) {
+  const all = charts(source);
+  for (const chart of all) {
     if (section.list.some((shown) => shown.chart.id === chart.id)) continue;
-    // A chart comes when somebody measures what it shows.
+    // A chart appears with the first value of one of its series.
     if (!chart.series().some(({ name }) => data.series.has(name) || data.shown.has(name))) continue;
     const made = new Chart(chart);
     section.list.push(made);
-    const after = wanted.slice(wanted.indexOf(chart) + 1).map((one) => by(one.id)).find(Boolean);
+    const after = all.slice(all.indexOf(chart) + 1).map((one) => by(one.id)).find(Boolean);
     section.grid.insertBefore(made.root, after ?? null);
   }
 }

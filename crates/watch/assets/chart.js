@@ -1,7 +1,7 @@
-// One chart: a canvas with its title, legend and table. It draws lines, stacked areas or a row of
-// colours for each CPU, the same moments in all charts, and only while it is in sight.
+// One chart: a canvas with its title, legend and table. It draws lines, stacked areas, or a row of
+// colours for each CPU. All charts show the same moments; a chart draws only while it is visible.
 //
-// The scale keeps still: it grows when it must and shrinks only when little of it is used.
+// The scale is steady: it grows when it must, and shrinks only when little of it is used.
 
 import * as data from "/data.js";
 import { clock, day, format, mark, moment, roundUp } from "/format.js";
@@ -16,7 +16,7 @@ const TABLE_ROWS = 20;
 
 const styles = () => getComputedStyle(document.documentElement);
 
-/** Makes an element; text is text, whatever it says. */
+/** Creates an element; strings only become text, never markup. */
 export function element(tag, fields = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(fields)) {
@@ -110,7 +110,7 @@ export class Chart {
     return from + Math.min(1, Math.max(0, share)) * (to - from);
   }
 
-  /** The series that there are, with the places of their steps in sight. */
+  /** The present series, with the positions of their visible steps. */
   visible() {
     const [from, to] = this.span;
     const steps = data.shown;
@@ -136,11 +136,11 @@ export class Chart {
     else this.drawValues(pen, width, height, list, first, last);
     this.drawTimes(pen, width, height);
     this.drawCursor(pen, height);
-    this.tell(list);
+    this.fillLegend(list);
     if (this.details.open) this.fillTable(list, first, last);
   }
 
-  /** Steps as points, several of one pixel as their highest. */
+  /** Steps as points; several steps in one pixel become their highest. */
   points(name, first, last) {
     const { times } = data.shown;
     const [values, low, high] = [data.shown.series, data.shown.low, data.shown.high]
@@ -177,7 +177,7 @@ export class Chart {
     }
     for (const top of tops) most = Math.max(most, top);
     for (const series of lines) {
-      // Of a line in a stack, such as a target, the mean is enough.
+      // A line in a stack, such as a target, needs only its mean.
       for (const one of drawn.get(series)) {
         const value = stacked ? one.value : one.most;
         if (value > most) most = value;
@@ -198,13 +198,13 @@ export class Chart {
     pen.restore();
   }
 
-  /** Chooses where the scale ends. */
+  /** Chooses the end of the scale. */
   fit(most) {
-    const wanted = Math.max(roundUp(most, this.chart.unit), this.chart.least ?? 0);
+    const end = Math.max(roundUp(most, this.chart.unit), this.chart.least ?? 0);
     const top = this.chart.top?.();
-    // The kernel counts in ticks: kinds of CPU may add up to a little more than all of it.
-    if (top) this.scale = most > top * 1.1 ? wanted : top;
-    else if (wanted > this.scale || most < this.scale * 0.2) this.scale = wanted;
+    // The kernel counts in ticks, so kinds of CPU may add up to a little more than 100%.
+    if (top) this.scale = most > top * 1.1 ? end : top;
+    else if (end > this.scale || most < this.scale * 0.2) this.scale = end;
   }
 
   drawScale(pen, width, y) {
@@ -266,7 +266,7 @@ export class Chart {
     }
   }
 
-  /** From the least to the greatest, behind a line of means. */
+  /** The area between minimum and maximum, behind the line of means. */
   band(pen, series, points, y) {
     pen.fillStyle = this.colour(series.colour);
     pen.globalAlpha = 0.22;
@@ -296,7 +296,7 @@ export class Chart {
     pen.lineWidth = 1;
   }
 
-  /** One row a CPU, the darker the busier. */
+  /** One row for each CPU; darker is busier. */
   drawCores(pen, width, height, list, first, last) {
     const rows = list.length;
     const tall = (height - HEAD - FOOT) / Math.max(1, rows);
@@ -313,7 +313,7 @@ export class Chart {
         if (!(busy > 0)) continue;
         pen.globalAlpha = Math.min(1, busy / 100);
         const right = this.x(times[place]);
-        // It is of the time since the step before, if there was one.
+        // The value covers the time since the previous step, if there is one.
         const joined = place > 0 && times[place] - times[place - 1] < gap;
         const begun = joined ? this.x(times[place - 1]) : right - one;
         const left = Math.max(AXIS, Math.min(begun - 0.5, right - 1.5));
@@ -336,7 +336,7 @@ export class Chart {
     const [from, to] = this.span;
     const steps = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400];
     const step = 1000 * (steps.find((one) => (to - from) / 1000 / one <= width / 90) ?? 172800);
-    // Hours and days begin where the reader's do.
+    // Hours and days begin in the reader's time zone.
     const zone = new Date(to).getTimezoneOffset() * 60000;
     const begin = Math.ceil((from - zone) / step) * step + zone;
     pen.fillStyle = this.colour("quiet");
@@ -368,14 +368,14 @@ export class Chart {
     pen.setLineDash([]);
   }
 
-  /** The legend says what the values are, at the cursor or at the end. */
-  tell(list) {
+  /** The legend shows the values at the cursor, or the last ones. */
+  fillLegend(list) {
     const shown = data.shown.nearest(view.cursor || this.span[1]);
     this.corner.textContent = view.cursor && shown >= 0 ? this.when(shown) : "";
-    const told = [];
-    const wanted = new Set();
+    const texts = [];
+    const names = new Set();
     for (const series of this.chart.kind === "cores" ? this.busiest(list, shown) : list) {
-      wanted.add(series.name);
+      names.add(series.name);
       let row = this.rows.get(series.name);
       if (!row) {
         row = this.row(series);
@@ -386,33 +386,33 @@ export class Chart {
       if (row.value.textContent !== value) row.value.textContent = value;
       const spread = shown >= 0 ? this.spread(series, shown) : "";
       if (row.spread.textContent !== spread) row.spread.textContent = spread;
-      told.push(`${series.label} ${value}${spread && ` (${spread})`}`);
+      texts.push(`${series.label} ${value}${spread && ` (${spread})`}`);
     }
     for (const [name, row] of this.rows) {
-      if (wanted.has(name)) continue;
+      if (names.has(name)) continue;
       row.item.remove();
       this.rows.delete(name);
     }
-    const label = `${this.chart.title}: ${told.join(", ") || "nothing measured yet"}`;
-    // Read out by the arrow keys and when the chart gets the focus, not each second.
+    const label = `${this.chart.title}: ${texts.join(", ") || "nothing measured yet"}`;
+    // Screen readers read it on arrow keys and on focus, not each second.
     if (document.activeElement !== this.canvas || view.cursor) {
       this.canvas.setAttribute("aria-label", label);
     }
   }
 
-  /** Of many CPUs the legend names the busiest at this moment. */
+  /** With many CPUs, the legend has only the busiest ones of the moment. */
   busiest(list, shown) {
     const busy = (series) =>
       (data.shown.get(series.name)[shown] || 0) + (data.shown.get(series.other)?.[shown] || 0);
     return list.length <= 8 ? list : [...list].sort((a, b) => busy(b) - busy(a)).slice(0, 6);
   }
 
-  /** When a step was; one of the week ends then. */
+  /** The time of a step; for a step of the week, its end. */
   when(shown) {
     return data.shown.step < 60000 ? clock(data.shown.times[shown]) : moment(data.shown.times[shown]);
   }
 
-  /** The least and the greatest of a step of the week, for a title. */
+  /** Minimum and maximum of a step of the week. */
   spread(series, shown) {
     const [least, most] = [data.shown.low, data.shown.high].map((kind) => kind.get(series.name)?.[shown]);
     if (least === undefined || Number.isNaN(least)) return "";
@@ -423,7 +423,7 @@ export class Chart {
   value(series, shown) {
     const one = (name) => data.shown.get(name)?.[shown];
     if (this.chart.kind !== "cores") {
-      // What has no value because nothing was asked says so.
+      // A series without a value because of no requests says so.
       const value = one(series.name);
       const idle = this.chart.idle;
       if (Number.isNaN(value) && idle && one(idle.series) === 0) return idle.words;

@@ -1,4 +1,4 @@
-// Which charts there are, of what. A chart whose series nobody measures is not shown.
+// The charts and their series. A chart without values in any of its series is not shown.
 
 import * as data from "/data.js";
 import { format } from "/format.js";
@@ -13,12 +13,12 @@ function of(source, rows) {
   return () => list;
 }
 
-/** Series whose names are found while measuring: those that used most, and the rest as one. */
+/** Series with names known only at run time: the largest ones, and the sum of the others. */
 function found(prefix) {
   const colours = new Map();
   return () => {
     const names = [...data.shown.series.keys()].filter((name) => name.startsWith(prefix));
-    // Of the last two minutes, or of the whole part of the week that is shown.
+    // Over the last two minutes, or over the whole shown part of the week.
     const recent = (name) => data.shown.get(name).slice(data.shown.step < 60000 ? -120 : 0)
       .reduce((sum, value) => sum + (value || 0), 0);
     const weights = new Map(names.map((name) => [name, recent(name)]));
@@ -54,21 +54,21 @@ function host() {
       ["cpu_usr", "user", "blue", { why: "programs" }],
       ["cpu_sys", "system", "vermilion", { why: "the kernel" }],
       ["cpu_irq", "interrupts", "pink"],
-      ["cpu_steal", "stolen", "plum", { why: "given to others by the hypervisor" }],
-      ["cpu_iowait", "idle, I/O waits", "grey", { why: "idle while something waits for I/O" }],
+      ["cpu_steal", "stolen", "plum", { why: "taken by the hypervisor" }],
+      ["cpu_iowait", "idle, I/O waits", "grey", { why: "idle while a thread waits for I/O" }],
     ]) },
     { id: "host-cores", title: "CPU by number", unit: "percent", kind: "cores", series: cores },
-    { id: "host-roles", title: "CPU by what threads do", unit: "percent", kind: "stack",
+    { id: "host-roles", title: "CPU by role of threads", unit: "percent", kind: "stack",
       least: 10, series: found("host.role.") },
     { id: "host-memory", title: "Memory", unit: "bytes", kind: "stack",
       top: () => data.last("host.memory_total"), series: one([
         ["memory_programs", "programs", "blue"],
         ["memory_shared", "shared", "sky"],
         ["memory_slab", "slab", "vermilion", { why: "the kernel's caches of objects" }],
-        ["memory_kernel", "kernel, other", "yellow", { why: "OpenZFS's ARC among it" }],
+        ["memory_kernel", "kernel, other", "yellow", { why: "including OpenZFS's ARC" }],
         ["memory_cache", "page cache", "green"],
         ["memory_available", "available", "ink", { line: true, dash: "dashed",
-          why: "what programs could still get" }],
+          why: "memory that programs could still get" }],
       ]) },
     { id: "host-pressure", title: "Pressure (time waited)", unit: "percent", kind: "lines",
       least: 10, series: one([
@@ -84,7 +84,7 @@ function cache(id) {
   const one = (rows) => of(id, rows);
   return [
     { id: `${id}-hits`, title: "Hit ratio", unit: "percent", kind: "lines", top: whole, series: one([
-      ["demand_hit_percent", "demand", "blue", { why: "of what programs asked for" }],
+      ["demand_hit_percent", "demand", "blue", { why: "of lookups by programs" }],
       ["prefetch_hit_percent", "prefetch", "green", { dash: "dashed" }],
       ["l2_hit_percent", "second level", "vermilion", { dash: "dotted" }],
     ]) },
@@ -104,13 +104,13 @@ function cache(id) {
       ["header_bytes", "headers", "grey"],
       ["target", "target", "ink", { line: true }],
       ["mru_target", "target of MRU", "ink", { line: true, dash: "dotted" }],
-      // It is in MRU: stacked on it, it would be there twice.
+      // A line, because the window is a part of MRU and would be stacked twice.
       ["window_bytes", "window", "ink", { line: true, dash: "dashed",
-        why: "newcomers on trial, of MRU" }],
+        why: "new records on trial, part of MRU" }],
     ]) },
     { id: `${id}-ghosts`, title: "Ghosts", unit: "bytes", kind: "stack", series: one([
-      ["mru_ghost_bytes", "of MRU", "sky", { why: "evicted from MRU, remembered" }],
-      ["mfu_ghost_bytes", "of MFU", "yellow", { why: "evicted from MFU, remembered" }],
+      ["mru_ghost_bytes", "of MRU", "sky", { why: "keys evicted from MRU" }],
+      ["mfu_ghost_bytes", "of MFU", "yellow", { why: "keys evicted from MFU" }],
     ]) },
     { id: `${id}-ghost-hits`, title: "Hits of lists and ghosts", unit: "per second", kind: "lines",
       least: 10, series: one([
@@ -142,8 +142,8 @@ function cache(id) {
       ]) },
     { id: `${id}-prune`, title: "Prune", unit: "per second", kind: "lines", least: 10, series: one([
       ["prunes", "requests", "vermilion"],
-      ["prune_examined", "inodes looked at", "blue", { dash: "dashed" }],
-      ["prune_freed", "inodes let go of", "green", { dash: "dotted" }],
+      ["prune_examined", "inodes examined", "blue", { dash: "dashed" }],
+      ["prune_freed", "inodes freed", "green", { dash: "dotted" }],
     ]) },
     { id: `${id}-skips`, title: "Work in vain", unit: "per second", kind: "lines", least: 10,
       series: one([
@@ -182,21 +182,21 @@ export function figures(source) {
   }
   const lookups = ["demand_data_hits", "demand_metadata_hits", "demand_data_misses",
     "demand_metadata_misses"].reduce((sum, name) => sum + (last(name) || 0), 0);
-  const told = [
+  const rows = [
     ["demand hits", "percent", last("demand_hit_percent"), ""],
     ["lookups", "per second", lookups, ""],
     ["size", "bytes", last("size"), ""],
     ["target", "bytes", last("target"), ""],
   ];
   if (source.kind === "mount") {
-    told.push(["from the source", "bytes/s", last("origin_bytes"), ""]);
+    rows.push(["from the source", "bytes/s", last("origin_bytes"), ""]);
     const [p50, p99] = ["p50", "p99"].map((name) => now(`origin_read_${name}_ms`));
-    // Where nothing was asked there is no latency, and it is not zero.
-    told.push(now("origin_reads") === 0 ? ["latency of the source", "", "no requests", "lately"]
+    // Without requests there is no latency, which differs from zero.
+    rows.push(now("origin_reads") === 0 ? ["latency of the source", "", "no requests", "lately"]
       : ["latency of the source", "ms", p99, `p99; p50 ${format(p50, "ms")}`]);
-    told.push(["daemon", "percent", last("daemon_cpu"), "of one CPU"]);
+    rows.push(["daemon", "percent", last("daemon_cpu"), "of one CPU"]);
     const rule = RULES[last("rule_data")];
-    if (rule && source.mount?.policy === "duel") told.push(["rule for data", "", rule, "by the duel"]);
+    if (rule && source.mount?.policy === "duel") rows.push(["rule for data", "", rule, "by the duel"]);
   }
-  return told;
+  return rows;
 }

@@ -1,4 +1,4 @@
-// What more memory would buy: a sentence, a drawing of hits by size, and a table of some sizes.
+// The miss-ratio curve: a sentence, a drawing of hits by size, and a table of some sizes.
 
 import { element } from "/chart.js";
 import * as data from "/data.js";
@@ -6,15 +6,15 @@ import { format, mark } from "/format.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const [HEIGHT, LEFT, FOOT, TOP] = [200, 44, 22, 8];
-/** As wide as it is shown, nearly: letters keep their size. */
+/** About the width on the screen, so that letters keep their size. */
 const NARROW = matchMedia("(max-width: 640px)");
 /** Sizes in the table, as parts of the present one. */
 const PARTS = [0.5, 1, 1.5, 2, 4, 8];
-/** Points of a hundred that are worth memory. */
+/** Percentage points of hits that are worth more memory. */
 const WORTH = 1;
-/** As long as it is younger than this, much counts as read for the first time that is not. */
+/** In a younger curve, many reads count as first reads that are not. */
 const YOUNG_SECONDS = 600;
-/** Milliseconds between two questions while a curve is shown. */
+/** Milliseconds between two requests while a curve is shown. */
 const AGAIN = 14000;
 
 const percent = (share) => format(100 * share, "percent");
@@ -34,42 +34,42 @@ function nearest(points, size) {
       ? point : best);
 }
 
-/** What to do about it, in a sentence. */
-export function sentence(told) {
-  const now = nearest(told.points, told.allowed_bytes);
-  const more = told.points.filter((point) => point.size_bytes > told.allowed_bytes);
+/** The advice, as a sentence. */
+export function sentence(answer) {
+  const now = nearest(answer.points, answer.allowed_bytes);
+  const more = answer.points.filter((point) => point.size_bytes > answer.allowed_bytes);
   const most = more.at(-1);
   const gain = (point) => 100 * (point.hit_ratio - now.hit_ratio);
   const size = (bytes) => format(bytes, "bytes");
   if (gain(most) < Math.max(WORTH, 100 * most.error)) {
-    const less = told.points.find((point) => gain(point) > -WORTH);
-    const spare = less.size_bytes < told.allowed_bytes * 0.8
+    const less = answer.points.find((point) => gain(point) > -WORTH);
+    const spare = less.size_bytes < answer.allowed_bytes * 0.8
       ? ` ${size(less.size_bytes)} would do as well.` : "";
-    return `More memory would buy hardly a hit: ${whole(now.hit_ratio)} now, ${whole(most.hit_ratio)}
+    return `More memory would hardly help: hits ${whole(now.hit_ratio)} now, ${whole(most.hit_ratio)}
       with ${size(most.size_bytes)}.${spare}`;
   }
-  // The smallest size that has most of what can be had.
+  // The smallest size with most of the possible gain.
   const enough = more.find((point) => gain(point) >= 0.8 * gain(most));
-  return `With ${size(enough.size_bytes - told.allowed_bytes)} more: hits ${whole(now.hit_ratio)} →
+  return `With ${size(enough.size_bytes - answer.allowed_bytes)} more: hits ${whole(now.hit_ratio)} →
     ${whole(enough.hit_ratio)}.`;
 }
 
-/** Under the sentence: what it is of. */
-function grounds(told) {
-  const minutes = Math.max(1, Math.round(told.seconds / 60));
-  const sampled = told.sampled_share < 1
-    ? `, estimated from one record in ${Math.round(1 / told.sampled_share)}` : "";
-  const young = told.seconds < YOUNG_SECONDS
-    ? " It is young: what was read before is not known to it, and hits will rise." : "";
-  const dropped = told.dropped > 0
-    ? ` ${format(told.dropped, "count")} reads came too fast and are missing.` : "";
-  return `What a cache that keeps what was used last would make of ${format(told.reads, "count")} reads
-    in ${minutes} minute${minutes === 1 ? "" : "s"}${sampled}. ${percent(told.first_share)} of them were
+/** The text under the sentence: the reads behind it. */
+function grounds(answer) {
+  const minutes = Math.max(1, Math.round(answer.seconds / 60));
+  const sampled = answer.sampled_share < 1
+    ? `, estimated from one record in ${Math.round(1 / answer.sampled_share)}` : "";
+  const young = answer.seconds < YOUNG_SECONDS
+    ? " The curve is young and does not know earlier reads, so hits will rise." : "";
+  const dropped = answer.dropped > 0
+    ? ` ${format(answer.dropped, "count")} reads came too fast and are missing.` : "";
+  return `This is an LRU cache under ${format(answer.reads, "count")} reads
+    in ${minutes} minute${minutes === 1 ? "" : "s"}${sampled}. ${percent(answer.first_share)} of them were
     the first of their record, which no size hits.${young}${dropped}`;
 }
 
-function picture(told) {
-  const { points, allowed_bytes: target } = told;
+function picture(answer) {
+  const { points, allowed_bytes: target } = answer;
   const width = NARROW.matches ? 340 : 640;
   const [first, last] = [points[0].size_bytes, points.at(-1).size_bytes];
   const x = (size) => LEFT + Math.log(size / first) / Math.log(last / first) * (width - LEFT - 8);
@@ -98,9 +98,9 @@ function picture(told) {
   return shown;
 }
 
-function table(told) {
-  const now = nearest(told.points, told.allowed_bytes);
-  const rows = PARTS.map((part) => nearest(told.points, told.allowed_bytes * part)).map((point) => {
+function table(answer) {
+  const now = nearest(answer.points, answer.allowed_bytes);
+  const rows = PARTS.map((part) => nearest(answer.points, answer.allowed_bytes * part)).map((point) => {
     const gain = 100 * (point.hit_ratio - now.hit_ratio);
     const change = point === now ? "now" : `${gain < 0 ? "−" : "+"}${Math.abs(gain).toFixed(1)} points`;
     return element("tr", {}, element("th", { scope: "row" }, format(point.size_bytes, "bytes")),
@@ -124,18 +124,18 @@ export class Curve {
   clear() {
     this.drawn = null;
     this.root.hidden = true;
-    delete this.root.dataset.told;
+    delete this.root.dataset.shown;
   }
 
   async ask(source) {
-    // Once there is a curve it changes slowly, and each answer is a pass over all that is known.
+    // A curve changes slowly, and each answer costs a pass over all its records.
     const isKnown = this.drawn === source.id && performance.now() - this.asked < AGAIN;
     if (isKnown) return () => {};
     this.asked = performance.now();
     try {
       const answer = await data.ask(`/api/curve?source=${encodeURIComponent(source.id)}`);
-      const told = await answer.json();
-      return () => this.show(told, source);
+      const curve = await answer.json();
+      return () => this.show(curve, source);
     } catch (error) {
       return () => this.say(error.message || "no answer");
     }
@@ -148,26 +148,26 @@ export class Curve {
 
   say(words) {
     this.drawn = null;
-    if (this.root.dataset.told === words && !this.root.hidden) return;
-    this.root.dataset.told = words;
+    if (this.root.dataset.shown === words && !this.root.hidden) return;
+    this.root.dataset.shown = words;
     this.put(element("p", { class: "quiet" }, words));
   }
 
-  show(told, source) {
-    if (!told.points.length) {
-      this.say(told.reads ? `${format(told.reads, "count")} reads so far, while this panel is open. From
-        ${format(told.reads_min, "count")} on it says what a larger cache would have hit.`
+  show(answer, source) {
+    if (!answer.points.length) {
+      this.say(answer.reads ? `${format(answer.reads, "count")} reads so far, while this panel is open. With
+        ${format(answer.reads_min, "count")} reads it shows the hits of a larger cache.`
         : `Reads are counted while this panel is open, and none has come yet. Leave it open while
-        programs read through ${source.name}: then it says what a larger cache would hit.`);
+        programs read through ${source.name}: then it shows the hits of a larger cache.`);
       return;
     }
     this.drawn = source.id;
-    const words = sentence(told) + grounds(told);
-    if (this.root.dataset.told === words && !this.root.hidden) return;
-    this.root.dataset.told = words;
-    this.put(element("p", { class: "verdict" }, sentence(told)),
-      element("p", { class: "quiet" }, grounds(told)),
-      element("div", { class: "pair" }, picture(told), element("div", { class: "scroll", tabindex: 0,
-        role: "region", "aria-label": "Hits by size, as a table" }, table(told))));
+    const words = sentence(answer) + grounds(answer);
+    if (this.root.dataset.shown === words && !this.root.hidden) return;
+    this.root.dataset.shown = words;
+    this.put(element("p", { class: "verdict" }, sentence(answer)),
+      element("p", { class: "quiet" }, grounds(answer)),
+      element("div", { class: "pair" }, picture(answer), element("div", { class: "scroll", tabindex: 0,
+        role: "region", "aria-label": "Hits by size, as a table" }, table(answer))));
   }
 }

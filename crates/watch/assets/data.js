@@ -1,7 +1,7 @@
-// The steps that were measured: asked for once a second while the page is visible; and of the week, if
-// the server keeps one, the part that is shown.
+// The measured steps: fetched once a second while the page is visible. If the server keeps a week,
+// also the shown part of the week.
 //
-// Times are kept in one array, and of each series as many values; what was not measured is NaN.
+// One array has the times, and each series has as many values; a missing value is NaN.
 
 import { Steps } from "/steps.js";
 
@@ -13,14 +13,14 @@ const PERIOD = 1000;
 
 export const times = [];
 export const series = new Map();
-/** What the server keeps of the week: since when, and how; null if it does not. */
+/** The week that the server keeps: its oldest time and its steps; null without one. */
 export let week = null;
-/** What is shown now: the last hour, or a part of the week. */
+/** The shown steps: the last hour, or a part of the week. */
 export let shown = new Steps(times, series, PERIOD);
 export let sources = [];
-/** What the page should say: "starting", "live", "silent" (no answer) or "token". */
+/** The state of the page: "starting", "live", "silent" (no answer) or "token" (missing). */
 export let state = "starting";
-/** When the last answer came, by the server's clock. */
+/** The time of the last answer, by the server's clock. */
 export let now = Date.now();
 
 let names = [];
@@ -44,7 +44,7 @@ function fields() {
   return token() ? { Authorization: `Bearer ${token()}` } : {};
 }
 
-/** Asks the server for something; throws with words of its own if it refuses. */
+/** Sends a request to the server; throws its message if it refuses. */
 export async function ask(path, options = {}) {
   const answer = await fetch(path, { ...options, headers: { ...fields(), ...options.headers } });
   if (!answer.ok) {
@@ -55,7 +55,7 @@ export async function ask(path, options = {}) {
   return answer;
 }
 
-/** Starts to ask; calls back after each answer and each failure. */
+/** Starts to poll; calls back after each answer and each failure. */
 export function start(callback) {
   changed = callback;
   document.addEventListener("visibilitychange", () => {
@@ -84,7 +84,7 @@ async function poll() {
 
 function take(answer) {
   if (answer.sequence < sequence) {
-    // The server was started again: what it knows is all there is.
+    // The server was started again, so the steps of the earlier one are dropped.
     times.length = 0;
     series.clear();
   }
@@ -95,7 +95,7 @@ function take(answer) {
   week = answer.week;
   hour.step = week ? week.step_unseen_ms : PERIOD;
   for (const row of answer.rows) {
-    // A clock that was set back: what it said before has not been yet, and times only rise.
+    // After a clock was set back, steps with a later time go, because times only rise.
     while (times.at(-1) >= row[0]) {
       times.pop();
       for (const values of series.values()) values.pop();
@@ -113,13 +113,13 @@ function take(answer) {
   }
 }
 
-/** Chooses what is shown between two moments; asks for it if it is not here. */
+/** Chooses the shown steps between two moments; fetches them if they are missing. */
 export function look([from, to]) {
   const here = times.length && from >= times[0] - 2 * hour.step;
   shown = here || !week?.oldest_ms ? hour : part ?? hour;
   if (here || !week?.oldest_ms || asking) return;
   const step = MINUTE * Math.ceil((to - from) / MINUTE / POINTS);
-  // There is a newer minute each minute; of wide steps it changes the last by little.
+  // A new minute comes each minute, but it changes the last of wide steps only a little.
   const until = Math.min(to, now - Math.max(step / 8, MINUTE));
   if (part && part.from <= from && part.to >= until && part.step <= step * 1.5) return;
   fetchPart(from, to, step);
@@ -131,10 +131,10 @@ async function fetchPart(from, to, step) {
   try {
     const [first, last] = [Math.floor(from), Math.ceil(Math.min(to, begun))];
     const answer = await ask(`/api/week?from=${first}&to=${last}&points=${POINTS}`);
-    part = Steps.told(await answer.json());
+    part = Steps.from(await answer.json());
     [part.from, part.to] = [from, Math.min(to, begun)];
   } catch {
-    // The server has been started again or has gone, which the next question for steps tells.
+    // The server was started again or has ended; the next poll finds out.
     part = new Steps([], new Map(), step);
     [part.from, part.to] = [from, begun];
   }
@@ -142,7 +142,7 @@ async function fetchPart(from, to, step) {
   changed();
 }
 
-/** The last value of a series that was measured within ten seconds of now. */
+/** The last value of a series, if it is at most ten seconds old. */
 export function last(name) {
   const values = series.get(name);
   if (!values) return NaN;

@@ -1,5 +1,5 @@
-// The doctor: a verdict, what it stands on, and what to do. It looks when it is asked, and again
-// every minute if that is wanted and the panel is open.
+// The doctor: a verdict with its evidence and remedies. It observes the host on request, and every
+// minute if the box is checked and the panel is open.
 
 import { element } from "/chart.js";
 import * as data from "/data.js";
@@ -10,31 +10,31 @@ const SECONDS = 5;
 const CAPTURE_SECONDS = 10;
 const AGAIN = 60000;
 
-/** A choice of what to look at, kept up to date. */
+/** A list of the host and its mounts to choose from, kept up to date. */
 export function chooser(label) {
   const select = element("select", { "aria-label": label });
   const update = () => {
-    const wanted = data.sources.filter((source) => source.kind !== "zfs");
-    const told = wanted.map((source) => source.id).join();
-    if (select.dataset.told === told) return;
+    const sources = data.sources.filter((source) => source.kind !== "zfs");
+    const ids = sources.map((source) => source.id).join();
+    if (select.dataset.shown === ids) return;
     const chosen = select.value;
-    select.replaceChildren(...wanted.map((source) => element("option", { value: source.id },
+    select.replaceChildren(...sources.map((source) => element("option", { value: source.id },
       source.kind === "host" ? "this host" : source.name)));
-    if (wanted.some((source) => source.id === chosen)) select.value = chosen;
-    select.dataset.told = told;
+    if (sources.some((source) => source.id === chosen)) select.value = chosen;
+    select.dataset.shown = ids;
   };
   return { select, update };
 }
 
-/** Says how long something still takes, while it is done. */
+/** Shows the time left while work runs. */
 export async function during(status, what, seconds, work) {
   const begun = performance.now();
-  const tell = () => {
+  const countDown = () => {
     const left = Math.ceil(seconds - (performance.now() - begun) / 1000);
-    status.textContent = left > 0 ? `${what}: ${left} s left` : `${what}: putting it together`;
+    status.textContent = left > 0 ? `${what}: ${left} s left` : `${what}: preparing the result`;
   };
-  tell();
-  const timer = setInterval(tell, 1000);
+  countDown();
+  const timer = setInterval(countDown, 1000);
   try {
     const result = await work();
     status.textContent = "";
@@ -47,7 +47,7 @@ export async function during(status, what, seconds, work) {
   }
 }
 
-/** Where a line of evidence can be seen. */
+/** The chart that shows a line of evidence. */
 function chartOf(line, source) {
   const input = (line.sources ?? []).map((one) => one.input).join(" ");
   const text = (line.text ?? "").toLowerCase();
@@ -78,7 +78,7 @@ function toChart(id) {
   });
 }
 
-/** A text in which commands stand between backticks: as text and code, and never as anything else. */
+/** A text with commands between backticks, as text and code elements only. */
 function words(text) {
   return text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
 }
@@ -105,13 +105,13 @@ function finding(one, source) {
   const share = one.share_percent ? `, ${Math.round(one.share_percent)} % of the busy CPU` : "";
   return element("article", { class: "finding", "data-cause": one.id },
     element("h3", {}, capital(one.title), element("small", {}, `${one.confidence_word}${share}`)),
-    lines("What speaks for it", one.evidence, source),
-    lines("What speaks against it", one.against, source),
+    lines("Evidence", one.evidence, source),
+    lines("Evidence against it", one.against, source),
     lines("Do now", remedy.now, source),
     lines("For good", remedy.lasting, source),
     lines("Do not", remedy.dont, source),
     lines("How to see that it helped", remedy.verify, source),
-    element("details", {}, element("summary", {}, "Why, and what was ruled out"),
+    element("details", {}, element("summary", {}, "Mechanism, and causes ruled out"),
       element("p", {}, one.mechanism ?? ""), lines("Ruled out", one.ruled_out, source)));
 }
 
@@ -125,19 +125,19 @@ function table(caption, head, rows) {
         element("tr", {}, ...cells("th", "row", [name]), ...cells("td", undefined, rest))))));
 }
 
-/** What the last minute has that the one an hour ago had not. */
-function comparison(told) {
-  const differences = told.differences.slice(0, 12).map((one) => [`${one.kind} ${one.name}`,
+/** The differences between the last minute and the minute an hour ago. */
+function comparison(report) {
+  const differences = report.differences.slice(0, 12).map((one) => [`${one.kind} ${one.name}`,
     one.healthy ?? "–", one.sick ?? "–",
     one.explains_percent ? `${Math.round(one.explains_percent)} % of the additional CPU`
       : one.cited_by ? `evidence of ${one.cited_by}` : ""]);
-  const roles = told.roles.map(([role, then, now]) =>
+  const roles = report.roles.map(([role, then, now]) =>
     [role, format(then, "percent"), format(now, "percent")]);
   return [
-    element("p", { class: "verdict" }, told.sentence[0].toUpperCase() + told.sentence.slice(1)),
-    element("p", { class: "quiet" }, "Means of a minute each, from the steps that the charts show."),
-    table("What differs", ["what", "an hour ago", "now", "explains"], differences),
-    table("What threads do, of one CPU", ["role", "an hour ago", "now"], roles),
+    element("p", { class: "verdict" }, capital(report.sentence)),
+    element("p", { class: "quiet" }, "Means of one minute each, from the steps that the charts show."),
+    table("Differences", ["figure", "an hour ago", "now", "explains"], differences),
+    table("CPU by role of threads, of one CPU", ["role", "an hour ago", "now"], roles),
   ];
 }
 
@@ -147,12 +147,12 @@ export class Doctor {
     this.earlier = [];
     this.busy = false;
     this.looked = 0;
-    this.source = chooser("What to look at");
+    this.source = chooser("Host or mount");
     this.status = element("p", { role: "status", class: "quiet" });
     this.answer = element("div", { class: "answer" }, element("div", { class: "empty" },
       element("h3", {}, "No look yet"),
       element("p", {}, `“Look” samples the CPUs for ${SECONDS} seconds, reads the counters before and
-        after, and says where the CPU goes and why. Nothing on the host is changed.`)));
+        after, and says where the CPU goes, and why. It changes nothing on the host.`)));
     this.look = element("button", { type: "button", class: "main", onclick: () => this.ask() },
       `Look for ${SECONDS} s`);
     this.capture = element("button", { type: "button", onclick: () => this.pack() },
@@ -193,10 +193,10 @@ export class Doctor {
     const source = this.source.select.value || "host";
     const answer = await this.work("looking", SECONDS,
       `/api/diagnose?source=${encodeURIComponent(source)}&seconds=${SECONDS}`);
-    if (answer) this.tell(await answer.json(), source);
+    if (answer) this.show(await answer.json(), source);
   }
 
-  tell(report, source) {
+  show(report, source) {
     const time = clock(Date.now());
     const notes = (report.notes ?? []).map((note) => ` ${capital(note)}.`).join("");
     const ask = report.ask ? element("p", {}, report.ask) : "";
@@ -226,6 +226,6 @@ export class Doctor {
     element("a", { href: address, download: "ogive-capture.tar.zst" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
     this.status.textContent =
-      "The capture is in your downloads; “ogive doctor FILE” reads it. It shows names of programs and data sets.";
+      "The capture is in your downloads; “ogive doctor FILE” reads it. It contains names of programs and data sets.";
   }
 }

@@ -1,5 +1,5 @@
-// Flame graphs: a profile is taken by one click, shown in a frame that can do nothing but draw, and
-// compared with an earlier one if that is wanted.
+// Flame graphs: one click takes a profile. A frame that can only draw shows it, alone or compared
+// with an earlier one.
 
 import { element } from "/chart.js";
 import * as data from "/data.js";
@@ -30,7 +30,7 @@ export class Flame {
       this.files);
     this.frame = element("iframe", { title: "Flame graph", sandbox: "allow-scripts", hidden: "" });
     this.empty = element("div", { class: "empty" }, element("h3", {}, "No profile yet"),
-      element("p", {}, `“Sample” takes the stacks of what is on the CPUs 99 times a second, for
+      element("p", {}, `“Sample” takes the stacks of running threads 99 times a second, for
         ${SECONDS} seconds: of the whole host, of the daemon of a mount, or of threads by name, such
         as z_rd_int.*. Kernel stacks need root.`));
     root.append(element("section", { "aria-labelledby": "flame-title" },
@@ -59,13 +59,13 @@ export class Flame {
       class: "button", href: `/flame/file?id=${profile.id}&as=${form}`, download: "" }, name)));
   }
 
-  /** Those that were taken before this page was loaded. */
+  /** Loads the profiles that were taken before this page was opened. */
   async list() {
     try {
       this.profiles = await (await data.ask("/api/profiles")).json();
       this.choices();
     } catch {
-      // Without the token there is none to be shown; taking one says so.
+      // Without the token no profile can be shown; "Sample" then reports that.
     }
   }
 
@@ -82,10 +82,10 @@ export class Flame {
   async take() {
     this.busy = true;
     this.draw();
-    const wanted = new URLSearchParams({ source: this.source.select.value || "host",
+    const query = new URLSearchParams({ source: this.source.select.value || "host",
       threads: this.threads.value.trim(), seconds: SECONDS });
     const answer = await during(this.status, "sampling", SECONDS,
-      () => data.ask(`/api/profile?${wanted}`, { method: "POST" }));
+      () => data.ask(`/api/profile?${query}`, { method: "POST" }));
     this.busy = false;
     if (answer) {
       const profile = await answer.json();

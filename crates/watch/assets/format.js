@@ -1,9 +1,9 @@
-// Numbers with their units, as people read them, always as wide as needed and no wider.
+// Numbers with their units, for people, as short as possible.
 
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL = ["", "k", "M", "G", "T"];
 
-/** Three digits that count. */
+/** Three significant digits. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || Number.isInteger(value)) return value.toFixed(0);
@@ -29,13 +29,13 @@ const writers = {
     : value >= 1 || value === 0 ? `${digits(value)} ms` : `${digits(value * 1000)} µs`,
 };
 
-/** A value with its unit; a dash for what was not measured. */
+/** A value with its unit; a dash for a missing value. */
 export function format(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   return writers[unit](value);
 }
 
-/** A value at a scale, where round numbers need no digits behind the point. */
+/** A value at a scale: round numbers have no decimals. */
 export function mark(value, unit) {
   return format(value, unit).replace(/\.0+(?= )/, "");
 }
@@ -58,7 +58,7 @@ export function moment(time) {
   return `${day(time)} ${clock(time, false)}`;
 }
 
-/** The next round number, of the unit's own kind, that a scale may end at. */
+/** The next round number of the unit, as the end of a scale. */
 export function roundUp(value, unit) {
   if (!(value > 0)) return 1;
   const base = unit.startsWith("bytes") ? 1024 : 10;

@@ -1,9 +1,9 @@
-// Steps: moments, and of each series a value at each. Those of the week are means, and have the least
-// and the greatest besides.
+// Steps: moments, and for each series a value at each moment. Values of the week are means, and also
+// have a minimum and a maximum.
 
-/** How far beside a step a moment may be and still be told by it, in milliseconds, at least. */
+/** The least distance in milliseconds up to which a moment belongs to its nearest step. */
 const NEAR = 5000;
-/** Steps further apart than this, at least, are not joined: nothing was measured between. */
+/** The least gap in milliseconds: steps further apart are not joined. */
 const GAP = 3500;
 
 export class Steps {
@@ -11,11 +11,11 @@ export class Steps {
     Object.assign(this, { times, series, step, low, high });
   }
 
-  /** Out of an answer of the server. */
-  static told(answer) {
+  /** From an answer of the server. */
+  static from(answer) {
     const column = (name) => new Map(Object.entries(answer.series)
-      .filter(([, told]) => told[name])
-      .map(([series, told]) => [series, told[name].map((value) => value ?? NaN)]));
+      .filter(([, columns]) => columns[name])
+      .map(([series, columns]) => [series, columns[name].map((value) => value ?? NaN)]));
     return new Steps(answer.times, column("mean"), answer.step_ms, column("min"), column("max"));
   }
 

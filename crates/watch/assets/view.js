@@ -1,7 +1,7 @@
-// What is shown: from when to when, paused or not, and where the cursor is. It is the part of the
-// address after "#", so that a link shows the same; all charts share it.
+// The shown time, whether it is paused, and the cursor; all charts share it. The part of the address
+// after "#" has it, so that a link shows the same.
 
-/** Seconds, what a button says, and whether it takes the week that a server may keep. */
+/** Seconds, the label of the button, and whether it needs a week file. */
 export const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"],
   [21600, "6 h", true], [86400, "1 day", true], [604800, "1 week", true]];
 
@@ -9,10 +9,10 @@ export const view = {
   panel: "overview",
   /** Seconds before now, while nothing is zoomed. */
   range: 60,
-  /** Milliseconds, both or neither: what was zoomed to. */
+  /** The zoomed time in milliseconds, both or neither. */
   from: 0,
   to: 0,
-  /** The moment at which the view stands still, or 0. */
+  /** The moment at which the view is paused, or 0. */
   paused: 0,
   /** The moment under the cursor, or 0. */
   cursor: 0,
@@ -20,7 +20,7 @@ export const view = {
 
 let changed = () => {};
 
-/** Reads the address. Returns the token in it, if there is one, and takes it out. */
+/** Reads the address. Returns the token in it, if there is one, and removes it. */
 export function begin(callback) {
   changed = callback;
   addEventListener("hashchange", () => {
@@ -44,40 +44,40 @@ function read() {
 }
 
 function write(replace) {
-  const told = new URLSearchParams();
-  if (view.panel !== "overview") told.set("panel", view.panel);
-  if (view.range !== 60) told.set("range", view.range);
+  const parameters = new URLSearchParams();
+  if (view.panel !== "overview") parameters.set("panel", view.panel);
+  if (view.range !== 60) parameters.set("range", view.range);
   if (view.from) {
-    told.set("from", Math.round(view.from));
-    told.set("to", Math.round(view.to));
+    parameters.set("from", Math.round(view.from));
+    parameters.set("to", Math.round(view.to));
   }
-  if (view.paused) told.set("paused", Math.round(view.paused));
-  const address = `#${told}`;
+  if (view.paused) parameters.set("paused", Math.round(view.paused));
+  const address = `#${parameters}`;
   history[replace ? "replaceState" : "pushState"](null, "", address);
 }
 
-/** From when to when, given what time it is now. */
+/** The shown time, as its two ends. */
 export function span(now) {
   if (view.from) return [view.from, view.to];
   const end = view.paused || now;
   return [end - view.range * 1000, end];
 }
 
-/** Changes what is shown. */
+/** Changes the view. */
 export function show(change, replace = false) {
   Object.assign(view, change);
   write(replace);
   changed();
 }
 
-/** Zooms to a time; at least ten seconds of it. */
+/** Zooms to a time of at least ten seconds. */
 export function zoom(from, to) {
   const middle = (from + to) / 2;
   const half = Math.max((to - from) / 2, 5000);
   show({ from: middle - half, to: middle + half });
 }
 
-/** Back to now, going on. */
+/** Returns to the present, not paused. */
 export function follow() {
   show({ from: 0, to: 0, paused: 0, cursor: 0 });
 }
