@@ -213,7 +213,7 @@ test("the cache panel shows the hits with more memory", async () => {
   await part.locator("svg.curve").waitFor(PATIENCE);
   // Eight files of 4 MiB are read in turns, and a cache of 64 MiB holds all of them.
   assert.match(await part.locator(".verdict").innerText(),
-    /^(More memory would buy hardly a hit: \d+ % now|With [\d.]+ [KMG]iB more: hits \d+ % → \d+ %)/);
+    /^(More memory would hardly help: hits \d+ % now|With [\d.]+ [KMG]iB more: hits \d+ % → \d+ %)/);
   assert.equal(await part.locator("tbody tr").count(), 6);
   assert.match(await part.locator("svg").getAttribute("aria-label"), /64 MiB \d+ %/);
 });

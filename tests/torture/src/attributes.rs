@@ -93,8 +93,8 @@ fn set_times(path: &Path, accessed: Moment, modified_at: Moment, follow: bool) -
     ]))
 }
 
-/// Size of the file system and length of names. Free space moves with everybody else's writes
-/// and is not compared.
+/// Size of the file system and length of names. Free space changes with the writes of other programs,
+/// so it is not compared.
 fn file_system_status(root: &Path) -> Outcome {
     let status = rustix::fs::statvfs(root)?;
     Ok(Answer::Texts(vec![
@@ -127,8 +127,8 @@ fn extended(side: &Side, operation: &Operation) -> Option<Outcome> {
     })
 }
 
-/// The value of an extended attribute; its size is asked first, as most programs do, and must
-/// be the size that then comes.
+/// The value of an extended attribute. As in most programs, a first call gives its size, which must
+/// be the size of the value.
 pub(crate) fn get_attribute(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     let size = rustix::fs::lgetxattr_query(path, name)?;
     let mut value = vec![0; size];
@@ -152,7 +152,7 @@ pub(crate) fn list_attributes(path: &Path) -> Result<Vec<String>, Errno> {
     Ok(names)
 }
 
-/// Sets the modification time alone, links not followed.
+/// Sets only the modification time; links are not followed.
 ///
 /// # Errors
 /// The errno of `utimensat`.
@@ -164,7 +164,7 @@ pub fn restore_modified(path: &Path, moment: Moment) -> Result<(), Errno> {
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// The modification time of a path, links not followed.
+/// The modification time of a path; links are not followed.
 ///
 /// # Errors
 /// The errno of `lstat`.

@@ -48,7 +48,7 @@ pub const CHANGES: [Change; 8] = [
 ];
 
 /// Makes `change` to the file at `path` (in the source or in the mirror, never in the mount).
-/// The bytes depend on `seed` and the file's own size only.
+/// The bytes depend only on `seed` and the file's size.
 ///
 /// # Errors
 /// The errno of the call that failed.
@@ -127,7 +127,7 @@ mod tests {
             let path = directory.path().join("file");
             let old = filled(1, 20_000);
             std::fs::write(&path, &old).unwrap();
-            // Long ago, so that no clock has to tick for a later time to be another one.
+            // Long ago, so that any later time differs without a tick of the clock.
             restore_modified(&path, (1_000_000_000, 0)).unwrap();
             let time = modified_of(&path).unwrap();
             make(&path, change, 77).unwrap();

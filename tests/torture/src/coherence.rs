@@ -38,7 +38,7 @@ pub struct Promise {
     pub says: &'static str,
     /// One round; an error says how it was broken.
     pub round: fn(&mut Round) -> Result<()>,
-    /// How many rounds are made where others make 100; races are long.
+    /// Rounds in percent of the usual number, because races are long.
     pub rounds_percent: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct Round {
     pub mount: PathBuf,
     /// The same directory in the source.
     pub source: PathBuf,
-    /// Decides sizes, places, bytes and waits.
+    /// Decides sizes, offsets, bytes and waits.
     pub random: fastrand::Rng,
     /// How long the kernel may use names, and missing names, without asking the mount.
     pub names_time: Duration,
@@ -72,7 +72,7 @@ pub struct Plan {
     pub names_time: Duration,
 }
 
-/// Sizes at which something changes: nothing, one byte, pages, records, several records.
+/// Sizes at limits: nothing, one byte, pages, records, several records.
 const SIZES: [usize; 10] =
     [1, 100, 4095, 4096, 4097, 131_071, 131_072, 131_073, 400_000, 1_048_576];
 
@@ -177,8 +177,7 @@ pub fn run(plan: &Plan) -> Result<Vec<(&'static str, anyhow::Error)>> {
     Ok(broken)
 }
 
-/// One round in a new directory. The directory is made in the source, so that its files are
-/// strangers to the mount.
+/// One round in a new directory. It is made in the source, so that its files are new to the mount.
 fn one_round(plan: &Plan, promise: &Promise, number: u32) -> Result<Result<()>> {
     let seed = plan.seed.wrapping_add(u64::from(number));
     let name = format!("{}-{number}", promise.name);

@@ -216,7 +216,7 @@ fn direct_read(path: &Path, block: u64, blocks: usize) -> Outcome {
     let file = open_for_both(path, OFlags::DIRECT)?;
     let mut buffer = Aligned::new(blocks * DIRECT_BLOCK_BYTES);
     let offset = block * DIRECT_BLOCK_BYTES as u64;
-    // One call: asking on from an unaligned end of file is refused by some file systems.
+    // One call, because some file systems refuse to read on from an unaligned end of file.
     let count = rustix::io::pread(&file, buffer.slice(), offset)?;
     Ok(Answer::Bytes(buffer.slice()[..count].to_vec()))
 }

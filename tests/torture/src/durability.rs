@@ -47,8 +47,8 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 /// Most blocks that are acknowledged before the daemon is killed.
 const BLOCKS_MAX: u64 = 600;
 
-/// How long a mount may take to answer, a writer to be acknowledged its blocks, and a dead mount to
-/// be noticed; no working program needs it.
+/// How long a mount may take to answer, a writer to acknowledge its blocks, and a process to notice a
+/// dead mount. No working program needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The promise that a writer waits for before it acknowledges. A file keeps one method.
@@ -136,7 +136,7 @@ pub fn write_until_dead(
         line.extend_from_slice(&file.to_le_bytes());
         line.extend_from_slice(&place.to_le_bytes());
         line.extend_from_slice(&number.to_le_bytes());
-        acknowledgements.write_all(&line).context("nobody takes the acknowledgement")?;
+        acknowledgements.write_all(&line).context("cannot write an acknowledgement")?;
     }
     Ok(())
 }
@@ -215,7 +215,7 @@ pub fn missing(root: &Path, acknowledged: &Acknowledged) -> Vec<String> {
             )),
         }
     }
-    // The first few tell what happened as well as all.
+    // The first few show enough.
     let count = found.len();
     if count > 20 {
         found.truncate(20);
@@ -400,7 +400,7 @@ mod tests {
         let mut noted = Vec::new();
         let count = collect(&pipe.0[..], &mut acknowledged, |count| noted.push(count)).unwrap();
         assert_eq!(count, 200);
-        assert!(noted.into_iter().eq(1..=200), "each is noted when it has come");
+        assert!(noted.into_iter().eq(1..=200), "each is noted when it arrives");
         assert_eq!(missing(directory.path(), &acknowledged), Vec::<String>::new());
 
         let (&(file, place), &number) = acknowledged.iter().next_back().unwrap();

@@ -44,7 +44,7 @@ pub struct Generator {
     /// Begins every name directly below the root, so that threads can share a root.
     prefix: String,
     file_bytes_max: u64,
-    /// Permissions that no file is given.
+    /// Permissions that no file gets.
     permissions_without: u32,
     /// How deep directories nest.
     depth_max: usize,
@@ -59,7 +59,7 @@ impl Generator {
         Generator { random, prefix, file_bytes_max, permissions_without: 0, depth_max: 4 }
     }
 
-    /// The same operations, but for permissions, which are given without these bits.
+    /// The same operations, but permissions come without these bits.
     #[must_use]
     pub fn without_permissions(self, bits: u32) -> Generator {
         Generator { permissions_without: bits, ..self }
@@ -251,7 +251,7 @@ impl Generator {
         self.random.usize(0..SLOTS)
     }
 
-    /// Offsets crowd around record and page borders, where mistakes live.
+    /// Offsets are mostly near record and page borders, where bugs are likely.
     fn offset(&mut self) -> u64 {
         let any = self.random.u64(0..self.file_bytes_max);
         match self.random.u32(0..6) {
@@ -360,7 +360,7 @@ impl Generator {
 }
 
 /// Every path below `root` whose first name begins with `prefix`, sorted; the root itself is the
-/// empty path. Names that cannot be read any more are left out.
+/// empty path. Names that can no longer be read are left out.
 #[must_use]
 pub fn look(root: &Path, prefix: &str) -> Known {
     let mut known = vec![(PathBuf::new(), FileKind::Directory)];

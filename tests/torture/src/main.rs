@@ -147,7 +147,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("ogive-torture: {error:#}");
-            // An errno of the environment is an I/O error at the root; all else was found.
+            // An errno of the environment is an I/O error at the root; everything else is a finding.
             let environment = error.root_cause().is::<std::io::Error>();
             ExitCode::from(if environment { ENVIRONMENT } else { FOUND })
         }
@@ -160,8 +160,8 @@ fn run(suite: Suite) -> Result<ExitCode> {
         Suite::Coherence(arguments) => return run_coherence(&arguments),
         Suite::Durability(arguments) => run_durability(arguments)?,
         Suite::DurabilityWriter { directory, first, seed } => {
-            // Straight to the pipe: standard output's own buffer would hold acknowledgements back
-            // until one happens to contain a line feed, and split that one.
+            // Straight to the pipe. The buffer of standard output would hold acknowledgements back
+            // until one contains a line feed, and split that one.
             let pipe = std::io::stdout().as_fd().try_clone_to_owned()?;
             durability::write_until_dead(&directory, first, seed, std::fs::File::from(pipe))?;
         }
@@ -181,7 +181,7 @@ fn seed_of(given: Option<u64>) -> Result<u64> {
         (None, Some(text)) => text
             .to_str()
             .and_then(|text| text.parse().ok())
-            .with_context(|| format!("OGIVE_SEED is no number: {}", text.display())),
+            .with_context(|| format!("OGIVE_SEED is not a number: {}", text.display())),
         (None, None) => Ok(1),
     }
 }

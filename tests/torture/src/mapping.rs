@@ -39,8 +39,7 @@ pub fn read(file: &(impl AsFd + AsRawFd), offset: u64, length: usize) -> Result<
 }
 
 /// Writes through a shared map and flushes it (`msync(MS_SYNC)`). Returns the number of bytes
-/// written. It is less than that of `bytes` if the file ends earlier: a map cannot make a file
-/// longer.
+/// written. It is smaller than `bytes` if the file ends earlier, because a map cannot extend a file.
 ///
 /// # Errors
 /// The errno of `fstat`, `mmap` or `msync`.

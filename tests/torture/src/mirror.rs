@@ -268,8 +268,8 @@ impl Run {
         rustix::fs::access(&full, Access::READ_OK | Access::WRITE_OK).ok()?;
         let links = rustix::fs::lstat(&full).ok()?.st_nlink;
         let parent = full.parent()?;
-        // Replacing one name of several changes the attributes of the others' file, which is
-        // not opened here; close-to-open says nothing about it.
+        // Replacing one of several names changes the attributes of the file behind the others. That
+        // file is not opened here, so close-to-open does not cover it.
         let replaceable =
             links == 1 && rustix::fs::access(parent, Access::WRITE_OK | Access::EXEC_OK).is_ok();
         let change =
@@ -311,7 +311,7 @@ impl Run {
         behind::make(&self.source.join(path), change, seed).context("in the source")?;
         self.report.behind += 1;
         self.both(&Operation::ReadWhole { path: path.to_path_buf() })
-            .with_context(|| format!("opened anew after {change:?} behind the mount"))
+            .with_context(|| format!("opened again after {change:?} behind the mount"))
     }
 
     fn compare(&mut self) -> Result<()> {

@@ -294,7 +294,7 @@ pub struct Attributes {
     pub user: u32,
     /// Group.
     pub group: u32,
-    /// Bytes; 0 for directories, whose size is the file system's own affair.
+    /// Bytes; 0 for directories, whose size each file system chooses.
     pub size: u64,
     /// Number of names.
     pub links: u64,

@@ -22,14 +22,14 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Shows `done` of `total` when the last showing was long enough ago.
+    /// Shows `done` of `total`, unless the last update was a moment ago.
     pub fn show(&mut self, what: &str, done: u64, total: u64) {
         if !self.shown || Instant::now() < self.next {
             return;
         }
         self.next = Instant::now() + INTERVAL;
         let seconds = self.started.elapsed().as_secs();
-        // A terminal that went away is no reason to stop the run.
+        // The run goes on without its terminal.
         let _ = write!(std::io::stderr(), "\r{what}: {done} of {total}, {seconds} s ");
     }
 

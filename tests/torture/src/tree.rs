@@ -56,7 +56,7 @@ pub struct Tree {
 /// Reads the tree below `root`, contents included.
 ///
 /// # Errors
-/// Any failing call, with the path it failed for.
+/// Any failing call, with its path.
 pub fn read(root: &Path) -> anyhow::Result<Tree> {
     let mut tree = Tree::default();
     let mut first_names = HashMap::new();
@@ -68,7 +68,7 @@ pub fn read(root: &Path) -> anyhow::Result<Tree> {
         if node.attributes.kind == FileKind::Directory {
             let names = permitted(read_directory(&full), Vec::new())
                 .with_context(|| format!("cannot list {}", full.display()))?;
-            // The last one pushed is walked first: names go in backwards.
+            // The last one pushed is walked first, so names are pushed in reverse order.
             for (name, _) in names.iter().rev() {
                 waiting.push(relative.join(std::ffi::OsStr::from_bytes(name)));
             }
@@ -78,7 +78,7 @@ pub fn read(root: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-/// Unreadable parts are left out: an ordinary user meets them on both sides alike.
+/// Unreadable parts are left out, because an ordinary user cannot read them on either side.
 fn permitted<T>(result: Result<T, Errno>, instead: T) -> Result<T, Errno> {
     match result {
         Err(Errno::ACCESS) => Ok(instead),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn two_copies_agree_but_for_the_clock() {
+    fn two_copies_differ_only_in_times_of_the_clock() {
         let (left, right) = (sample(), sample());
         set_modified(&left.path().join("d/a"), 2_000_000_000);
         let (left, right) = (read(left.path()).unwrap(), read(right.path()).unwrap());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_lie_is_seen() {
+    fn every_difference_is_found() {
         type Lie = (&'static str, fn(&Path));
         let lies: [Lie; 8] = [
             ("contents", |root| std::fs::write(root.join("d/a"), b"c0ntents").unwrap()),

@@ -1,4 +1,4 @@
-//! Appends: each goes where the flags of that moment say, and appends of other processes stay.
+//! Appends: the present flags decide where each goes, and appends of other processes stay.
 
 use std::fs::{File, OpenOptions};
 use std::io::{IoSlice, Write};
@@ -17,25 +17,25 @@ use crate::contents::read_whole;
 pub const PROMISES: &[Promise] = &[
     Promise {
         name: "append-as-the-flag-is",
-        says: "a write goes where O_APPEND and RWF_APPEND say at that moment, beside others' appends",
+        says: "the present O_APPEND and RWF_APPEND decide where a write goes, next to others' appends",
         round: append_as_the_flag_is,
         rounds_percent: 100,
     },
     Promise {
         name: "append-past-the-page-cache",
-        says: "what O_DIRECT appends, however large, stands at the end in its order",
+        says: "an append by O_DIRECT of any size is at the end, in its order",
         round: append_past_the_page_cache,
         rounds_percent: 30,
     },
     Promise {
         name: "append-by-many-at-once",
-        says: "of appends through the mount and behind it at once no byte is lost",
+        says: "concurrent appends through the mount and behind it lose no byte",
         round: append_by_many_at_once,
         rounds_percent: 30,
     },
     Promise {
         name: "append-in-one-piece",
-        says: "with --direct-io what is appended at once stands together, whoever else appends",
+        says: "with --direct-io the bytes of one append stay together during others' appends",
         round: append_in_one_piece,
         rounds_percent: 30,
     },
@@ -63,7 +63,7 @@ fn append_as_the_flag_is(round: &mut Round) -> Result<()> {
     std::fs::write(&source, &bytes)?;
     let was_on = round.random.bool();
     let file = OpenOptions::new().read(true).write(true).append(was_on).open(&mount)?;
-    // Flags are of the open file, whichever descriptor they are set by.
+    // Flags belong to the open file; any of its descriptors can set them.
     let copy = file.try_clone()?;
     for step in 0..30 {
         let length = round.random.usize(1..9_000);
@@ -112,7 +112,7 @@ fn append_as_the_flag_is(round: &mut Round) -> Result<()> {
     expect_bytes(&mount, &bytes, "after all")
 }
 
-/// Bytes where O_DIRECT wants them.
+/// Bytes aligned for O_DIRECT.
 fn aligned(bytes: &[u8]) -> Result<MmapMut> {
     let mut map = MmapMut::map_anon(bytes.len())?;
     map.copy_from_slice(bytes);
@@ -131,7 +131,7 @@ fn append_past_the_page_cache(round: &mut Round) -> Result<()> {
         other => other?,
     };
     for step in 0..6 {
-        // A request has a MiB; up to five of them.
+        // A request has one MiB; this takes up to five.
         let pages = round.random.usize(1..1200);
         let new = round.bytes(PAGE * pages);
         let written = (&file).write(&aligned(&new)?)?;
@@ -148,8 +148,8 @@ fn append_past_the_page_cache(round: &mut Round) -> Result<()> {
     expect_bytes(&mount, &bytes, "after all")
 }
 
-/// Two append through the mount and one behind it, each its records one after the other. The bytes
-/// of a record say whose it is and which: `by` and `number` in one.
+/// Two writers append through the mount and one behind it, each its records in order. The bytes of a
+/// record identify the writer and the number: `by` and `number` in one.
 fn appended_by_three(round: &mut Round) -> Result<(Vec<u8>, usize)> {
     let (mount, source) = round.paths("file");
     std::fs::write(&source, b"")?;
@@ -168,8 +168,8 @@ fn appended_by_three(round: &mut Round) -> Result<(Vec<u8>, usize)> {
         threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
     let all = read_whole(&source).context("cannot read the source")?;
-    let wanted = 3 * usize::from(RECORDS) * length;
-    ensure!(all.len() == wanted, "{} bytes of {wanted}", all.len());
+    let expected = 3 * usize::from(RECORDS) * length;
+    ensure!(all.len() == expected, "{} bytes of {expected}", all.len());
     expect_bytes(&mount, &all, "through the mount")?;
     Ok((all, length))
 }
@@ -178,8 +178,8 @@ fn append_by_many_at_once(round: &mut Round) -> Result<()> {
     let (all, length) = appended_by_three(round)?;
     for by in 0..3 {
         let of_one = all.iter().copied().filter(|byte| byte / RECORDS == by);
-        let wanted = (0..RECORDS).flat_map(|number| vec![by * RECORDS + number; length]);
-        ensure!(of_one.eq(wanted), "the bytes of appender {by} are not all there in order");
+        let expected = (0..RECORDS).flat_map(|number| vec![by * RECORDS + number; length]);
+        ensure!(of_one.eq(expected), "the bytes of appender {by} are not all there in order");
     }
     Ok(())
 }

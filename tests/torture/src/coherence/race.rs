@@ -22,19 +22,19 @@ use crate::contents::read_whole;
 pub const PROMISES: &[Promise] = &[
     Promise {
         name: "reader-beside-writer",
-        says: "a reader with an open file never sees an older value than was published or seen",
+        says: "a reader with an open file never sees a value older than a published or seen one",
         round: reader_with_writer,
         rounds_percent: 20,
     },
     Promise {
         name: "opener-beside-writer",
-        says: "readers that open anew see at least what was published before the open",
+        says: "readers that open again see at least the value published before the open",
         round: opener_with_writer,
         rounds_percent: 20,
     },
     Promise {
         name: "opener-beside-writer-behind",
-        says: "readers that open anew see what was written behind the mount before the open",
+        says: "readers that open again see writes made behind the mount before the open",
         round: opener_with_writer_behind,
         rounds_percent: 20,
     },
@@ -52,18 +52,18 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "replace-beside-openers",
-        says: "readers see one of the whole files that a name stood for, never a mixture",
+        says: "readers see one whole file of those that had the name, never a mixture",
         round: replace_with_openers,
         rounds_percent: 20,
     },
 ];
 
-/// How often each part of a round runs at least. Turns are counted and not timed, so on a stalled
-/// machine every reader still gets its turns.
+/// How often each part of a round runs at least. Turns are counted, not timed, so every reader gets
+/// its turns on a stalled machine, too.
 pub(super) const TURNS: u32 = 100;
-/// How long that may take; no working mount needs it.
+/// The limit for that time; no working mount needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes that are written at once: a page, within one record.
+/// Bytes of one write: a page, within one record.
 const BLOCK_BYTES: usize = 4096;
 
 fn open(path: &Path) -> Result<File> {
@@ -78,8 +78,8 @@ fn block_of(value: u64, bytes: usize) -> Vec<u8> {
     value.to_le_bytes().repeat(bytes / 8)
 }
 
-/// Runs all `parts` at once until each has had its turns or one fails. Those that have had theirs
-/// go on meanwhile, so that the last one races as the first one did.
+/// Runs all `parts` concurrently until each has had its turns, or one fails. Finished parts go on
+/// meanwhile, so that the last one still races with all others.
 pub(super) fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) -> Result<()> {
     let stop = AtomicBool::new(false);
     let unfinished = AtomicUsize::new(parts.len());
@@ -113,7 +113,7 @@ pub(super) fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) ->
     })
 }
 
-/// Fails when a counter is below `floor` or below what it was in `seen`, and remembers all.
+/// Fails if a counter is below `floor` or below its value in `seen`; updates `seen`.
 pub(super) fn check_counters(bytes: &[u8], floor: u64, seen: &mut [u64]) -> Result<()> {
     if bytes.len() != seen.len() * 8 {
         bail!("{} bytes were read instead of {}", bytes.len(), seen.len() * 8);
@@ -193,7 +193,7 @@ fn openers(mount: &Path, source: &Path, written: &Path, order: Order) -> Result<
     let (writer, mut next) = (open(written)?, 0);
     let mut parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>> = vec![Box::new(|| {
         raise(&writer, &mut next, 0, &published)?;
-        // Without a rest the readers would never meet an unchanging file.
+        // Without a rest the readers would never see an unchanging file.
         std::thread::sleep(Duration::from_micros((next * 37) % 300));
         Ok(())
     })];
@@ -231,8 +231,8 @@ fn behind_and_through(round: &mut Round) -> Result<()> {
     let mut random = round.random.fork();
     let mount_path = mount.as_path();
     parts.push(Box::new(move || {
-        // The reader keeps every cache filling while the writers run; what it sees of the
-        // writer behind the mount is not promised.
+        // The reader fills every cache while the writers run. No promise covers its view of the
+        // writer behind the mount.
         let mut bytes = vec![0; BLOCK_BYTES];
         reader.read_exact_at(&mut bytes, random.u64(0..BLOCKS) * BLOCK_BYTES as u64)?;
         let fresh = read_whole(mount_path)?;

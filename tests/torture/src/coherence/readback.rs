@@ -25,7 +25,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "write-under-map",
-        says: "a map that already exists shows what is then written",
+        says: "an existing map shows later writes",
         round: write_under_map,
         rounds_percent: 100,
     },
@@ -37,7 +37,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "truncate-then-read",
-        says: "cut off bytes are gone for all and come back as zeros",
+        says: "truncated bytes are gone for all readers and come back as zeros",
         round: truncate_then_read,
         rounds_percent: 100,
     },

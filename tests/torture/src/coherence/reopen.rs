@@ -33,7 +33,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "time-restored",
-        says: "a change after which the modification time was set back is seen",
+        says: "a change is seen although the modification time was set back after it",
         round: time_restored,
         rounds_percent: 100,
     },
@@ -63,7 +63,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "grown-and-shrunk",
-        says: "appended bytes are seen and cut off bytes are not",
+        says: "appended bytes are seen, and truncated bytes are not",
         round: grown_and_shrunk,
         rounds_percent: 100,
     },
@@ -75,7 +75,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "link-retargeted",
-        says: "an open through a symbolic link follows where it points now",
+        says: "an open through a symbolic link follows its present target",
         round: link_retargeted,
         rounds_percent: 100,
     },
@@ -87,7 +87,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "created-behind",
-        says: "a file made after the mount said there is none can be opened once names expire",
+        says: "a file created after a failed lookup can be opened once names expire",
         round: created_behind,
         rounds_percent: 5,
     },
@@ -105,13 +105,13 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "size-by-fstat",
-        says: "the size that fstat tells after an open is the size now",
+        says: "fstat after an open gives the present size",
         round: size_by_fstat,
         rounds_percent: 100,
     },
 ];
 
-/// Makes a file in the source and reads it through the mount until every cache knows it.
+/// Makes a file in the source and reads it through the mount until every cache has it.
 fn warm(round: &mut Round, name: &str, size: usize) -> Result<Vec<u8>> {
     let (mount, source) = round.paths(name);
     let bytes = round.bytes(size);
@@ -206,7 +206,7 @@ fn number_reused(round: &mut Round) -> Result<()> {
         let bytes = round.bytes(size);
         std::fs::write(&source, &bytes)?;
         restore_modified(&source, modified)?;
-        expect_bytes(&mount, &bytes, "after the file was removed and made anew")?;
+        expect_bytes(&mount, &bytes, "after the file was removed and created again")?;
     }
     Ok(())
 }
@@ -267,7 +267,7 @@ fn file_to_directory(round: &mut Round) -> Result<()> {
         Err(Errno::ISDIR) => {}
         other => bail!("reading what is a directory now gave {:?}", other.map(|b| b.len())),
     }
-    // The kernel walks through a name without asking as long as it may use the name.
+    // While a name is valid, the kernel walks through it without a lookup.
     round.wait_for_names();
     expect_bytes(&mount.join("inner"), b"inner bytes", "inside the new directory")?;
     round.pause();
@@ -354,7 +354,7 @@ fn size_by_fstat(round: &mut Round) -> Result<()> {
         std::fs::OpenOptions::new().write(true).open(&source)?.set_len(size)?;
         let length = std::fs::File::open(&mount)?.metadata()?.len();
         if length != size {
-            bail!("fstat after open tells {length} bytes, the source has {size}");
+            bail!("fstat after open gives {length} bytes, the source has {size}");
         }
     }
     Ok(())

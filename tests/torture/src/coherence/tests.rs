@@ -37,15 +37,15 @@ fn names_are_unique() {
     assert_eq!(names.len(), count);
 }
 
-/// A "mount" that has nothing of the source: no promise may be found kept.
+/// A "mount" that shows another directory: the suite must report every promise as broken.
 #[test]
-fn a_view_of_something_else_breaks_every_promise() {
+fn a_view_of_another_directory_breaks_every_promise() {
     let (_directory, mount, source) = directories();
     let broken = run(&plan(&mount, &source, 1)).unwrap();
     assert_eq!(broken.len(), promises().len());
 }
 
-/// A writer that is delayed for long still gets its turns, next to faster ones.
+/// A delayed writer still gets its turns next to faster ones.
 #[test]
 fn every_part_of_a_race_has_its_turns() {
     let (mut turns_of_one, mut turns_of_another) = (0, 0);

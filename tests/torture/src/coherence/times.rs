@@ -13,7 +13,7 @@ use super::{Promise, Round};
 /// The promises of this module.
 pub const PROMISES: &[Promise] = &[Promise {
     name: "times-as-they-are-set",
-    says: "times of any age keep their fractions, whoever sets them, alone or together",
+    says: "times of any age keep their fractions, set through the mount or behind it, alone or both",
     round: times_as_they_are_set,
     rounds_percent: 30,
 }];
@@ -62,14 +62,14 @@ fn times_as_they_are_set(round: &mut Round) -> Result<()> {
             let when = format!("{name}, {pair:?}");
             set(&twin, pair)?;
             set(&mount, pair)?;
-            let wanted = times(&twin)?;
-            same(&source, wanted, &format!("{when}, source"))?;
-            same(&mount, wanted, &format!("{when}, mount"))?;
+            let expected = times(&twin)?;
+            same(&source, expected, &format!("{when}, source"))?;
+            same(&mount, expected, &format!("{when}, mount"))?;
             alone(round, (&mount, &source), &when)?;
         }
     }
     for (number, seconds) in SECONDS.into_iter().enumerate() {
-        // Set behind the mount, on a file that is a stranger to it.
+        // Set behind the mount, on a file that is new to it.
         let (mount, source) = round.paths(&number.to_string());
         std::fs::write(&source, "bytes")?;
         let nanoseconds = FRACTIONS[round.random.usize(0..FRACTIONS.len())];
@@ -90,7 +90,7 @@ fn alone(round: &mut Round, (mount, source): (&Path, &Path), when: &str) -> Resu
     let (changed, kept) = if of_first { (0, 1) } else { (1, 0) };
     let after = times(source)?;
     ensure!(after[kept] == before[kept], "{when}: the time that was left out is {:?}", after[kept]);
-    // No clock of a machine that runs this stands there.
+    // No machine that runs this has a clock at that time.
     let is_now = after[changed] != before[changed] && after[changed].0 > 1_500_000_000;
     ensure!(is_now, "{when}: now is {:?}", after[changed]);
     same(mount, after, &format!("{when}, one of them now"))
@@ -108,8 +108,8 @@ fn times(path: &Path) -> Result<Times> {
     Ok([time(statx.stx_atime), time(statx.stx_mtime)])
 }
 
-fn same(path: &Path, wanted: Times, when: &str) -> Result<()> {
+fn same(path: &Path, expected: Times, when: &str) -> Result<()> {
     let got = times(path)?;
-    ensure!(got == wanted, "{when}: {got:?} instead of {wanted:?}");
+    ensure!(got == expected, "{when}: {got:?} instead of {expected:?}");
     Ok(())
 }

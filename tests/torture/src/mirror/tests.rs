@@ -10,7 +10,7 @@ struct Ground {
 /// A "mount" that is the source itself: the most faithful passthrough there is.
 fn ground(seed: u64) -> Ground {
     let directory = tempfile::tempdir().unwrap();
-    // Where there is no room, operations fail that are expected to succeed.
+    // Without free space, operations fail that should succeed.
     let room = rustix::fs::statvfs(directory.path()).unwrap();
     let free_bytes = room.f_bavail * room.f_frsize;
     let place = directory.path().display();
@@ -106,7 +106,7 @@ fn a_stale_view_is_found() {
     std::fs::write(run.source.join("file"), b"old bytes").unwrap();
     let change = Step::Behind { path: "file".into(), change: Change::SameSize, seed: 99 };
     let error = run.step(&change).unwrap_err();
-    assert!(format!("{error:#}").contains("opened anew after SameSize"), "{error:#}");
+    assert!(format!("{error:#}").contains("opened again after SameSize"), "{error:#}");
 }
 
 /// A wrong errno is a difference.
