@@ -1,12 +1,12 @@
-# What the check and the nightly run share: steps with a limit and a record, seeds, and one lock.
+# Shared by the check and the nightly run: steps with a limit and a record, seeds, and one lock.
 # Sourced by .ci/run and .ci/nightly, which set `script` to their own path first.
 #
-# Locks: one file, held from begin_run to the end of the process, never by what a step starts: a
-# daemon that outlives its step would hold it for ever.
+# Locks: one file, held from begin_run to the end of the process. Processes of a step never hold it,
+# because a daemon that outlives its step would hold it for ever.
 # shellcheck shell=bash
 
 export CARGO_TERM_COLOR=never CARGO_NET_RETRY=10 RUST_BACKTRACE=1
-# What is built once for a clean clone needs no state between edits.
+# A clean clone is built once, so it needs no state between edits.
 export CARGO_INCREMENTAL=0
 cache="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ogive"
 export OGIVE_TEST_TOOLS="${OGIVE_TEST_TOOLS:-${cache}-test-tools}"
@@ -17,15 +17,15 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
 target="$CARGO_TARGET_DIR"
 readonly SKIPPED=77
 
-# The toolchain whose lints and formatting the tree was written for, where it is there: a newer one
-# may bring a lint, and then a check fails without a change.
+# The toolchain whose lints and formatting the tree was written for, if it is installed. A newer one
+# may bring a lint, and then the check would fail without a change.
 readonly TOOLCHAIN=1.95.0
 if [ -z "${RUSTUP_TOOLCHAIN:-}" ] && command -v rustup >/dev/null &&
     rustup toolchain list | grep -q "^$TOOLCHAIN-"; then
     export RUSTUP_TOOLCHAIN="$TOOLCHAIN"
 fi
 
-# The same tree always draws the same, the next one looks elsewhere. OGIVE_SEED repeats a run.
+# The seed follows from the tree's hash, so each tree has its own. OGIVE_SEED repeats a run.
 seed_of_tree() {
     local tree
     tree="$(git rev-parse -q --verify 'HEAD^{tree}' 2>/dev/null)" || tree=1
@@ -40,8 +40,8 @@ skip() {
     exit "$SKIPPED"
 }
 
-# hold_lock NAME: one run at a time on this machine, for both clear what others have left and use
-# what there is once. Waits ten minutes for another.
+# hold_lock NAME: one run at a time on this machine, because runs clear leftovers and use things that
+# the machine has once. Waits ten minutes for another run.
 hold_lock() {
     local file="$cache/$1.lock"
     mkdir -p "$cache"
@@ -53,9 +53,9 @@ hold_lock() {
     printf 'process %d in %s\n' "$$" "$PWD" >"$file"
 }
 
-# contained COMMAND...: in namespaces that end with their outermost process, whatever signal ends
-# it. Processes that were stopped or that left their session end too, and their mounts go with them.
-# Where that cannot be, the command runs as it is.
+# contained COMMAND...: runs it in namespaces that end with their outermost process, also after a
+# kill. Processes that were stopped or left their session end too, and so do their mounts. Where
+# namespaces are not allowed, the command runs without them.
 contained() {
     local wall=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
     if "${wall[@]}" true 2>/dev/null; then
@@ -65,8 +65,8 @@ contained() {
     fi
 }
 
-# install_packages: those of `packages` that are missing, in `packages_seconds` at most. One that
-# cannot be had keeps no other away: whoever needs it is skipped and says so.
+# install_packages: the missing ones of `packages`, in at most `packages_seconds`. An unavailable
+# package stops no other; steps that need it are skipped and say so.
 install_packages() {
     local missing=() package
     command -v apt-get >/dev/null || skip 'no apt-get: what the machine has is used'
@@ -89,8 +89,7 @@ install_packages() {
     done
 }
 
-# A step is a process group of its own, which hears nothing of what its terminal or its caller tells
-# this one.
+# A step has its own process group, so signals of the terminal or the caller do not reach it.
 step_process=''
 interrupted() {
     [ -z "$step_process" ] || kill -TERM "$step_process" 2>/dev/null || true
@@ -99,19 +98,19 @@ interrupted() {
 trap interrupted INT TERM
 
 # run_step NAME SECONDS OUTPUT FUNCTION [ARGUMENT...]: runs a function of `script` in a shell of its
-# own, at most so long. Sets `result` and `took`. OUTPUT gets what it says.
+# own, at most so long. Sets `result` and `took`. OUTPUT gets its output.
 run_step() {
     local name="$1" limit="$2" output="$3" started="$SECONDS" code=0
     shift 3
     printf '\n== %s\n' "$name"
-    # Not through a pipe that is waited for: a process that a step left behind would hold it.
+    # Without waiting for a pipe, because a leftover process of a step would hold it open.
     # shellcheck disable=SC2154 # `script` is whoever sources this
     timeout --kill-after=10 "$limit" bash "$script" --function "$@" \
         > >(tee "$output") 2>&1 </dev/null 9>&- &
     step_process=$!
     wait "$step_process" || code=$?
     step_process=''
-    # What is on its way to the file still.
+    # Wait for the rest of the output.
     sleep 0.2
     case "$code" in
         0) result=passed ;;
@@ -123,7 +122,7 @@ run_step() {
     printf '== %s: %s, %d s\n' "$name" "$result" "$took"
 }
 
-# what_matters OUTPUT: the lines of a failed step that tell why, then what it said last.
+# what_matters OUTPUT: the lines of a failed step that show the reason, then its last lines.
 what_matters() {
     grep -nE '^error|panicked at|^test .*FAILED|FAILED:|^failures:|^---- .* stdout' "$1" |
         tail -n 20 || true

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures ogive beside its peers: bench/run.sh [quick|full] [GROUP...] (see bench/README.md).
-# Needs root. Installs nothing; says what is missing.
+# Measures ogive and its peers: bench/run.sh [quick|full] [GROUP...] (see bench/README.md). Needs
+# root. Installs nothing, and reports missing programs.
 set -eu
 
 BENCH=$(cd "$(dirname "$0")" && pwd -P)

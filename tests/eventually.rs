@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[allow(dead_code, reason = "not every crate waits so")]
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
-/// Waits until this is so, and fails by this name if it never is.
+/// Waits until a condition holds, and fails with this name if it never does.
 #[track_caller]
 #[allow(dead_code, reason = "not every crate waits so")]
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
@@ -19,12 +19,12 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let mut looks = 0_u32;
     while !is_so() {
         if Instant::now() > until && !is_so() {
-            // Other threads may be waited for before this failure is shown, so it is said at once.
+            // The test may wait for other threads before it shows this failure, so print it now.
             let text = format!("waited in vain: {what}\n");
             let _ = std::io::stderr().write_all(text.as_bytes());
             panic!("never, in {} s: {what}", BOUND.as_secs());
         }
-        // Most is there at once; what is not shall have the processor.
+        // Most conditions hold at once; otherwise other threads get the processor.
         looks += 1;
         if looks < 100 {
             std::thread::yield_now();

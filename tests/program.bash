@@ -1,8 +1,8 @@
-# What a test of the whole program needs: the program, root and /dev/fuse. Sourced from a folder
-# below this one, which is the working directory. Sets OGIVE.
+# The requirements of a test of the whole program: the program, root and /dev/fuse. Sourced from a
+# folder below this one, which is the working directory. Sets OGIVE.
 # shellcheck shell=bash
 
-# skip TEXT...: it cannot run here; never counted as passed.
+# skip TEXT...: the test cannot run here; never counted as passed.
 skip() {
     printf 'skipped: %s\n' "$*"
     exit 77

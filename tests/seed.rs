@@ -8,7 +8,7 @@
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// The seed of this run, which is printed: a failure can be had again.
+/// The seed of this run; it is printed, so that a failure can be repeated.
 pub(crate) fn seed() -> u64 {
     let named = std::env::var("OGIVE_SEED").ok();
     let seed = named.map_or(1, |text| text.parse().expect("OGIVE_SEED is a number of 64 bits"));
@@ -21,7 +21,7 @@ pub(crate) fn seeded() -> Config {
     Config { rng_seed: RngSeed::Fixed(seed()), ..Config::default() }
 }
 
-/// How often something random is done: as often as it can be at night, else enough to be quick.
+/// The number of random repetitions: many at night, otherwise few.
 pub(crate) fn rounds(quick: u32, full: u32) -> u32 {
     match std::env::var_os("OGIVE_NIGHTLY").is_some_and(|value| value == "1") {
         true => full,

@@ -9,18 +9,18 @@ use std::io::Write as _;
 pub(crate) fn skipped(reason: impl std::fmt::Display) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
-    // One call, so that lines of tests that run side by side do not mix.
+    // One call, so that lines of concurrent tests do not mix.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
 
-/// Whether this is the long run, which has time and a machine of its own.
+/// Whether this is the nightly run, which has time and its own machine.
 #[allow(dead_code, reason = "not every crate has such tests")]
 pub(crate) fn is_nightly() -> bool {
     std::env::var_os("OGIVE_NIGHTLY").is_some_and(|value| value == "1")
 }
 
-/// Whether the running test is to end at once, because what it tests is the kernel or the machine
-/// and belongs into the long run. Says so, and why.
+/// Whether the running test must end at once, because it tests the kernel or the machine and so
+/// belongs to the nightly run. Reports the skip with its reason.
 #[allow(dead_code, reason = "not every crate has such tests")]
 pub(crate) fn only_nightly(why: impl std::fmt::Display) -> bool {
     let ends = !is_nightly();

@@ -16,7 +16,7 @@ run_suites() {
             exit 2
         fi
         started="$SECONDS" code=0
-        # What the runner has locked (9) is its own: a daemon that is left must not keep it.
+        # A leftover daemon must not keep the lock of the runner (9).
         timeout --kill-after=30 "$limit" bash "$folder/$suite.sh" </dev/null 9>&- || code=$?
         case "$code" in
             0) result=passed passed=$((passed + 1)) ;;

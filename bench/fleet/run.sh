@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How long the doctor takes over a fleet: makes COUNT captures (1000) and diagnoses them, three
-# times; prints seconds of the clock and of the CPU, and the most memory.
-# OGIVE names the program (default: target/release/ogive).
+# Measures the doctor over a fleet: makes COUNT captures (1000), diagnoses them three times, and
+# prints seconds of the clock and of the CPU, and the peak memory. OGIVE names the program (default:
+# target/release/ogive).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 count="${1:-1000}"

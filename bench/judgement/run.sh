@@ -1,7 +1,7 @@
 #!/bin/sh
-# Measures how good each policy's judgement is, and writes it into docs/policy.md: a table over the
-# golden rows of all traces, one that has the engine in it, one over synthetic traces, and what
-# changes if a constant of the duel is another.
+# Measures the judgement of each policy, and writes it into docs/policy.md: a table over the golden
+# rows of all traces, one with the engine, one over synthetic traces, and the effect of other
+# constants of the duel.
 #
 # Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
 # The whole takes about half an hour of one processor.

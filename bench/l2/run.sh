@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the second level against what nothing can beat, the bare device and the bare cipher, and
-# against other caches on the same disk.
+# Compares the second level with its limits, the bare device and the bare cipher, and with other
+# caches on the same disk.
 #
 # usage: bench/l2/run.sh [DIRECTORY [reads|seals|recovery|amplification]... [--trace FILE]...]
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a slow source is asked: requests of a source that takes its time, for programs that look at
-# many small files, first and again, with nothing before it and with ogive and its peers.
+# The requests that a slow source gets, for programs that look at many small files, first and again:
+# directly, and through ogive and its peers.
 #
 # usage: bench/slow-origin/run.sh [DELAY_SECONDS...]     (default: 0.001)
 #

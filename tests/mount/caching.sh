@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# That the cache caches, by default options too: reads of the source are counted over five passes
-# over a set, before each of which the kernel's page cache of it is dropped. However a program
-# reads, a set that fits is read from the source once, or once more if no memory was free for
-# copies, and then never again.
+# The cache works with its default options too. Reads of the source are counted over five passes
+# over a set, with the kernel's page cache dropped before each. For each way of reading, a set that
+# fits is read from the source once, or once more if no memory was free for copies.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite caching 'reads of the source over passes between which the page cache is dropped'
 needs_ogive
@@ -14,7 +13,7 @@ readonly SET=$((RECORD * RECORDS))
 mkdir "$WORK/source" "$WORK/mount"
 head -c "$SET" /dev/urandom >"$WORK/source/set"
 sum="$(sha256sum <"$WORK/source/set")"
-# Settled, so that what is kept from one opening to the next is kept (`--racy-window`).
+# Old enough that records stay valid from one open to the next (`--racy-window`).
 touch -d '1 hour ago' "$WORK/source/set"
 while [ $(($(date +%s) - $(stat -c %Z "$WORK/source/set"))) -le 3 ]; do sleep 0.2; done
 
@@ -24,8 +23,8 @@ drop() {
     dd if="$WORK/source/set" iflag=nocache count=0 status=none
 }
 
-# random BYTES: reads so many at the beginning of each record, or the whole of it, in an order that
-# is no order; the same each time.
+# random BYTES: reads so many at the beginning of each record, or the whole record, in random order,
+# the same each time.
 random() {
     perl -e 'use Fcntl "SEEK_SET";
         my ($path, $records, $record, $bytes) = @ARGV;
@@ -49,7 +48,7 @@ whole() {
     [ "$(sha256sum <"$WORK/mount/set")" = "$sum" ] || fail 'the view has other bytes'
 }
 
-# pieces: the same in small pieces, as a program does that reads ahead by itself.
+# pieces: the same in small pieces, like a program that reads ahead by itself.
 pieces() {
     dd if="$WORK/mount/set" bs=12345 status=none | sha256sum >"$WORK/said"
     [ "$(cat "$WORK/said")" = "$sum" ] || fail 'the view has other bytes'
@@ -78,7 +77,7 @@ fits() {
     passes "$@"
     say "$what: ${reads[*]}"
     [ "${reads[1]}" -ge 1 ] || fail "$what: nothing was read of the source, or it is not counted"
-    # Where what is read ends within a record, some may be asked for by two requests.
+    # If a read ends within a record, two requests may read a part of it.
     [ $((reads[1] + reads[2])) -le $((2 * RECORDS + 8)) ] || fail "$what: read more than twice"
     [ $((reads[3] + reads[4] + reads[5])) -eq 0 ] || fail "$what: read again and again"
 }
@@ -91,7 +90,7 @@ for options in '' '--direct-io' '--caching inclusive'; do
             *) bytes=$((4 * SET)) ;;
         esac
         for reader in whole pieces "random $RECORD" 'random 8192' mapped; do
-            # The floor is as high as the cache: what else the machine does takes none of it.
+            # The floor is as high as the cache, so other load of the machine takes none of it.
             # shellcheck disable=SC2086 # several options
             mount_view "$WORK/source" "$WORK/mount" --arc-max "$bytes" --arc-min "$bytes" $options
             # shellcheck disable=SC2086 # a reader and its argument
@@ -101,9 +100,9 @@ for options in '' '--direct-io' '--caching inclusive'; do
     done
 done
 
-# A set of twice the cache is read no more often than without a cache. (What is read ahead and
-# leaves before it is asked for would count twice. How much is kept follows from names that are
-# drawn for each mount; the tests of the view say that some is.)
+# A set of twice the cache causes at most as many reads as without a cache. (Prefetched records that
+# are evicted before their use would count twice. How much stays depends on random names of each
+# mount; the tests of the view check that some does.)
 for reader in whole "random $RECORD" 'random 8192'; do
     mount_view "$WORK/source" "$WORK/mount" --prefetch-max 0 \
         --arc-max $((SET / 2)) --arc-min $((SET / 2))

@@ -6,18 +6,18 @@ need "$OGIVE_TORTURE"
 
 rounds="${OGIVE_COHERENCE_ROUNDS:-60}"
 
-# promises OPTION...: the names of those that hold with these options of a mount.
+# promises OPTION...: the names of the promises that hold with these options of a mount.
 promises() {
     local without=()
-    # The kernel does not hand on what a program does to O_APPEND while the file is open.
+    # The kernel does not pass on changes of O_APPEND while the file is open.
     [ -z "${OGIVE_PASSTHROUGH:-}" ] || without+=(append-as-the-flag-is)
-    # Into its page cache it sends what crosses the end of a page in two requests.
+    # Through the page cache, a write across the end of a page becomes two requests.
     [[ " $* " == *' --direct-io '* ]] || without+=(append-in-one-piece)
     "$OGIVE_TORTURE" coherence --list | awk '{ print $1 }' |
         grep -vxF "$(printf '%s\n' "${without[@]}")"
 }
 
-# Every mode is tried, whatever another one broke.
+# Every mode is tried, even if another one failed.
 broken=''
 
 # run_promises NAME NAMES_MS MOUNT_OPTION...

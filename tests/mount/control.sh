@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The control directory: there when named, in no listing, and its numbers move with the work.
+# The control directory: it opens by name, no listing shows it, and its counters move with the work.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite control 'the hidden control directory and arcstats in the kstat format'
 needs_ogive
@@ -9,7 +9,7 @@ source="$WORK/source"
 mount="$WORK/mount"
 mkdir -p "$source"
 head -c 4M /dev/urandom >"$source/file"
-# Not so large that it is let go of for others' sake.
+# Small enough that reclaim leaves it alone.
 mount_view "$source" "$mount" --direct-io --arc-min 16M --racy-window 50ms
 
 [ "$(find "$mount" -mindepth 1 -maxdepth 1)" = "$mount/file" ] || fail 'a listing shows more'
@@ -33,7 +33,7 @@ for name in hits misses size c c_min c_max mru_size mfu_size mru_ghost_hits mfu_
     demand_data_hits demand_data_misses prefetch_data_misses demand_metadata_hits; do
     counter "$name" >/dev/null
 done
-# A file that changed just now is read again at each open, until its time can tell changes apart.
+# A file with a recent change is read again at each open, until its time can distinguish changes.
 sleep 0.2
 cat "$mount/file" >/dev/null
 misses="$(counter demand_data_misses)"
@@ -44,7 +44,7 @@ cmp "$mount/file" "$source/file" || fail 'the bytes differ'
 [ "$(counter size)" -ge 4000000 ] || fail "4 MiB were read, but size is $(counter size)"
 [ "$(counter size)" -le "$(counter c_max)" ] || fail 'size is above c_max'
 
-# What no mount could begin with is refused, and the log says why.
+# Values that no mount could start with are refused, and the log says why.
 unmount_view "$mount"
 mount_view "$source" "$mount" --log-file "$WORK/log"
 before="$(cat "$mount/.ogive/arc_max")"
@@ -63,7 +63,7 @@ expect_failure '' touch "$mount/.ogive/new"
 expect_failure '' rmdir "$mount/.ogive"
 expect_failure '' mv "$mount/.ogive" "$mount/away"
 expect_failure '' mv "$mount/file" "$mount/.ogive/file"
-# The name can be given away: then the source's own .ogive is seen.
+# With another name for the directory, the source's own .ogive is visible.
 unmount_view "$mount"
 mkdir "$source/.ogive"
 echo own >"$source/.ogive/file"

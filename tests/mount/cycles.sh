@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Mounts that would read from each other, and so wait for each other for ever, are refused: two of
-# them, three, through bind mounts, through what is mounted below a source, under other names. Where
-# such a mount appears later, below the source of a view that is there, it is ELOOP to the view.
+# them, three, through bind mounts, through mounts below a source, under other names. If such a
+# mount appears later below the source of a mounted view, the view gets ELOOP.
 #
-# Everything happens with a limit of time, and connections that hang are cut at the end: a mistake
-# here must not hang the machine.
+# Every step has a time limit, and hanging connections are aborted at the end: a mistake here must not
+# hang the machine.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite cycles 'mounts in a circle'
 needs_ogive
@@ -13,7 +13,7 @@ need "$OGIVE" timeout
 cd "$WORK"
 mkdir a b c d other other/in bound
 
-# cut: whatever still waits for a mount of this suite is told that it is gone.
+# cut: aborts the connections of this suite's mounts, so that all waiting programs get an error.
 cut() {
     local code=$?
     mkdir -p "$WORK/connections"
@@ -30,7 +30,7 @@ cut() {
 }
 trap cut EXIT
 
-# refused SRC MNT THROUGH [OPTION...]: mounting must be refused, and say through what.
+# refused SRC MNT THROUGH [OPTION...]: the mount must be refused, and the message must name THROUGH.
 refused() {
     local source="$1" mount="$2" through="$3"
     shift 3
@@ -61,7 +61,7 @@ umount "$WORK/bound"
 unmount_view "$WORK/c"
 unmount_view "$WORK/b"
 
-# loops PATH...: each path must be refused, at once, and be refused when it is asked for again.
+# loops PATH...: each path must be refused at once, and again at the second try.
 loops() {
     local path
     for path in "$@" "$@"; do
@@ -98,7 +98,7 @@ eventually 60 'the view that was read from is let go of' "$OGIVE" unmount "$WORK
 unmount_view "$WORK/b"
 say 'another view that reads from it, by a mount that appeared later'
 
-# What is no circle is mounted.
+# A mount without a circle is allowed.
 mount_view "$WORK/a" "$WORK/b"
 mount_view "$WORK/b" "$WORK/c"
 mount_view "$WORK/other" "$WORK/a/point"
@@ -114,7 +114,7 @@ refused "$WORK/b" "$WORK/moved" "$WORK/b"
 mv "$WORK/moved" "$WORK/a"
 unmount_view "$WORK/b"
 say 'under another name, and after the source was renamed'
-# Mount events that propagate: what is mounted on the copy is mounted in the source as well.
+# With propagation of mount events, a mount on the copy appears in the source as well.
 mount --bind "$WORK/a" "$WORK/a"
 remember_mount "$WORK/a"
 mount --make-shared "$WORK/a"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# More files than the process may have open, where objects cannot be opened by handle: everything is
-# seen, by many programs at once, and what is renamed, linked, unlinked and open stays what it is.
+# More files than the process may have open, where objects cannot be opened by handle. Many programs
+# at once see everything, and files that are renamed, linked, unlinked and open keep their identity.
 #
 # Environment:
 #   OGIVE_ALL  1: a million files and 1,024 descriptors, instead of 100,000 and 256
@@ -79,7 +79,7 @@ walk_and_use() {
     find_everything "$mount" "$expected"
     say "$what: $PROGRAMS times $((DIRECTORIES * FILES)) files with $DESCRIPTORS descriptors"
 
-    # A program holds on to files while everything else is pushed out.
+    # A program holds files while everything else is evicted.
     exec 7<"$mount/0/0/100" 8<"$mount/1/1/200"
     (cd "$mount/2/2" && exec sleep 1000 >/dev/null 2>&1) &
     inside="$!"
@@ -133,7 +133,7 @@ open_many() {
     say "$what: $((DESCRIPTORS * 3 / 4)) files open besides"
 }
 
-# let_go: whatever happens, nobody stays inside.
+# let_go: at every end, no program stays inside.
 inside=''
 let_go() {
     local code=$?
@@ -153,7 +153,7 @@ walk_and_use "$source" "$WORK/few" 'without the right to open by handle'
 open_many "$WORK/few" 'without the right to open by handle'
 unmount_view "$WORK/few"
 
-# The tree below an overlay, which has no handles; what is changed is copied up.
+# The tree below an overlay, which has no handles; changed files are copied up.
 mkdir "$WORK/upper" "$WORK/scratch" "$WORK/overlay"
 if mount -t overlay \
     -o "lowerdir=$source,upperdir=$WORK/upper,workdir=$WORK/scratch,redirect_dir=on" \

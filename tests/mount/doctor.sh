@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# The closed loop: a mount is made ill in a known way, and the doctor, who is only told where it is,
-# must put the right cause first. A healthy mount under load is accused of nothing.
+# The closed loop: a benchmark makes a mount sick in a known way, and the doctor, which gets only
+# the mount point, must put the right cause first. It must blame nothing on a healthy mount under
+# load.
 #
-# Counters decide, not speed, so the suite does not depend on how fast or how busy the machine is.
+# Counters decide, not speed, so the suite does not depend on the speed or load of the machine.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite doctor 'mounts that are made ill, and what the doctor says'
 needs_ogive
 need python3 pgrep
 
-# How long the doctor looks, and how long a sickness may take to show.
+# The length of a look of the doctor, and the limit for a sickness to show.
 readonly LOOK="${OGIVE_LOOK:-4s}"
 readonly PATIENCE_SECONDS=120
-# How often it may look.
+# The limit of looks.
 readonly LOOKS=3
 
 # The load that runs, if there is one.
 BENCH=''
 
-# end_load: ends it however the suite ends, so that nothing of it is left on the machine.
+# end_load: ends the load at every end of the suite, so that nothing is left on the machine.
 end_load() {
     local code=$?
     set +e
@@ -30,7 +31,7 @@ end_load() {
 }
 trap end_load EXIT
 
-# field FILE EXPRESSION: something of a JSON file, by a Python expression over `x`.
+# field FILE EXPRESSION: a value of a JSON file, by a Python expression over `x`.
 field() {
     python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))
@@ -41,7 +42,7 @@ is_up_or_gone() {
     [ -s "$WORK/sick" ] || ! kill -0 "$BENCH"
 }
 
-# provoke NAME: makes a mount ill, and returns once the load runs; sets BENCH and MNT.
+# provoke NAME: makes a mount sick, and returns once the load runs; sets BENCH and MNT.
 provoke() {
     rm -f "$WORK/sick" "$WORK/said"
     "$OGIVE" bench sick "$1" --json --for 10m --dir "$WORK" >"$WORK/sick" 2>"$WORK/said" &
@@ -51,11 +52,11 @@ provoke() {
     MNT="$(field "$WORK/sick" 'x["mount_point"]')"
     remember_mount "$MNT"
     is_mounted "$MNT" || fail "$1: nothing is mounted at $MNT"
-    # The load needs a moment before it is the load that the counters show.
+    # It takes a moment until the counters show the load.
     sleep 1
 }
 
-# heal: ends the load as Ctrl-C does; nothing may be left.
+# heal: ends the load like Ctrl-C; nothing may be left.
 heal() {
     kill -INT "$BENCH"
     end_of 120 'the end of the load' "$BENCH" || fail "the load ended with $?: $(cat "$WORK/said")"
@@ -65,8 +66,7 @@ heal() {
     [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] || fail 'files were left behind'
 }
 
-# ask CODE [CODE...]: what the doctor says of the mount, which must end with one of these codes;
-# sets CODE.
+# ask CODE [CODE...]: asks the doctor about the mount; it must end with one of these codes. Sets CODE.
 ask() {
     local code=0 expected
     "$OGIVE" doctor "$MNT" --for "$LOOK" --json >"$WORK/answer" 2>"$WORK/notes" || code=$?
@@ -78,14 +78,14 @@ ask() {
     fail "the doctor ended with $code instead of $*"
 }
 
-# A cause (exit code 8) or, for what is slow but no waste of CPU, an answer without blame (0).
+# A cause (exit code 8); or, for slowness without a waste of CPU, an answer without blame (0).
 declare -A codes=([large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=8
     [slow-source]=0 [slow-l2]=0)
 for sickness in large-records small-arc pinned prefetch slow-source slow-l2; do
     provoke "$sickness"
     expected="$(field "$WORK/sick" 'x["expect"]')"
-    # A load that has just begun may look like another for a moment, or like nothing beside what
-    # else the machine does: the doctor looks again.
+    # For a moment, a new load may look like another problem, or be small next to other load of the
+    # machine. So the doctor looks again.
     for ((look = 1; ; look++)); do
         ask 0 7 8 9
         first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
@@ -128,15 +128,15 @@ causes='[f["id"] for f in x["findings"] if f["role"] in ("cause", "not-cpu")]'
 say "healthy: $(field "$WORK/answer" 'x["sentence"]')"
 heal
 
-# gone: whether nothing of a benchmark is left, no mount, no directory, no process.
+# gone: whether a benchmark has left no mount, no directory and no process.
 gone() {
     ! grep -q " $WORK/ogive-bench-sick" /proc/self/mounts &&
         [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] &&
         ! pgrep -f -- "--dir $WORK/ogive-bench-sick" >/dev/null
 }
 
-# Its readers are answered to the last, and what it cannot take away any more its mounts do. Below
-# slow-source there is a process that is stopped most of the time.
+# All of its readers get answers, and its mounts remove its directory if it cannot do so any more.
+# Below slow-source, a process is stopped most of the time.
 for sickness in large-records slow-source; do
     say "$sickness, killed in the middle"
     provoke "$sickness"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kill -9 under write load: what was acknowledged is in the source, and the dead mount mounts again.
+# Kill -9 during writes: every acknowledged block is in the source, and the dead mount mounts again.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite durability 'the daemon is killed in the middle of writes, again and again'
 needs_ogive

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A program that is written and closed through the mount runs from the source at once: close(2) is
-# answered when nobody has it open for writing any more. What is written by a copy of a descriptor
-# after the other was closed is there all the same.
+# A program that was written and closed through the mount runs from the source at once: close(2)
+# returns when the daemon no longer has the file open for writing. Writes through a copy of a
+# descriptor, after the other was closed, arrive too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite execute 'programs that are run from the source right after they were written'
 needs_ogive

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Flags of files (chattr, lsattr, project numbers) through the mount, on the file systems that have
-# them: what the source says is what the mount says, and nobody may do more through it.
+# Flags of files (chattr, lsattr, project numbers) through the mount, on file systems that have
+# them. The mount shows the flags of the source, and gives no user more rights over them.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite flags 'flags of files on ext4, xfs and btrfs'
 needs_ogive

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # fsstress of the Linux Test Project and xfstests: programs that make, rename, link, write, map,
-# punch, copy and remove at random in each other's way, while access control lists are set over all
-# of it. Then the tree in the mount is compared with the tree below: names, kinds, modes, owners,
-# links, sizes, times, targets, inode numbers, extended attributes, lists and bytes; first at once,
-# out of the caches, and again after a new mount, which has none. Blocks are compared then only: a
-# file system gives them to a file when it writes it out, seconds after the program.
+# punch, copy and remove at random, all in the same tree, while access control lists are set over
+# all of it. Then the tree in the mount is compared with the source: names, kinds, modes, owners,
+# links, sizes, times, targets, inode numbers, extended attributes, lists and bytes. The first
+# comparison uses the caches; the second comes after a new mount. Only that one compares blocks,
+# because a file system allocates them when it writes a file out, seconds after the program.
 #
 # Environment:
 #   FSSTRESS          the program (default: fsstress in $PATH, or that of XFSTESTS_DIR)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What developers do: clone, fsck, branch, rebase, build with make, build with cargo, build again.
+# Work of developers: clone, fsck, branch, rebase, build with make, build with cargo, build again.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite git 'git clone, fsck, branches, and builds by make and cargo inside the mount'
 need git make cc

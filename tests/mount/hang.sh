@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A source that does not answer: whoever asks it waits, two hundred of them here, and what is
-# cached is read all the same, on the processor they all ask from, while they come and when all of
-# them wait. When it answers again, so do they.
+# A source that does not answer: two hundred programs wait for it. Cached bytes can be read
+# meanwhile on their processor, both while they arrive and when all of them wait. When the source
+# answers again, all of them continue.
 #
 # The source is a view itself, whose daemon is stopped.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The second level against whoever holds its device: what was sealed is never taken up unsealed,
-# a key says that it is to be sealed, and nothing on the device decides how much work is done.
+# The second level against an attacker with its device: a mount never accepts unsealed records where
+# it wants sealed ones, a given key requires seals, and nothing on the device decides how much work
+# is done.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite hostile-device 'a second level whose device somebody else could write to'
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A source that does not answer, and what becomes of those who wait for it: a hundred programs in
-# the middle of operations of every kind die of kill -9, cached bytes and the control directory can
-# be read meanwhile, --origin-timeout turns waiting into EIO, unmounting ends, and when the source
-# answers again everything works.
+# A source that does not answer, and its waiting programs. A hundred programs in the middle of
+# operations of every kind die of kill -9. Cached bytes and the control directory can be read
+# meanwhile. --origin-timeout turns waiting into EIO, an unmount ends, and everything works when the
+# source answers again.
 #
 # The source is a view itself, whose daemon is stopped.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Devices of the second level that come and go while the mount is read: every byte stays right, what
-# has gone is free for others, and kill -9 in between leaves devices that are as good as before.
+# Devices of the second level are added and removed while the mount is read. Every byte stays right,
+# a removed device is free for other programs, and kill -9 in between leaves the devices intact.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2-devices 'devices of a second level, added and removed while it is used'
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where a second level may be, and by which key: block devices (loop devices here), shared memory,
-# several places at once; and what must never be overwritten there.
+# The places of a second level, and the sources of its key: block devices (loop devices here),
+# shared memory, several places at once; and contents that must never be overwritten there.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2-places \
     'a second level on block devices, in shared memory, on several of them, with all kinds of keys'

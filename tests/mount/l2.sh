@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The second level through a mount: it survives kill -9, and whatever is done to its device while it
-# is mounted, every byte read is the origin's.
+# The second level through a mount: it survives kill -9. Whatever happens to its device while it is
+# mounted, every byte read is that of the source.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2 'a second level that is killed, truncated, overwritten, replaced and full'
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"

@@ -1,35 +1,33 @@
-# Common ground of the mount suites: a view of a directory that is mounted before a suite and gone
-# after it, whatever happens in between. Sourced, never run.
+# Shared by the mount suites: a view of a directory that is mounted before a suite and always removed
+# after it. Sourced, never run.
 #
 # A suite starts with
 #     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 #     suite NAME "what it does"
-# and ends with `passed`. Everything a suite makes lives below $WORK, which is removed at the end.
+# and ends with `passed`. All files of a suite are below $WORK, which is removed at the end.
 #
-# From `suite` on it runs in a mount and a process name space of its own, where nobody else's mounts
-# and processes come between, and which ends with its first process: however a suite is killed, no
-# process and no mount of it is left. Its own number is always 1 there, so names that the machine
-# shares are made of $WORK.
+# From `suite` on it runs in its own mount and process name spaces, without the mounts and processes
+# of others. They end with their first process, so even a killed suite leaves no process and no mount.
+# Its process number is always 1 there, so names that the machine shares are made of $WORK.
 #
-# Nothing is waited for by time: `eventually` waits for what is to be so, for a minute, which no
-# working program needs, and fails with its name.
+# No wait is for a time: `eventually` waits for a condition, for at most a minute, which no working
+# program needs, and fails with its name.
 #
 # Environment:
 #   OGIVE                the ogive binary (default: the workspace's release build)
 #   OGIVE_TORTURE        the torture binary (default: the workspace's release build)
-#   OGIVE_TRANSPORT      how requests come to every mount of a suite (ogive mount --transport):
-#                        uring, for which root may have to switch FUSE over io_uring on
-#                        (tests/mount/run.sh --over-uring does it and undoes it), or device
+#   OGIVE_TRANSPORT      the transport of every mount of a suite (ogive mount --transport): uring,
+#                        for which root may have to switch FUSE over io_uring on
+#                        (tests/mount/run.sh --over-uring does and undoes it), or device
 #   OGIVE_PASSTHROUGH    not empty: every mount that can lets the kernel read and write files itself
 #                        (ogive mount --passthrough)
 #   OGIVE_MOUNT_COMMAND  another file system to test instead, called as COMMAND SRC MNT [OPTION...];
 #                        it returns when the mount answers (this is how the suites are tested)
-#   OGIVE_SEED           what is random in a suite follows from it, as far as the suite decides it
-#                        (default: 1)
-#   OGIVE_TEST_TOOLS     where pjdfstest, fsx and test_syscalls live (default: the cache that
+#   OGIVE_SEED           the seed of the random decisions of a suite (default: 1)
+#   OGIVE_TEST_TOOLS     the folder of pjdfstest, fsx and test_syscalls (default: the cache that
 #                        .ci/nightly fills)
-#   OGIVE_TEST_DIRECTORY where suites work (default: /var/tmp; must not be a tmpfs for xattrs,
-#                        sparse files and O_DIRECT to mean what they mean on a disk)
+#   OGIVE_TEST_DIRECTORY the working directory of suites (default: /var/tmp; not a tmpfs, where
+#                        xattrs, sparse files and O_DIRECT differ from a disk)
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -41,9 +39,9 @@ OGIVE="${OGIVE:-$TARGET/release/ogive}"
 OGIVE_TORTURE="${OGIVE_TORTURE:-$TARGET/release/ogive-torture}"
 OGIVE_TEST_TOOLS="${OGIVE_TEST_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/ogive-test-tools}"
 PATH="$OGIVE_TEST_TOOLS/bin:$PATH"
-# Other programs, too: ogive-torture takes it from the environment.
+# Exported, because ogive-torture takes it from the environment.
 export OGIVE_SEED="${OGIVE_SEED:-1}"
-# What the suite was called with: it is called again inside its name spaces.
+# The arguments of the suite, which is called again inside its name spaces.
 SUITE_ARGUMENTS=("$@")
 
 # Exit codes of a suite.
@@ -55,7 +53,7 @@ ASKED=/dev/null
 MOUNTED=()
 STOPPED=''
 
-# say TEXT...: one line of what the suite does.
+# say TEXT...: one line about the suite's work.
 say() {
     printf '[%s] %s\n' "$SUITE_NAME" "$*"
 }
@@ -80,7 +78,7 @@ need() {
     done
 }
 
-# enter_name_spaces: the suite begins anew in name spaces of its own, unless it is in them already.
+# enter_name_spaces: starts the suite again in its own name spaces, unless it is in them already.
 enter_name_spaces() {
     local enter=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
     [ -z "${OGIVE_SUITE_INSIDE:-}" ] || return 0
@@ -90,14 +88,14 @@ enter_name_spaces() {
     say 'no name spaces of its own are to be had here: killed, it would leave its mounts'
 }
 
-# suite NAME TEXT: checks what every suite needs and makes $WORK.
+# suite NAME TEXT: checks the requirements of every suite and makes $WORK.
 suite() {
     SUITE_NAME="$1"
     [ "$(id -u)" -eq 0 ] || skip 'must run as root'
     [ -c /dev/fuse ] || skip 'no /dev/fuse on this machine'
     enter_name_spaces
     WORK="$(mktemp -d "${OGIVE_TEST_DIRECTORY:-/var/tmp}/ogive-$1.XXXXXX")"
-    # Other users must be able to come to the mount point.
+    # Other users must be able to reach the mount point.
     chmod 755 "$WORK"
     ASKED="$WORK/asked-last"
     trap cleanup EXIT
@@ -114,7 +112,7 @@ suite() {
     fi
 }
 
-# over_transport WAY: from here on $OGIVE mounts with --transport WAY, whoever calls it how.
+# over_transport WAY: from here on every call of $OGIVE mounts with --transport WAY.
 over_transport() {
     local program
     program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
@@ -126,7 +124,7 @@ over_transport() {
     OGIVE="$WORK/ogive"
 }
 
-# over_passthrough: from here on $OGIVE mounts with --passthrough, but for what cannot go with it.
+# over_passthrough: from here on $OGIVE mounts with --passthrough, unless other options exclude it.
 over_passthrough() {
     local program
     program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
@@ -154,7 +152,7 @@ cleanup() {
     for mount in "${MOUNTED[@]}"; do
         unmount_at_any_price "$mount"
     done
-    # A mount that somehow stayed must not have its contents removed through it.
+    # If a mount is left, its contents must not be removed through it.
     if ! grep -q " $WORK/" /proc/self/mounts; then
         rm -rf "$WORK"
     else
@@ -164,8 +162,8 @@ cleanup() {
     exit "$code"
 }
 
-# stop_process PID: stops a process, all of its threads, when this returns. The signal alone is not
-# enough: whichever thread takes it stops the others, and until then they go on.
+# stop_process PID: stops a process; all of its threads are stopped when this returns. The signal
+# alone is not enough: one thread takes it and stops the others, which go on until then.
 stop_process() {
     kill -STOP "$1"
     eventually 60 "process $1 stops" is_stopped "$1"
@@ -176,8 +174,8 @@ is_stopped() {
     ! grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null | grep -qv 'T (stopped)'
 }
 
-# continue_at_exit PID: a process that a suite stops goes on when the suite ends, however it ends,
-# so that nobody is left waiting for it.
+# continue_at_exit PID: continues a stopped process at every end of the suite, so that no program is
+# left waiting for it.
 continue_at_exit() {
     STOPPED="$1"
     trap continue_and_clean_up EXIT
@@ -223,7 +221,7 @@ remember_mount() {
 mount_view() {
     local source="$1" mount="$2"
     shift 2
-    # A dead mount point cannot be looked at, and need not be made.
+    # A dead mount point cannot be examined, and need not be created.
     is_mounted "$mount" || mkdir -p "$source" "$mount"
     remember_mount "$mount"
     if [ -n "${OGIVE_MOUNT_COMMAND:-}" ]; then
@@ -259,7 +257,7 @@ has_option() {
 daemon_of() {
     local process
     for process in /proc/[0-9]*; do
-        # A process may end while it is looked at.
+        # A process may end meanwhile.
         if { tr '\0' '\n' <"$process/cmdline" | grep -qxF -- "$1"; } 2>/dev/null &&
             [ -n "$(find "$process/fd" -lname /dev/fuse -print -quit 2>/dev/null)" ]; then
             echo "${process#/proc/}"
@@ -267,10 +265,9 @@ daemon_of() {
     done | head -n 1
 }
 
-# within_seconds SECONDS COMMAND...: asks a command again and again until it succeeds; whether it
-# does within so many seconds. It is asked once at least, and once more when the time is over, each
-# time in a shell of its own: what it sets, and that it fails the suite, stays there. What it said
-# last is in $ASKED.
+# within_seconds SECONDS COMMAND...: repeats a command until it succeeds; whether it does within so
+# many seconds. It runs at least once, and once more when the time is over. Each run has its own
+# shell, so it sets no variables here and cannot fail the suite. $ASKED has its last output.
 within_seconds() {
     local end=$((SECONDS + $1))
     shift
@@ -292,9 +289,9 @@ eventually() {
         fail "never came, in $seconds s: $text$(tail -n 5 "$ASKED" | sed '1s/^/; at last: /')"
 }
 
-# has_gone PID: whether each of a process's threads has ended. The first one alone does not tell: it
-# may be a zombie while others still have everything open. (A zombie has ended; who started it has
-# not looked yet.)
+# has_gone PID: whether all threads of a process have ended. The first one alone proves nothing: it
+# may be a zombie while others still have files open. (A zombie has ended, and its parent has not
+# waited for it yet.)
 has_gone() {
     local states
     states="$(grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null)" || true
@@ -306,14 +303,14 @@ wait_gone() {
     within_seconds 60 has_gone "$1"
 }
 
-# wait_free DEVICE: waits until nobody has a device of the second level locked. Reads and writes
-# that a process had begun by io_uring hold it for a moment after its end.
+# wait_free DEVICE: waits until no process has a device of the second level locked. Pending I/O over
+# io_uring holds the lock for a moment after the end of a process.
 wait_free() {
     eventually 60 "$1 is let go of" flock --nonblock "$1" true
 }
 
 # end_of SECONDS TEXT PID: waits until a job of this shell has ended; the suite fails with the text
-# if it does not. Its exit code is the job's; that it was killed is not worth a line.
+# if it does not. Its exit code is the job's; a kill is not reported.
 end_of() {
     eventually "$1" "$2" has_gone "$3"
     wait "$3" 2>/dev/null
@@ -334,8 +331,8 @@ have_gone() {
     done
 }
 
-# same_twice COMMAND...: whether a command says the same now and in a second, as what has come to
-# rest does.
+# same_twice COMMAND...: whether a command prints the same now and in a second, because its subject
+# is at rest.
 same_twice() {
     local before
     before="$("$@")"
@@ -358,7 +355,7 @@ expect_failure() {
     grep -qF -- "$text" <<<"$output" || fail "'$*' failed without '$text': $output"
 }
 
-# free_port: a port that nobody listens on.
+# free_port: a port without a listener.
 free_port() {
     python3 -c 'import socket
 s = socket.socket()
@@ -366,8 +363,8 @@ s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])'
 }
 
-# fsx_configuration RESERVE PUNCH: how often fsx does what, in $WORK/fsx.toml; the arguments are the
-# weights of reserving room and of punching holes.
+# fsx_configuration RESERVE PUNCH: writes the weights of fsx's operations to $WORK/fsx.toml; the
+# arguments are those of reserving space and of punching holes.
 fsx_configuration() {
     cat >"$WORK/fsx.toml" <<EOF
 flen = 1000000
@@ -391,9 +388,9 @@ copy_file_range = 4
 EOF
 }
 
-# pjdfstest_configuration EXPECTED: what pjdfstest asks for, in $WORK/pjdfstest.toml. EXPECTED is a
-# file of the cases that are expected to fail: one name a line, with its reason after a #. The suite
-# switches to two users that every Debian has.
+# pjdfstest_configuration EXPECTED: writes $WORK/pjdfstest.toml. EXPECTED is a file of the cases that
+# should fail: one name a line, with its reason after a #. The suite switches to two users that every
+# Debian has.
 pjdfstest_configuration() {
     local expected
     expected="$(sed 's/#.*//' "$1" | awk 'NF { printf "\"%s\",", $1 }')"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From mount to unmount: background, busy, signals, crashes, and nothing left behind.
+# From mount to unmount: background, busy mounts, signals, crashes, and nothing left behind.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite life 'start, busy unmount, SIGTERM, a crash, mounting over a dead mount, nothing left'
 needs_ogive

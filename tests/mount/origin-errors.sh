@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Errors of the source come back as they are; a source that vanished gives EIO and heals.
+# Errors of the source reach programs unchanged. A source that vanished gives EIO, and the mount
+# recovers when it is back.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite origin-errors 'no space, no quota, a source that vanishes and returns'
 need mkfs.ext4 setfattr

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # overlayfs with its layers in the mount: the lower one, as containers have it, and the upper one
-# with its work directory. It opens files of the layers without looking their names up.
+# with its work directory. It opens files of the layers without looking up their names.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite overlay 'overlayfs with its lower or its upper layer in the mount'
 needs_ogive

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Files that the kernel reads and writes itself: their bytes are the source's, they never come to
-# ogive, one way a file holds whoever opens it how, set-id bits go when they must, and what cannot
-# be done so is done through the cache and counted.
+# Files that the kernel reads and writes itself. Their bytes are the source's and never pass ogive,
+# one mode holds for all opens of a file, and set-id bits go when they must. A file that the kernel
+# refuses goes through the cache and is counted.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite passthrough 'files that the kernel reads and writes itself'
 needs_ogive

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Permissions as the kernel enforces them, for other users, and only for whom they are meant.
+# Permissions as the kernel enforces them for other users.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite permissions 'modes, groups and access lists for another user, with and without allow-other'
 need runuser setfacl

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# A PostgreSQL cluster on the mount, as a user of its own: made there, written by many clients, and
-# killed in the middle of it, once the server and twice the mount below it. After each kill all rows
-# are there that a client was told are committed, accounts and history add up, and amcheck finds
-# every table and index whole. At the end pg_checksums reads every page without the mount.
-# shellcheck source=tests/mount/lib.sh
+# A PostgreSQL cluster on the mount, owned by a separate user: created there, written by many
+# clients, and killed in the middle, once the server and twice the mount below it. After each kill,
+# all acknowledged rows are there, accounts and history add up, and amcheck finds every table and
+# index intact. At the end pg_checksums reads every page without the mount.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite postgresql 'a server of databases killed, and the mount killed below it'
 needs_ogive

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one suite in a guest of its own: a virtual machine with servers of NFS and SMB and disks of
-# FAT, exFAT and NTFS, which this machine's kernel need not know.
+# Runs one suite in a new guest: a virtual machine with servers of NFS and SMB and disks of FAT,
+# exFAT and NTFS, which this machine's kernel need not know.
 #
 # usage: tests/sources/boot.sh SUITE
 #

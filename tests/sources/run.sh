@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the suites of sources that this machine's kernel may not know (NFS, SMB, FAT, exFAT, NTFS),
-# each in a virtual machine of its own, one after the other, and prints a table.
+# each in its own virtual machine, one after another, and prints a table.
 #
 # usage: tests/sources/run.sh [--list | SUITE...]
 #

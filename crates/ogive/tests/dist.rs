@@ -45,8 +45,8 @@ fn arguments_in_the_unit_and_the_examples_are_understood() {
             example.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap();
         line.trim_matches('"').to_owned()
     };
-    // As the unit does it: OPTIONS split at spaces; a source that is not there is found out only
-    // after all options were understood.
+    // As in the unit, OPTIONS are split at spaces. The error of the missing source comes only after
+    // all options were parsed.
     let options = value("OPTIONS");
     let mut line: Vec<&str> = vec!["mount", "--foreground", "--verbose"];
     line.extend(options.split_whitespace());
@@ -82,7 +82,7 @@ fn install_into(directory: &Path) {
 fn the_install_script_puts_everything_in_its_place() {
     let directory = tempfile::tempdir().unwrap();
     install_into(directory.path());
-    // A second time, over what is there: an upgrade.
+    // A second time, over existing files: an upgrade.
     install_into(directory.path());
     for file in [
         "usr/bin/ogive",
@@ -169,13 +169,13 @@ fn setup_does_without_a_cargo_that_is_too_old() {
         pretend(tools.path(), tool, "", 0);
     }
     pretend(tools.path(), "cargo", "cargo 1.63.0 (distribution)", 0);
-    // Nothing better, and none to be had: it says what it wants, and what there is.
+    // Without a newer one, the message names the required and the present version.
     pretend(tools.path(), "curl", "", 6);
     let output = set_up(tools.path(), home.path());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(said.contains("or later; here is 1.63.0"), "{said}");
-    // One of rustup's that is new enough is taken, though the old one comes first in the PATH.
+    // A new enough one of rustup is used, although the old one is first in PATH.
     fs::create_dir_all(home.path().join(".cargo/bin")).unwrap();
     pretend(&home.path().join(".cargo/bin"), "cargo", "cargo 99.1.0 (rustup)", 0);
     let output = set_up(tools.path(), home.path());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Place, assert_code, ogive};
 use serde_json::Value;
 
-/// The lines of a log that tell of an event.
+/// The lines of a log that report an event.
 fn events(log: &str) -> Vec<Value> {
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| !line["event"].is_null()).collect()
@@ -22,8 +22,8 @@ fn a_change_of_rule_and_an_exhausted_budget_are_reported_once() {
     let Some(place) = Place::mountable() else { return };
     let (log, device) = (place.path("log"), place.path("l2"));
     fs::File::create(&device).unwrap().set_len(64 << 20).unwrap();
-    // Not compressible, and larger than the memory of the cache, the burst that may be written at
-    // once, and what comes in between two looks.
+    // Not compressible, and larger than the sum of the cache's memory, the allowed burst of writes,
+    // and the writes between two checks.
     let mut state = 1_u64;
     let bytes: Vec<u8> = (0..80 << 20)
         .map(|_| {
@@ -45,7 +45,7 @@ fn a_change_of_rule_and_an_exhausted_budget_are_reported_once() {
     let mut found = Vec::new();
     let has = |found: &[Value], event| found.iter().any(|line| line["event"] == event);
     for round in 0..200 {
-        // Some that are read again and again, and move on: what LIRS keeps is of no use.
+        // A working set that moves on, so the records that LIRS keeps are useless.
         for number in 0..80 {
             let near = (round * 4 + number % 4) % 80;
             assert_eq!(fs::read(mount_point.join(number.to_string())).unwrap().len(), 1 << 20);

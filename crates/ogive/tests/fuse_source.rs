@@ -26,16 +26,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The name of what was removed.
+/// The name of the removed file.
 const HIDDEN: &str = ".fuse_hidden0001";
 
-/// A directory as such a program shows it.
+/// A directory shown by such a file system.
 struct Played {
     directory: DirectoryOrigin,
-    /// Where the file is that was removed.
+    /// The removed file.
     hidden: Mutex<Option<Node>>,
     replacing: Arc<Mutex<Replacing>>,
-    /// How often nothing but a size was asked for.
+    /// The number of requests for only a size.
     sizes: Arc<AtomicUsize>,
 }
 
@@ -48,11 +48,11 @@ struct Step {
     by: Option<(PathBuf, PathBuf)>,
     /// The error instead of the open.
     told: Option<Errno>,
-    /// The answer comes so long after it was opened and replaced.
+    /// The delay of the answer after the open and the replacement.
     late: Duration,
 }
 
-/// Hands operations on.
+/// Passes operations on.
 macro_rules! handed_on {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $type),*) -> Result<$result> {
@@ -266,12 +266,11 @@ fn an_open_during_a_replacement_gets_one_file_or_the_other() {
     for told in [
         &[(1, none)][..],
         &[(1, stale), (0, stale)],
-        // The view holds what the second walk has found, so that it is there for the program.
+        // The view holds the result of the second walk for the program.
         &[(1, stale), (0, stale), (0, None), (2, stale), (0, stale)],
         &[(1, stale), (0, stale), (2, stale), (0, stale), (0, None)],
     ] {
-        // A slower open comes after the view has dropped its results of the walk, and proves
-        // nothing.
+        // A slower open comes after the view has dropped the result, and proves nothing.
         let in_time = (0..60).find_map(|_| {
             let begun = Instant::now();
             let (read, left) = replaced_while_opened(&view, told);
@@ -305,7 +304,7 @@ fn replaced_while_opened(
 }
 
 #[test]
-fn a_file_that_is_replaced_while_a_slow_source_opens_it_is_not_shown_any_more() {
+fn a_file_replaced_while_a_slow_source_opens_it_is_no_longer_shown() {
     let Some(view) = View::new(&["--metadata-ttl", "500ms"]) else { return };
     let (file, new) = (view.path("source/file"), view.path("source/new"));
     fs::write(&file, "old").unwrap();
@@ -320,7 +319,7 @@ fn a_file_that_is_replaced_while_a_slow_source_opens_it_is_not_shown_any_more() 
     assert!(view.replacing.lock().is_empty(), "it was asked for");
 }
 
-/// A kernel that asks by a handle for times would get wrong ones.
+/// Through a handle, the kernel would get wrong times.
 #[test]
 fn a_program_sees_the_times_of_a_file_that_it_writes() {
     let Some(view) = View::new(&[]) else { return };

@@ -21,7 +21,7 @@ fn dist(name: &str) -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist")).unwrap().join(name)
 }
 
-/// For what must happen, however busy the machine is.
+/// The time limit of each wait; no working program needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port that was free a moment ago. Its user has to try another one if another program took it.
@@ -71,7 +71,7 @@ fn metrics(port: u16) -> String {
     body
 }
 
-/// Runs promtool; `None` where it is not to be had.
+/// Runs promtool; `None` if it is not installed.
 fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let child = Command::new("promtool")
         .args(arguments)
@@ -194,8 +194,8 @@ fn without_requests_nothing_wakes_up() {
     }
     let (place, _port) = mount();
     let threads = format!("/proc/{}/task", place.pid());
-    // How often the thread went to sleep, and whether it sleeps. It gives itself its name, which
-    // may come later than the mount.
+    // The number of times the thread went to sleep, and whether it sleeps. The thread sets its name,
+    // maybe after the mount answers.
     let looked_at = || -> Option<(u64, bool)> {
         let mut statuses = fs::read_dir(&threads).unwrap().filter_map(|entry| {
             let path = entry.unwrap().path();
@@ -213,7 +213,7 @@ fn without_requests_nothing_wakes_up() {
         Some((waits, is_asleep)) => std::mem::replace(&mut before, waits) == waits && is_asleep,
         None => false,
     });
-    // It may have slept on its way to where it waits, but does so no more however much is read.
+    // It may sleep before it waits for requests, but then reads of the mount never wake it.
     for _ in 0..200 {
         assert_eq!(fs::read(place.mount_point().join("file")).unwrap().len(), 3 << 20);
     }
@@ -222,7 +222,7 @@ fn without_requests_nothing_wakes_up() {
 }
 
 #[test]
-fn addresses_that_others_reach_are_refused() {
+fn addresses_that_other_hosts_reach_are_refused() {
     let place = Place::new();
     for address in ["0.0.0.0:9135", "[::]:0", "192.0.2.1:80"] {
         let output = ogive([
@@ -232,7 +232,7 @@ fn addresses_that_others_reach_are_refused() {
             place.source().as_os_str(),
             place.mount_point().as_os_str(),
         ]);
-        // Without FUSE that is what is refused first.
+        // Without FUSE, the missing FUSE is the first error.
         if output.status.code() != Some(5) {
             assert_code(&output, 2);
             assert!(stderr(&output).contains("not an address of this host alone"));
@@ -240,7 +240,7 @@ fn addresses_that_others_reach_are_refused() {
     }
 }
 
-/// Every word of a text that is the name of a metric of ours.
+/// All names of our metrics in a text.
 fn names(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
         .filter(|word| word.starts_with("ogive_"))
@@ -273,7 +273,7 @@ fn rules_and_dashboard_query_counters_that_a_mount_has() {
         });
         assert!(is_told, "no mount tells {name}");
     }
-    // Grafana's variables are texts to Prometheus; with values for them it must understand all.
+    // With values for Grafana's variables, Prometheus must parse all expressions.
     let mut rules = "groups:\n- name: panels\n  rules:\n".to_owned();
     for (number, expression) in expressions(&dashboard).iter().enumerate() {
         let plain = expression.replace("$__rate_interval", "5m").replace('\'', "''");
@@ -286,7 +286,7 @@ fn rules_and_dashboard_query_counters_that_a_mount_has() {
 }
 
 #[test]
-fn alerts_name_causes_that_the_doctor_knows_and_pass_their_tests() {
+fn alerts_name_causes_of_the_doctor_and_pass_their_tests() {
     let rules = fs::read_to_string(dist("prometheus/ogive.rules.yml")).unwrap();
     let causes: Vec<_> =
         rules.lines().filter_map(|line| line.trim().strip_prefix("cause: ")).collect();
@@ -324,8 +324,8 @@ fn queried(port: u16, what: &str) -> Option<serde_json::Value> {
     serde_json::from_str(json).ok()
 }
 
-/// Starts one with the configuration in a directory; `None` where it is not to be had. It ends by
-/// itself if its port was taken meanwhile: then with another one.
+/// Starts one with the configuration in a directory; `None` if it is not installed. If its port was
+/// taken meanwhile, it ends, and another port is tried.
 fn prometheus(directory: &Path) -> Option<(Prometheus, u16)> {
     for _ in 0..20 {
         let port = free_port();
@@ -402,11 +402,11 @@ fn a_profile_is_one_that_go_tool_pprof_reads() {
         let (head, _) = get_bytes(port, &format!("{path}?seconds={wrong}"));
         assert!(head.starts_with("HTTP/1.1 400 "), "{wrong}: {head}");
     }
-    // How much of a second the mount is at work is not up to it, so some are taken.
+    // In a single second the mount may hardly run, so several profiles are taken.
     for _ in 0..20 {
         let Some(text) = top_of_a_profile(&place, port) else { return };
         assert!(text.contains("Type: cpu") && text.contains("flat%"), "{text}");
-        // Without it a store keeps the profile under 1970, where no one looks.
+        // Without it a store would file the profile under 1970.
         assert!(text.lines().any(|line| line.starts_with("Time: 20")), "{text}");
         if text.lines().count() > 8 {
             return;
@@ -430,7 +430,7 @@ fn top_of_a_profile(place: &Place, port: u16) -> Option<String> {
         return None;
     }
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}: {}", String::from_utf8_lossy(&bytes));
-    // A toolchain that is new on its machine has yet to compile it, for a minute.
+    // A newly installed toolchain compiles it first, for a minute.
     if only_nightly("go builds its pprof first") {
         return None;
     }
@@ -450,7 +450,7 @@ fn top_of_a_profile(place: &Place, port: u16) -> Option<String> {
 }
 
 #[test]
-fn profiles_are_to_be_had_only_where_they_were_wished_for() {
+fn profiles_are_served_only_with_their_option() {
     if !can_mount() {
         return;
     }
@@ -541,7 +541,7 @@ fn otlp_and_prometheus_get_the_same_counters() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_costs_a_line_in_the_log_and_nothing_else() {
+fn a_missing_receiver_causes_one_line_in_the_log() {
     if !can_mount() {
         return;
     }

@@ -31,7 +31,7 @@ fn unmount(place: &Place, arguments: &[&str]) -> Output {
     ogive(line)
 }
 
-/// A program that has its working directory on the mount until it is dropped.
+/// A program with its working directory on the mount, until this is dropped.
 struct Visitor(Child);
 
 impl Visitor {
@@ -82,14 +82,14 @@ fn the_first_command_after_a_background_mount_finds_the_files() {
 }
 
 #[test]
-fn unmount_returns_when_the_process_has_gone() {
+fn unmount_returns_when_the_process_has_ended() {
     let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let pid = place.pid();
     assert!(is_alive(pid));
     assert_code(&unmount(&place, &[]), 0);
     assert!(!is_alive(pid));
-    // Nothing is there a second time.
+    // A second unmount finds no mount.
     assert_code(&unmount(&place, &[]), 4);
 }
 
@@ -119,7 +119,7 @@ fn the_background_process_pins_nothing_of_its_caller() {
 }
 
 #[test]
-fn statistics_come_from_the_mount_named_or_meant() {
+fn statistics_come_from_the_named_mount_or_the_only_one() {
     let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     fs::read(place.mount_point().join("hello")).unwrap();
@@ -161,14 +161,14 @@ fn cached_bytes_of_each_file_are_shown_to_the_user_who_mounted() {
 }
 
 #[test]
-fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
+fn the_next_mount_removes_a_dead_mount_point() {
     let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let pid = place.pid();
     send(pid, Signal::KILL);
     eventually("the end of the process", || !is_alive(pid));
-    // The last threads of the process may still be on their way out: requests may fail with EIO or
-    // ECONNABORTED until they have gone. The program has to cope with that, and is asked at once.
+    // The last threads of the process may still be ending, and requests may fail with EIO or
+    // ECONNABORTED until then. The program must handle that, so it runs at once.
     let output = ogive(["stat", place.mount_point().to_str().unwrap()]);
     assert_code(&output, 4);
     assert!(stderr(&output).contains("its process has gone"), "{}", stderr(&output));
@@ -452,12 +452,12 @@ fn a_user_without_privileges_mounts_and_unmounts() {
         return;
     }
     let place = Place::new();
-    // Where the user gets at the program and may mount.
+    // A directory where the user can reach the program and may mount.
     let program = place.path("ogive");
     fs::copy(OGIVE, &program).unwrap();
     let directory = place.source().parent().unwrap().to_owned();
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
-    // In a name space of its own /dev/fuse has the mode udev gives it, whatever it has here.
+    // In a new name space /dev/fuse gets the mode of udev, whatever its mode is here.
     let script = r#"set -u
         cd "$1"
         mknod fuse c 10 229 && chmod 666 fuse && mount --bind fuse /dev/fuse || exit 77

@@ -35,7 +35,7 @@ fn a_file_is_read_to_its_end_whatever_its_size_says() {
             assert!(!text.is_empty() && fs::metadata(&shown).unwrap().len() == 0, "{name}");
             assert_eq!(fs::read(&shown).unwrap(), text, "{name} {options:?}");
         }
-        // It is what it is when it is read, not when it was opened.
+        // The size at the read counts, not the size at the open.
         let mut file = fs::File::open(mount_point.join("uptime")).unwrap();
         let mut read = || {
             let mut text = String::new();
@@ -76,7 +76,7 @@ fn a_removed_file_answers_as_long_as_a_program_holds_it() {
     }
     fs::rename(root.join("new"), root.join("replaced")).unwrap();
     fs::remove_dir_all(root.join("directory")).unwrap();
-    // For longer than descriptors of lookups are kept.
+    // Longer than the cache of descriptors keeps those of lookups.
     std::thread::sleep(Duration::from_millis(2500));
     let links = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_nlink;
     assert_eq!([&file, &replaced, &link, &inner].map(links), [0; 4]);
@@ -88,7 +88,7 @@ fn a_removed_file_answers_as_long_as_a_program_holds_it() {
     let output = visitor.wait_with_output().unwrap();
     assert_code(&output, 0);
     assert!(stdout(&output).starts_with("0\n"), "{}", stdout(&output));
-    // And no longer.
+    // Then the object is gone.
     let kept = || {
         let fds = fs::read_dir(format!("/proc/{}/fd", place.pid())).unwrap().flatten();
         fds.filter_map(|fd| fs::read_link(fd.path()).ok())

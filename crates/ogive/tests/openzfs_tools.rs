@@ -18,14 +18,14 @@ use std::process::{Child, Command, Output, Stdio};
 use common::{OGIVE, Place, assert_code, can_mount, eventually, ogive, skipped, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Where a program is on the path.
+/// The file of a program on the path.
 fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).flat_map(|d| names.iter().map(move |n| d.join(n)));
     found.into_iter().find(|file| file.is_file())
 }
 
-/// The tools to try: what `arcstat` is, and what `arc_summary` is.
+/// The tools to try: an `arcstat` and an `arc_summary` each.
 fn tools() -> Vec<(PathBuf, PathBuf)> {
     let first = |directory: &Path, names: &[&str]| {
         names.iter().map(|name| directory.join(name)).find(|file| file.is_file())
@@ -104,7 +104,7 @@ fn openzfs_tools_of_any_release_read_a_mount() {
     for (arcstat, summary) in tools {
         let columns = ["-f", "c,read,miss", "1", "1"];
         let raw_columns = [&["-p"], &columns[..]].concat();
-        // Before 2.0 it has no -p for plain numbers, and says how it is called.
+        // Before 2.0 it has no -p for plain numbers, and prints its usage.
         let (output, expected) = match under(&proc, &sys, &arcstat, &raw_columns) {
             output if output.status.success() => (output, &raw),
             _ => (under(&proc, &sys, &arcstat, &columns), &scaled),
@@ -129,7 +129,7 @@ fn openzfs_tools_of_any_release_read_a_mount() {
 struct Exporter(Child, u16);
 
 impl Exporter {
-    /// It ends by itself if its port, free a moment before, was taken meanwhile: then with another.
+    /// If its port was taken meanwhile, it ends, and another port is tried.
     fn start(program: &Path, proc: &Path) -> Self {
         for _ in 0..20 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

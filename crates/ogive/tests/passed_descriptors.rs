@@ -19,7 +19,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// The user that is not the one of the mount.
+/// A user other than that of the mount.
 const ANOTHER: u32 = 65534;
 
 /// Does some work as another user, on a thread that ends with it.
@@ -54,7 +54,7 @@ fn a_file_opened_for_another_user_is_read_by_that_user() {
         let Some(place) = mounted(options) else { return };
         let mut file = File::open(place.mount_point().join("hello")).unwrap();
         let directory = File::open(place.mount_point()).unwrap();
-        // The size that the kernel knows is old.
+        // The kernel's size is old.
         fs::write(place.source().join("hello"), "hello again\nand again\n").unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1100));
         as_another(|| {

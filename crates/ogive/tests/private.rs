@@ -1,4 +1,4 @@
-//! Files that commands create show what users have: no other user may read them, with any umask.
+//! Files that commands create contain data of users, so no other user may read them, with any umask.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use ogive_demo_store::DemoStore;
 
 use common::{OGIVE, Place, assert_code, ogive};
 
-/// Runs a command that may give everybody everything.
+/// Runs a command with a umask of 0, which permits everything to all users.
 #[track_caller]
 fn openly(directory: &Path, arguments: &[&str]) {
     openly_with(directory, arguments, &[]);
@@ -31,7 +31,7 @@ fn openly_with(directory: &Path, arguments: &[&str], variables: &[(&str, &str)])
         .envs(variables.iter().copied())
         .output()
         .unwrap();
-    // The doctor says in its code what it found.
+    // The doctor's exit code is its finding.
     let code = output.status.code().unwrap();
     assert!(code == 0 || code >= 7, "{output:?}");
 }

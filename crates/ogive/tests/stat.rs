@@ -95,7 +95,7 @@ fn json(line: &str) -> serde_json::Value {
 }
 
 #[test]
-fn later_lines_tell_the_interval_before_them() {
+fn later_lines_cover_the_interval_before_them() {
     let directory = kstats();
     let mut child = Command::new(OGIVE)
         .args(["stat", "--json", "-f", "hits,miss", "0.1", "--kstat"])
@@ -145,7 +145,7 @@ fn an_interrupt_ends_the_lines_with_success() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn the_end_of_the_reader_is_no_error() {
     let directory = kstats();
     let mut child = Command::new(OGIVE)
         .args(["stat", "0.1", "--kstat"])
@@ -179,7 +179,7 @@ fn headers_are_repeated_in_a_long_run() {
 }
 
 #[test]
-fn a_directory_laid_out_as_proc_is_looked_into() {
+fn a_directory_with_the_layout_of_proc_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let inner = directory.path().join("spl/kstat/zfs");
     fs::create_dir_all(&inner).unwrap();
@@ -194,7 +194,7 @@ fn a_directory_laid_out_as_proc_is_looked_into() {
 }
 
 #[test]
-fn a_file_that_is_no_kstat_is_named_with_its_line() {
+fn an_invalid_kstat_is_reported_with_its_file_and_line() {
     let directory = kstats();
     fs::write(directory.path().join("arcstats"), "what is this\n").unwrap();
     let output = stat(directory.path(), &[]);
@@ -266,7 +266,7 @@ fn objects_are_a_table_that_is_aligned_whatever_their_names_are() {
 }
 
 #[test]
-fn objects_are_an_object_a_line_for_programs_and_refused_with_words() {
+fn objects_are_one_json_object_a_line_and_refusals_are_text() {
     let directory = kstats();
     fs::write(directory.path().join("objects"), OBJECTS).unwrap();
     let text = stdout(&stat(directory.path(), &["--objects", "--json", "0.1", "2"]));

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-/// For what must happen, however busy the machine is.
+/// The time limit of each wait; no working program needs it.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Leaves the alternate screen.
 const LEAVE: &str = "\u{1b}[?1049l";
@@ -46,7 +46,7 @@ impl Top {
         tcsetwinsize(&slave, size).unwrap();
         let before = tcgetattr(&slave).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
-        // In a session of its own, with this terminal instead of the tester's.
+        // In a new session, with this terminal instead of the one that runs the tests.
         let mut command = Command::new("setsid");
         command.arg("-c").arg(OGIVE).arg("top").args(mounts).env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR").envs(environment.iter().copied());
@@ -84,7 +84,7 @@ impl Top {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// The program has ended well and left the terminal as it was.
+    /// The program has ended with success and restored the terminal.
     #[track_caller]
     fn assert_ended_and_restored(mut self) {
         self.wait_for(LEAVE);
@@ -167,7 +167,7 @@ fn a_smaller_terminal_is_noticed() {
 }
 
 #[test]
-fn no_color_is_kept_to() {
+fn no_color_is_obeyed() {
     let colours = |seen: &str| seen.contains("\u{1b}[38;5;") || seen.contains("\u{1b}[34m");
     let mut top = Top::start(&[], &[]);
     top.wait_for("Pressure");
@@ -182,7 +182,7 @@ fn no_color_is_kept_to() {
 }
 
 #[test]
-fn a_mount_that_hangs_is_said_and_one_that_goes_away_too() {
+fn a_hanging_mount_and_an_unmounted_one_are_reported() {
     if !common::can_mount() {
         return;
     }
@@ -190,7 +190,7 @@ fn a_mount_that_hangs_is_said_and_one_that_goes_away_too() {
     place.mount(&[]);
     let mount_point = std::fs::canonicalize(place.mount_point()).unwrap();
     let stopped = common::Stopped::stop(place.pid());
-    // Words without a space: only cells that change are written.
+    // Words without a space, because only changed cells are written.
     let mut top = Top::start(&[], &[&mount_point]);
     top.wait_for("answer");
     top.press("?");

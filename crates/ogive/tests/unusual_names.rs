@@ -35,7 +35,7 @@ const NAMES: [&[u8]; 12] = [
     b"-o",
 ];
 
-/// A mount must be of this source, by its bytes, and of nothing that its name says.
+/// A mount must have exactly this source, by its bytes; no part of its name may act as an option.
 fn check(mount: &MountEntry, source: &Path) {
     assert_eq!(mount.source, source.as_os_str(), "its name is there to the byte");
     assert_eq!(mount.options, "rw,nosuid,nodev,relatime", "{source:?}");
@@ -95,7 +95,7 @@ fn with_any_name_of_the_source_root_finds_its_bytes_in_the_table_of_mounts() {
         let source = parent.join(OsStr::from_bytes(name));
         fs::create_dir(&source).unwrap();
         assert_code(&ogive([OsStr::new("mount"), source.as_os_str(), point.as_os_str()]), 0);
-        // There may be mounts of others.
+        // Other tests may have mounts.
         let table = fs::read("/proc/self/mountinfo").unwrap();
         let ours = fs::canonicalize(&point).unwrap();
         let mounts = mount_table::parse(&table);
@@ -157,7 +157,7 @@ fn programs_of_32_bits_read_any_directory_and_offsets_keep_their_place() {
         let directory = File::open(place.mount_point()).unwrap();
         let all = entries(&directory, 0, true);
         assert!(all.iter().all(|(_, offset)| (1..1 << 31).contains(offset)), "31 bits");
-        // The file that every source here has, and two for the directories.
+        // The file that every source here has, and the two entries of a directory.
         let names: HashMap<&OsString, usize> =
             all.iter().enumerate().map(|(at, (name, _))| (name, at)).collect();
         assert_eq!((all.len(), names.len()), (COUNT + 3, COUNT + 3));

@@ -82,7 +82,7 @@ fn asked(address: &str, token: &str, path: &str) -> (u16, Value) {
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
-/// A page whose Cache panel is open: it asks again and again, faster than a real one.
+/// A page whose Cache panel is open: it polls faster than a real one.
 struct OpenCache {
     is_open: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -117,7 +117,7 @@ impl Drop for OpenCache {
     }
 }
 
-/// A mount without a page cache in front of it, with a file in it, read once.
+/// A mount with direct I/O, with a file in it that was read once.
 fn mounted() -> Place {
     let place = Place::new();
     fs::write(place.source().join("file"), vec![7_u8; 3 << 20]).unwrap();
@@ -131,7 +131,7 @@ fn read(place: &Place) {
     assert_eq!(fs::read(place.mount_point().join("file")).unwrap().len(), 3 << 20);
 }
 
-/// Reads until the curve has so many reads.
+/// Reads the file until the curve has so many reads.
 fn curve_of(watch: &Watch, source: &str, place: &Place, reads: u64) -> Value {
     let path = format!("/api/curve?source={source}");
     let mut curve = Value::Null;
@@ -157,7 +157,7 @@ fn a_mount_goes_and_comes_back_while_the_cache_panel_is_open() {
     let source = watch.source();
     let _panel = OpenCache::open(&watch, &source);
     curve_of(&watch, &source, &place, 1000);
-    // How large the cache may be is known after the second step.
+    // The limit of the cache is known after the second step.
     let mut curve = Value::Null;
     eventually("a curve", || {
         curve = curve_of(&watch, &source, &place, 1000);
@@ -194,7 +194,7 @@ fn a_recording_and_the_curve_run_at_the_same_time() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It records from when the file is there.
+    // It records from the creation of the file on.
     eventually("a recording", || {
         let ended = recording.try_wait().unwrap();
         assert_eq!(ended, None, "it ends by itself only if it is refused");

@@ -18,7 +18,7 @@ const GENEROUS: Duration = Duration::from_secs(60);
 static PAGE: Asset =
     Asset::new("/", "text/html; charset=utf-8", b"<!doctype html><title>t</title>");
 
-/// No test is about the times of a connection but those that say so.
+/// Long time limits, for all tests that are not about time limits.
 fn limits() -> Limits {
     Limits {
         request_time: GENEROUS,
@@ -28,7 +28,7 @@ fn limits() -> Limits {
     }
 }
 
-/// A server with one page, one thing to look at and one to do; counts what was done.
+/// A server with a page, a route to read and an action; counts the actions.
 fn server(limits: Limits) -> (SocketAddr, Arc<AtomicUsize>) {
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
@@ -150,7 +150,7 @@ fn a_client_without_the_token_cannot_act() {
 }
 
 #[test]
-fn too_much_is_refused_while_it_is_sent() {
+fn a_request_that_is_too_large_is_refused_while_it_is_sent() {
     let (address, done) = server(Limits { head_bytes: 2048, body_bytes: 1024, ..limits() });
     let long = format!("X-Long: {}\r\n", "a".repeat(4000));
     assert_eq!(status(&asked(address, "GET /", &long)), 431);
@@ -228,7 +228,7 @@ fn thousands_of_connections_keep_no_client_out() {
     for number in 0..connections {
         if let Ok(mut stream) = TcpStream::connect(address) {
             let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: loc");
-            // This process has to pay for its ends of them.
+            // Each connection also takes a descriptor of this process.
             if kept.len() == 200 {
                 kept.remove(0);
             }
@@ -271,10 +271,9 @@ fn threads_named(name: &str) -> usize {
     names.filter(|own| own.trim() == name).count()
 }
 
-/// The requests that are being answered fill the server; one more is turned away and none of them
-/// is cut off.
+/// The requests in progress fill the server: one more is refused, and none of them is cut off.
 #[test]
-fn answers_on_their_way_are_not_cut_off_to_make_room() {
+fn answers_in_progress_are_not_cut_off_to_make_room() {
     let gate = Arc::new((Mutex::new((0, false)), Condvar::new()));
     let inside = Arc::clone(&gate);
     let routes = Routes::new().get("/api/slow", Access::Look, move |_| {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Forty points of a file system, on the source and on its view, compared. Differences that are known
-# stand in as-bare.expected: kind, mode, point, reason. One that occurs no more is a failure, too.
+# Compares forty points of a file system on the source and on its view. as-bare.expected has the
+# known differences: kind, mode, point, reason. A known difference that no longer occurs is a
+# failure, too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite as-bare 'forty points of a file system: the view does as its source does'
 readonly EXPECTED="$GUEST/as-bare.expected"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Where any spelling of a name leads to the same file, the view answers for each as its source does,
-# at once after a change by any of them. NTFS3 tells spellings apart, and the view does so, too.
+# Sources where any spelling of a name leads to the same file. The view answers for each spelling as
+# its source does, also right after a change by any of them. NTFS3 distinguishes spellings, and so
+# does the view.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite names-without-case 'other spellings of names, before and after changes'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How often the server is asked: by the view, beside the NFS mount alone, for the same work in the
+# How often the view asks the server, compared with the NFS mount alone, for the same work in the
 # same run. Counts, never seconds.
 #
 # A row of the table: work, and how many operations the view may have for a hundred of the bare

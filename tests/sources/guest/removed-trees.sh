@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A tree that was used a moment ago can be removed at once, and nothing of it stays. NFS keeps a
-# file that is removed while it is in use under another name, and then its directory is not empty.
+# A recently used tree can be removed at once and completely. NFS keeps a file that is removed while
+# it is in use under another name, and then its directory is not empty.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite removed-trees 'trees that were used a moment ago are removed, all of them'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What other users may do where a server decides it: as on the mount of that server, for each of
-# them. Its access lists count, and root is nobody where the server takes it for that.
+# The rights of other users where a server decides: as on the mount of that server, for each of
+# them. Its access lists count, and root acts as nobody if the server squashes root.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite rights 'three users on servers that decide themselves what each of them may do'
 # shellcheck source=tests/mount/users.bash

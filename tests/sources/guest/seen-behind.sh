@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Changes that others make are seen by the view no later than by its source, but for the lifetimes
-# that docs/coherence.md has.
+# The view shows changes by others no later than its source does, apart from the lifetimes in
+# docs/coherence.md.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite seen-behind 'kinds of changes by others, and when they are seen'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Servers that stop in the middle of reads and writes, and come back: no acknowledged line is lost,
-# a program that need not wait does not, and the mount recovers by itself.
+# Servers that stop in the middle of reads and writes, and come back. No acknowledged line is lost,
+# a program that need not wait does not wait, and the mount recovers by itself.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite servers-that-stop 'servers that go away and come back, under reads and writes'
 export OGIVE

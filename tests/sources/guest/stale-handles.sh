@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Names whose file was replaced, made anew, removed or led elsewhere by others: an open never ends
-# with ESTALE, and comes to what is there.
+# Names whose file others replaced, created again, removed or redirected: an open never ends with
+# ESTALE, and reaches the present file.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite stale-handles 'what others replace, make anew, remove or lead elsewhere is never stale'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The promises of coherence, of programs on the view and of others behind it, by another machine or
-# session. A promise that breaks is tried on the source itself, as its own view: a view cannot keep
-# a promise that its source does not keep.
+# The promises of coherence, with programs on the view and with another machine or session behind
+# it. A promise that breaks is tried on the source itself, as its own view, because a view cannot
+# keep a promise that its source does not keep.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite torture 'the promises of coherence on network file systems and FAT'
 

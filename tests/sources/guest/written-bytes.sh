@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is written through the view: others see it once it is closed, a full disk is told as the
-# source tells it, and kill -9 loses nothing that was synced.
+# Writes through the view: others see them after the close, a full disk is reported as the source
+# reports it, and kill -9 loses nothing that was synced.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite written-bytes 'closed files as others see them, full disks, kill -9 under fsync'
 

@@ -47,7 +47,7 @@ pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Fails with what the program said unless it ended with this code.
+/// Fails with the program's output unless it ended with this code.
 #[track_caller]
 pub(crate) fn assert_code(output: &Output, code: i32) {
     assert_eq!(
@@ -59,7 +59,7 @@ pub(crate) fn assert_code(output: &Output, code: i32) {
     );
 }
 
-/// Whether mounts can be made here; prints why not.
+/// Whether mounts can be made here; otherwise prints the reason.
 pub(crate) fn can_mount() -> bool {
     let reason = if !rustix::process::geteuid().is_root() {
         "not root"
@@ -154,7 +154,7 @@ impl Drop for Place {
     }
 }
 
-/// Waits until something is so. Fails after a minute, which no working program needs.
+/// Waits until a condition holds. Fails after a minute, which no working program needs.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6_000 {
@@ -178,7 +178,7 @@ pub(crate) fn within_a_minute<T: Send + 'static>(
     told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-/// How a process ended. Fails after a minute, as [`eventually`], and kills it.
+/// The exit status of a process. Fails after a minute, as [`eventually`], and kills it.
 #[track_caller]
 pub(crate) fn end_of(child: &mut Child) -> ExitStatus {
     for _ in 0..6_000 {
@@ -191,8 +191,8 @@ pub(crate) fn end_of(child: &mut Child) -> ExitStatus {
     panic!("never came: the end of process {}", child.id());
 }
 
-/// Whether a process is there, with a thread that is no zombie. While one lives, all that the
-/// process has open is open.
+/// Whether a process exists with a thread that is not a zombie. While one lives, all files of the
+/// process stay open.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let Ok(tasks) = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")) else {
         return false;
@@ -203,7 +203,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     })
 }
 
-/// Lets a stopped process go on, whatever happens: a mount of one that is stopped hangs.
+/// Always continues a stopped process, because its mount hangs.
 pub(crate) struct Stopped(rustix::process::Pid);
 
 impl Stopped {

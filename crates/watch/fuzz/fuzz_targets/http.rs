@@ -1,4 +1,4 @@
-//! Any bytes of a peer are requests or are refused, and cause nothing else.
+//! Any bytes of a peer are parsed as requests or refused, without any other effect.
 //!
 //! - Answers do not depend on how the bytes arrive: the first byte says where they are split.
 //! - An action needs the token, POST, and a name of this server, and never comes from another
@@ -36,7 +36,7 @@ fn site() -> Site {
             assert_may_act(request);
             Response::json(request.body().to_vec())
         });
-    // Small, so that the fuzzer gets beyond them.
+    // Small limits, so that the fuzzer can exceed them.
     let limits = Limits { head_bytes: 512, body_bytes: 64, ..Limits::default() };
     Site::new(gate.name("watch.example"), routes, limits)
 }
@@ -80,7 +80,7 @@ fuzz_target!(|bytes: &[u8]| {
     let site = site();
     let whole = site.answers(&[request]);
     assert_eq!(site.answers(&[before, after]), whole);
-    // Answers to HEAD say the length of what they leave out.
+    // Answers to HEAD have the length of the body that they leave out.
     if !request.windows(4).any(|word| word == b"HEAD") {
         assert_whole(&whole);
     }

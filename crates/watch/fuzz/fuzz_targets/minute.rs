@@ -1,4 +1,4 @@
-//! Any bytes are a minute of the week's file, or none; and what was written of one is read the same.
+//! Any bytes are a minute of the week's file or are refused, and a written minute is read back equal.
 #![no_main]
 
 #[path = "../../src/week/row.rs"]
