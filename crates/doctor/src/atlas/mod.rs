@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subsystems_are_sorted_and_say_what_they_do() {
+    fn subsystems_are_sorted_and_described() {
         let names: Vec<_> = subsystems().collect();
         assert!(names.len() > 150 && names.is_sorted(), "{}", names.len());
         for name in names {

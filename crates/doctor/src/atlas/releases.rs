@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_is_in_a_range_or_not() {
+    fn releases_are_found_in_ranges() {
         let runs = "0.8.0-2.1.16 2.2.1-";
         assert!(may(runs, "0.8.0") && may(runs, "2.1.16") && may(runs, "2.2.1-1~bpo"));
         assert!(!may(runs, "0.6.2") && !may(runs, "0.7.13") && !may(runs, "2.2.0-rc3"));

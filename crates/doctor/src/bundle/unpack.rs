@@ -86,7 +86,7 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
     let entries = match archive_reader.entries() {
         Ok(entries) => entries,
         Err(error) => {
-            out.left_out.push(whole(archive, format!("no archive: {error}")));
+            out.left_out.push(whole(archive, format!("not an archive: {error}")));
             return;
         }
     };
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_bomb_is_cut_and_named() {
+    fn a_decompression_bomb_is_cut_and_reported() {
         let zeroes = vec![0_u8; 4 << 20];
         let packed = zstd::encode_all(&zeroes[..], 3).unwrap();
         let out = unpack("bomb.zst", &packed[..], 1 << 20).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_stream_gives_what_it_has() {
+    fn a_truncated_stream_gives_its_beginning() {
         let text = "hits 4 1\n".repeat(20_000);
         let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
         let out = unpack("a.zst", &packed[..packed.len() - 3], 1 << 20).unwrap();
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_outside_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000), magic in 0..4_usize) {
+        fn no_input_panics(bytes in proptest::collection::vec(any::<u8>(), 0..2000), magic in 0..4_usize) {
             let mut input = match magic {
                 0 => vec![0x28, 0xb5, 0x2f, 0xfd],
                 1 => vec![0x1f, 0x8b, 8],

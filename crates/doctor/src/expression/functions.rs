@@ -302,7 +302,7 @@ fn shown(facts: &Facts, kind: &str) -> Known<bool> {
         "stacks" => !evidence.kernel_stacks.is_empty(),
         "locks" => !evidence.locks.is_empty(),
         "timings" => !evidence.timings.is_empty(),
-        _ => return Err(Missing::Wrong(format!("no kind of evidence is called {kind}"))),
+        _ => return Err(Missing::Wrong(format!("there is no kind of evidence {kind}"))),
     };
     Ok(answer)
 }

@@ -89,7 +89,7 @@ fn read_text(evidence: &mut Evidence, whole: &[u8], input: &mut Input) {
     input.lines = lines.iter().filter(|line| !line.text.trim().is_empty()).count();
     read_lines(lines, &input.name, &mut reading, &mut input.formats);
     note_ram(tables, reading.evidence);
-    plausibility::take_out(begun, whole, &mut reading);
+    plausibility::remove(begun, whole, &mut reading);
     (input.unread, input.first_unread) = (reading.unread, reading.first_unread);
     let mebibytes = [MAX_TEXT_BYTES, whole.len()].map(|bytes| bytes >> 20);
     input.trouble = (whole.len() > MAX_TEXT_BYTES)
@@ -131,7 +131,7 @@ pub fn finish(evidence: &mut Evidence) {
     dbgmsg::finish(evidence);
     log_age::finish(evidence);
     txgs::finish(evidence);
-    plausibility::take_out_by_cpus(evidence);
+    plausibility::remove_by_cpus(evidence);
     add_mean_of_cpus(evidence);
     add_idle_row(evidence);
 }

@@ -45,7 +45,7 @@ impl Begun {
 }
 
 /// Removes the impossible figures of an input; `text` is the input, for its lines.
-pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
+pub(crate) fn remove(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
     let mut lines = BTreeSet::new();
     let evidence = &mut *reading.evidence;
     // Earlier evidence is searched only if a figure must go.
@@ -80,7 +80,7 @@ pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
 /// Removes the figures that the number of CPUs makes impossible.
 ///
 /// If a paste mixes two machines, the CPU count of one may remove figures of the other.
-pub(crate) fn take_out_by_cpus(evidence: &mut Evidence) {
+pub(crate) fn remove_by_cpus(evidence: &mut Evidence) {
     let Some(cpus) = evidence.host.cpus.as_ref().map(|cpus| f64::from(cpus.value)) else { return };
     for thread in &mut evidence.threads {
         if clear(thread, cpus.max(1.0) * SLACK + 1.0) {

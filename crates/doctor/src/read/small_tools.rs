@@ -88,7 +88,7 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         if let Some(found) = SAMPLE_THREAD.captures(&line.text) {
             unwind(&mut path, 0, &thread, &mut stacks, reading);
-            take_waiting(&mut stacks, first, of_thread, &mut waiting);
+            remove_waiting(&mut stacks, first, of_thread, &mut waiting);
             (of_thread, first) = (number::plain(&found[1]).unwrap_or(0.0), stacks.len());
             thread = Some(found.get(3).map_or(&found[2], |rest| rest.as_str()).trim().to_owned());
             continue;
@@ -110,7 +110,7 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
     }
     unwind(&mut path, 0, &thread, &mut stacks, reading);
-    take_waiting(&mut stacks, first, of_thread, &mut waiting);
+    remove_waiting(&mut stacks, first, of_thread, &mut waiting);
     for (stacks, off_cpu) in [(stacks, false), (waiting, true)] {
         if !stacks.is_empty() {
             let samples = stacks.iter().map(|stack| stack.weight).sum::<f64>() as u64;
@@ -137,7 +137,7 @@ const STILL_PART: f64 = 0.95;
 
 /// Removes the stack of a thread that stayed at one instruction. `sample` samples threads by the
 /// clock even if they do not run, and a running thread does not stay.
-fn take_waiting(stacks: &mut Vec<Stack>, first: usize, of_thread: f64, waiting: &mut Vec<Stack>) {
+fn remove_waiting(stacks: &mut Vec<Stack>, first: usize, of_thread: f64, waiting: &mut Vec<Stack>) {
     let stands =
         |stack: &Stack| stack.weight >= STILL_SAMPLES && stack.weight >= STILL_PART * of_thread;
     if let Some(at) = stacks[first..].iter().position(stands) {

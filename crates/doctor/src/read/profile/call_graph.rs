@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_below_a_leaf_in_parts_of_the_whole() {
+    fn callers_below_a_leaf_are_read_in_parts_of_the_whole() {
         let text = "            |
             ---kfpu_end
                |
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_the_entry_above_are_multiplied_out() {
+    fn percentages_of_the_entry_above_are_multiplied_out() {
         let text = "            |
             ---osq_lock
                mutex_lock
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_browser_draws_callees() {
+    fn the_drawing_of_the_browser_shows_callees() {
         let text = "   - 65.43% taskq_thread
       - 63.36% arc_prune_task
          - 66.84% zpl_prune_sb

@@ -13,7 +13,7 @@ use crate::read::text::section::Section;
 const CPU_FIGURES: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-/// Adds what takes two readings: the use of the CPUs, and the CPU of each thread.
+/// Adds the facts that need two readings: the use of the CPUs, and the CPU of each thread.
 pub(crate) fn finish(evidence: &mut Evidence) {
     let readings: Vec<&Table> =
         evidence.tables.iter().filter(|table| table.name == "proc_stat").collect();

@@ -1,8 +1,8 @@
 //! The columns under one heading; cuts rows into their cells.
 //!
 //! Tabs separate cells if the row has any. Otherwise two blanks or more do, if names of columns
-//! contain blanks. Otherwise words do: the unit of a column says how many words a cell has. The one
-//! column of text takes as many words as leave the rest to the columns after it.
+//! contain blanks. Otherwise words do: the unit of a column says how many words a cell has. The
+//! column of text takes the words that the later columns do not need.
 
 use super::clock::{self, Before, MOST_WORDS};
 use super::format::{Column, Format, To, is_drawn, is_gap, names, rank};

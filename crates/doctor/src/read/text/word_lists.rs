@@ -33,6 +33,6 @@ pub(crate) fn begin_words(phrases: &str, text: &str) -> bool {
         let mut words = text.split_whitespace();
         phrase
             .split(' ')
-            .all(|wanted| words.next().is_some_and(|word| wanted == "*" || wanted == word))
+            .all(|expected| words.next().is_some_and(|word| expected == "*" || expected == word))
     })
 }

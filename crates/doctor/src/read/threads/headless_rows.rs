@@ -151,7 +151,7 @@ impl<'t> Row<'t> {
     }
 
     fn shows_process(&self) -> bool {
-        let (name, dressed) = frame::thread(self.command);
+        let (name, is_kernel) = frame::thread(self.command);
         let first = name.split_whitespace().next().unwrap_or_default();
         let program = first.rsplit('/').next().unwrap_or(first).trim_end_matches(':');
         let is_known = is_known_program(program) || looks_like_kernel(program);
@@ -159,7 +159,7 @@ impl<'t> Row<'t> {
         let has = |name: &str| self.cell(name).is_some();
         is_known
             || has("PID")
-                && (dressed == Some(true)
+                && (is_kernel == Some(true)
                     || self.command.starts_with('/') && first.len() > 3
                     || has("STAT")
                     || has("TIME")
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn rows_are_recognised_by_their_cells() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("99.9 java\n", &["java ~99.9"][..]),
             ("mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize\n", &["mysqld ~312.5"]),
             (
@@ -306,7 +306,7 @@ mod tests {
                 &["alpha ~52", "beta ~31.5", "gamma ~2"],
             ),
         ] {
-            assert_eq!(rows(text), wanted, "{text}");
+            assert_eq!(rows(text), expected, "{text}");
         }
     }
 
