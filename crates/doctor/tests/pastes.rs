@@ -93,8 +93,8 @@ fn the_first_line_states_the_most_certain_fact() {
         ("windows-list.txt", "91% of the CPUs is busy; its users are not shown."),
         (
             "load-of-sleepers.txt",
-            "Not the CPU: 2.3% is busy, and a load of 17 means about 15 tasks in state D, for what is \
-             not shown.",
+            "Not the CPU: 2.3% is busy, and a load of 17 means about 15 tasks in state D, for an \
+             unknown reason.",
         ),
         (
             "first-screen-of-atop.txt",

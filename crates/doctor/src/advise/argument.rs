@@ -1,6 +1,6 @@
-//! A name of the evidence as one word of a command that an operator may type.
+//! A name from the evidence as one word of a command that an operator may type.
 //!
-//! The author of the evidence chose its names, and root may type what is printed here. Every name
+//! The author of the evidence chose its names, and root may type the printed commands. Every name
 //! in a command is therefore an [`Argument`], which a shell reads back as this one name. A name
 //! that no shell should read is refused, and its slot stays open.
 
@@ -9,10 +9,10 @@ use std::fmt;
 
 use ogive_text::{ShellWord, one_line};
 
-/// No pool, data set or path of a device is longer.
+/// No name of a pool, data set or device path is longer.
 const MAX_BYTES: usize = 1024;
 
-/// A name, quoted where a shell needs that.
+/// A name, quoted if a shell needs that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Argument {
     text: String,
@@ -20,9 +20,9 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    /// A name as a word. `None` for one that a tool would take for an option, that ends the
-    /// backquotes around a command, that calls up an older command even in quotes (csh), that has
-    /// what nobody sees, or of which bytes were lost.
+    /// A name as a word. `None` for a name that a tool would read as an option, that ends the
+    /// backquotes around a command, or that recalls an older command even in quotes (csh). Also
+    /// `None` for a name with invisible characters or lost bytes.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let lost = name.contains([char::REPLACEMENT_CHARACTER, '`', '!']);
         let wrong = name.is_empty() || name.len() > MAX_BYTES || name.starts_with('-');
@@ -33,8 +33,8 @@ impl Argument {
         Some(Self { is_plain: text == name, text })
     }
 
-    /// The word where `before` stands before it in a command. A script in quotes takes only what
-    /// needs none of its own.
+    /// The word behind `before` in a command. A script in quotes takes only a word that needs no
+    /// quotes of its own.
     pub(crate) fn behind(&self, before: &str) -> Option<&str> {
         (self.is_plain || !ends_in_quotes(before)).then_some(&self.text)
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Argument {
     }
 }
 
-/// Whether quotes are open at the end of a text, of which the last command is looked at.
+/// Whether quotes are open at the end of a text. Only its last command counts.
 fn ends_in_quotes(text: &str) -> bool {
     let mut open = None;
     for letter in text.rsplit('`').next().unwrap_or(text).chars() {

@@ -1,7 +1,7 @@
-//! The one next step: the command to run on this system, and what each outcome would mean.
+//! The next step: one command for this system, with the meaning of each outcome.
 //!
-//! A cause that is near asks for the probe that would settle it. Otherwise the first open answer of
-//! the three asks. A command whose output was given is not asked for again.
+//! A near cause asks for the probe that would decide it. Otherwise the first open one of the three
+//! answers asks. A command with output in the evidence is not asked for again.
 
 use super::host_probe;
 use super::slots::{self, Names};
@@ -11,28 +11,28 @@ use crate::expression::Environment;
 use crate::facts::Facts;
 use crate::rule::{Probe, Question, Role, Rule, SignKind, probes};
 
-/// What to run, and what would follow.
+/// A command and the meaning of its outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The command.
     pub run: String,
-    /// What each outcome would mean: sentences.
+    /// The meaning of each outcome, as sentences.
     pub outcomes: Vec<String>,
 }
 
-/// The cause that is next to be asked about.
+/// The cause to ask about next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Near<'a> {
     /// Its rule.
     pub(crate) rule: &'a Rule,
-    /// Its signs, by place, that would speak for it and were not shown, strongest first.
+    /// Its open signs, by place, strongest first.
     pub(crate) open: &'a [usize],
 }
 
-/// Signs that are named as settling a cause, at most.
+/// The most signs that are named for a cause.
 const MAX_SIGNS: usize = 2;
 
-/// The next step, where one would tell more.
+/// The next step, if one would tell more.
 pub(crate) fn step(
     near: Option<Near<'_>>,
     answers: &Answers,
@@ -51,11 +51,11 @@ pub(crate) fn step(
     general(question(answers, facts.lists_containers())?, answers, facts)
 }
 
-/// What the commands of a near cause would settle.
+/// The outcomes of the commands of a near cause.
 fn outcomes(near: Near<'_>, probes: &[&Probe], environment: &Environment) -> Vec<String> {
     let title = &near.rule.text.title;
     if near.rule.text.role == Role::Unknown {
-        return vec!["the caller says which cause it is".to_owned()];
+        return vec!["the caller shows the cause".to_owned()];
     }
     let sought = sought(near, probes, environment);
     let looks = match sought.is_empty() {
@@ -64,7 +64,7 @@ fn outcomes(near: Near<'_>, probes: &[&Probe], environment: &Environment) -> Vec
     };
     vec![
         format!("it fits{looks}: {title}"),
-        "it does not: that cause is out, and its output says who else".to_owned(),
+        "it does not: this cause is out, and the output shows the other users".to_owned(),
     ]
 }
 
@@ -92,14 +92,14 @@ fn sought(near: Near<'_>, probes: &[&Probe], environment: &Environment) -> Vec<S
     all
 }
 
-/// What is open, the first of the three answers first.
+/// The first open one of the three answers.
 fn question(answers: &Answers, containers: bool) -> Option<Question> {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.cpu.waits_for) {
         (State::Waiting, Some(Wait::Memory)) => return Some(Question::Memory),
         (State::Waiting, Some(Wait::Locks)) => return Some(Question::Locks),
         (State::Waiting, _) => return Some(Question::Disks),
-        // The load counts threads that sleep, for what is not shown.
+        // The load counts threads that sleep for an unknown reason.
         (State::Idle, _) if answers.cpu.load.is_some() && !answers.cpu.is_only_counted => {
             return Some(Question::Sleepers);
         }
@@ -115,9 +115,9 @@ fn question(answers: &Answers, containers: bool) -> Option<Question> {
         _ if full_of_interrupts => Some(Question::Interrupts),
         Some(Kind::Kernel | Kind::Zfs) => Some(Question::Kernel),
         Some(Kind::Program) if answers.cpu.state == State::Unknown => Some(Question::Who),
-        // Rows of next to nothing do not say who keeps a machine busy.
+        // Rows with almost no CPU do not show what keeps a machine busy.
         Some(Kind::Program) if answers.users.is_little() => Some(Question::Who),
-        // A container or pod has no name of a process.
+        // A container or pod has no process name.
         Some(Kind::Program) if containers => None,
         Some(Kind::Program) if answers.zfs.among == Among::No || !answers.zfs.is_hinted => {
             Some(Question::Program)
@@ -128,7 +128,7 @@ fn question(answers: &Answers, containers: bool) -> Option<Question> {
     }
 }
 
-/// The first probe that answers the question on this system and was not given.
+/// The first probe that answers the question on this system and has no output in the evidence.
 fn general(question: Question, answers: &Answers, facts: &Facts) -> Option<Step> {
     let pools = super::has_pool(facts);
     let user = answers.users.first().map(|user| user.name.as_str());

@@ -1,8 +1,8 @@
-//! Sets a parameter on this host, or says why not.
+//! Sets a parameter on this host, or explains why not.
 //!
-//! A parameter is advised if this release has it and lets it be written, its value fits the type
-//! and changes something, and the system can set it. The undo holds the value that was read. If
-//! none was read, the advice says how to read it first. It also says what could not be checked.
+//! A parameter is advised if this release has it and allows writes, its value fits the type and
+//! changes something, and the system can set it. The undo has the value from the evidence. Without
+//! that value, the advice first shows how to read it. It also mentions what could not be checked.
 
 use std::fmt::Write as _;
 
@@ -13,23 +13,23 @@ use crate::rule::{Change, Direction};
 
 /// A list with this many parameters of a module is complete.
 const WHOLE_LIST: usize = 20;
-/// Parameters that 0 does not set while the module runs, and the figure that is in force.
+/// Parameters where 0 has no effect while the module runs, and the figure in force.
 const IGNORE_ZERO: [(&str, &str); 2] = [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")];
-/// Parameters of which another one limits the effect, and the figure that is in force.
+/// Parameters with an effect that another parameter limits, and the figure in force.
 const LIMITED: [(&str, &str); 1] = [("dbuf_cache_max_bytes", "dbufstats.cache_target_bytes")];
 
-/// What came of it.
+/// The result of an attempt to set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The command with its way back, or the line of a file.
+    /// The command with its undo, or the line of a file.
     Made(Done),
-    /// It is set so already: name and value.
+    /// It has this value already: name and value.
     Already(String),
-    /// It is not to be had here, or does nothing.
+    /// It is impossible here, or has no effect.
     No,
 }
 
-/// A line of a remedy: its words, and the changes that are in it.
+/// A line of a remedy: its words, and its changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) text: String,
@@ -48,43 +48,44 @@ impl Done {
     }
 }
 
-/// A parameter, the value that it is to have, and when that is wanted.
+/// A parameter, its new value, and when to set it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Assignment<'a> {
     pub(super) name: &'a str,
     pub(super) value: &'a str,
     pub(super) only: Option<Direction>,
-    /// In the file of settings that last, instead of at once.
+    /// In the file of lasting settings, instead of at once.
     pub(super) lasting: bool,
 }
 
 /// The command for a host of this system.
-pub(super) fn set(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
-    if wanted.name.contains('.') {
-        return set_sysctl(wanted, facts, system);
+pub(super) fn set(assignment: Assignment<'_>, facts: &Facts, system: &str) -> Setting {
+    if assignment.name.contains('.') {
+        return set_sysctl(assignment, facts, system);
     }
-    let fixed = beating(facts, wanted);
-    let (name, value, beaten) = match &fixed {
-        Some((name, bytes)) => (name.as_str(), bytes.as_str(), Some(wanted.name)),
-        None => (wanted.name, wanted.value, None),
+    let fixed = overriding(facts, assignment);
+    let (name, value, overridden) = match &fixed {
+        Some((name, bytes)) => (name.as_str(), bytes.as_str(), Some(assignment.name)),
+        None => (assignment.name, assignment.value, None),
     };
     let now = read(facts, name);
     let Some((tunable, checked)) = known(facts, name, system, now.is_some()) else {
         return Setting::No;
     };
-    if !fits(tunable.kind, value) || is_limited(facts, name, value, now.as_deref(), wanted.only) {
+    if !fits(tunable.kind, value) || is_limited(facts, name, value, now.as_deref(), assignment.only)
+    {
         return Setting::No;
     }
-    let wanted = Wanted { name, value, ..wanted };
+    let assignment = Assignment { name, value, ..assignment };
     if let Some(now) = &now
-        && is_so(now, wanted, tunable.default == Some("0"))
+        && is_so(now, assignment, tunable.default == Some("0"))
     {
         let now = Argument::of(now).map_or_else(|| value.to_owned(), |now| now.to_string());
         let now = if now.contains('[') { value.to_owned() } else { now };
         return Setting::Already(format!("{name} is {now}"));
     }
     let Some(way) = Way::of(tunable, name, system, facts) else { return Setting::No };
-    if wanted.lasting {
+    if assignment.lasting {
         return way.file(value).map_or(Setting::No, |line| Setting::Made(Done::words(line)));
     }
     if !tunable.writable {
@@ -92,20 +93,20 @@ pub(super) fn set(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
     }
     let undo = back(facts, name, now.as_deref()).map(|old| way.set(&old));
     let mut made = Done::command(Change { run: way.set(value), undo });
-    if let (Some(beaten), Some(_)) = (beaten, &made.changes[0].undo) {
-        // Within the brackets of the way back.
+    if let (Some(overridden), Some(_)) = (overridden, &made.changes[0].undo) {
+        // Inside the brackets of the undo.
         made.text.pop();
-        let _ = write!(made.text, "; it is set and beats {beaten})");
+        let _ = write!(made.text, "; it is set and overrides {overridden})");
     } else if made.changes[0].undo.is_none() {
         let _ = write!(made.text, " (note the old value first: `{}`)", way.get());
     }
     if !checked {
-        made.text.push_str(", if this release has it: that was not shown");
+        made.text.push_str(", if this release has it (not shown)");
     }
     Setting::Made(made)
 }
 
-/// How a system sets it.
+/// The way in which a system sets it.
 enum Way {
     /// A file of Linux's module.
     Module(&'static str, String),
@@ -145,12 +146,12 @@ impl Way {
         }
     }
 
-    /// The line that lasts, and its file.
+    /// The lasting line, and its file.
     fn file(&self, value: &str) -> Option<String> {
         Some(match self {
             Self::Module(module, name) => format!(
-                "options {module} {name}={value} in /etc/modprobe.d/zfs.conf, and load the module \
-                 anew"
+                "options {module} {name}={value} in /etc/modprobe.d/zfs.conf, and reload the \
+                 module"
             ),
             Self::Sysctl(name, file) => format!("{name}={value} in {file}"),
             Self::System(name) => format!("set zfs:{name}={value} in /etc/system, and reboot"),
@@ -158,19 +159,19 @@ impl Way {
     }
 }
 
-/// A sysctl of Linux's own.
-fn set_sysctl(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
-    let Wanted { name, value, .. } = wanted;
+/// A sysctl of Linux itself.
+fn set_sysctl(assignment: Assignment<'_>, facts: &Facts, system: &str) -> Setting {
+    let Assignment { name, value, .. } = assignment;
     if !matches!(system, "" | "linux") {
         return Setting::No;
     }
     let now = read(facts, name);
     if let Some(now) = &now
-        && is_so(now, wanted, false)
+        && is_so(now, assignment, false)
     {
         return Setting::Already(format!("{name} is {value}"));
     }
-    if wanted.lasting {
+    if assignment.lasting {
         return Setting::Made(Done::words(format!("{name}={value} in /etc/sysctl.d")));
     }
     let old = now.as_deref().and_then(Argument::of);
@@ -182,7 +183,7 @@ fn set_sysctl(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
     Setting::Made(made)
 }
 
-/// Its value as it was read, by any of its names.
+/// Its value in the evidence, by any of its names.
 fn read(facts: &Facts, name: &str) -> Option<String> {
     let sysctl = atlas::tunables(name).filter_map(|tunable| tunable.sysctl).last();
     let text = facts.param_text(name).ok();
@@ -190,7 +191,7 @@ fn read(facts: &Facts, name: &str) -> Option<String> {
     text.map(|text| text.trim().to_owned())
 }
 
-/// The tunable as this release has it, and whether that could be checked.
+/// The tunable in this release, and whether that could be checked.
 fn known(facts: &Facts, name: &str, system: &str, was_read: bool) -> Option<(Tunable, bool)> {
     let all: Vec<Tunable> = atlas::tunables(name).collect();
     let range = facts.openzfs_range();
@@ -200,14 +201,14 @@ fn known(facts: &Facts, name: &str, system: &str, was_read: bool) -> Option<(Tun
     if was_read {
         return Some((tunable, true));
     }
-    // A whole list that lacks it says that it is not there.
+    // A whole list without it proves that it does not exist.
     let start = if system == "freebsd" { "vfs.zfs." } else { "zfs_" };
     let parameters = &facts.evidence().parameters;
     let listed = parameters.iter().filter(|known| known.name.starts_with(start)).count();
     if listed >= WHOLE_LIST {
         return None;
     }
-    // illumos has what the oldest OpenZFS had, and its own.
+    // illumos has the tunables of the oldest OpenZFS, and its own.
     let oldest = oldest()?;
     if system == "illumos" && !all.iter().any(|one| atlas::may_include(one.releases, oldest)) {
         return None;
@@ -215,7 +216,7 @@ fn known(facts: &Facts, name: &str, system: &str, was_read: bool) -> Option<(Tun
     Some((tunable, range.is_some()))
 }
 
-/// Whether a value can be written into a parameter of this type.
+/// Whether a value fits a parameter of this type.
 fn fits(kind: &str, value: &str) -> bool {
     let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match kind {
@@ -226,22 +227,22 @@ fn fits(kind: &str, value: &str) -> bool {
     }
 }
 
-/// Whether it is set so already; where it is to be changed in one direction, or further.
-fn is_so(now: &str, wanted: Wanted<'_>, zero_is_default: bool) -> bool {
-    match (now.parse::<f64>(), wanted.value.parse::<f64>()) {
+/// Whether it has this value already, or is beyond it in the direction of the change.
+fn is_so(now: &str, assignment: Assignment<'_>, zero_is_default: bool) -> bool {
+    match (now.parse::<f64>(), assignment.value.parse::<f64>()) {
         (Ok(now), Ok(value)) if (now - value).abs() < 1e-9 => true,
         // 0 stands for a default that is not 0.
         (Ok(now), Ok(_)) if now == 0.0 && zero_is_default => false,
-        (Ok(now), Ok(value)) => match wanted.only {
+        (Ok(now), Ok(value)) => match assignment.only {
             Some(Direction::Up) => now > value,
             Some(Direction::Down) => now < value,
             None => false,
         },
-        _ => now == wanted.value || now.contains(&format!("[{}]", wanted.value)),
+        _ => now == assignment.value || now.contains(&format!("[{}]", assignment.value)),
     }
 }
 
-/// Whether another parameter keeps it from having an effect.
+/// Whether another parameter prevents its effect.
 fn is_limited(
     facts: &Facts,
     name: &str,
@@ -255,14 +256,14 @@ fn is_limited(
     let Ok(value) = value.parse::<f64>() else { return true };
     let now = now.and_then(|now| now.parse::<f64>().ok());
     match (facts.gauge(figure), now, only) {
-        // Something else holds it below what is set.
+        // Something else holds it below the set value.
         (Ok(in_force), Some(now), Some(Direction::Up)) => now == 0.0 || now > in_force,
         (Ok(in_force), _, _) => value >= in_force,
         (Err(_), ..) => only == Some(Direction::Up),
     }
 }
 
-/// The value that takes it back.
+/// The value that undoes the change.
 fn back(facts: &Facts, name: &str, now: Option<&str>) -> Option<String> {
     let ignores = IGNORE_ZERO.iter().find(|(ignores, _)| *ignores == name);
     if let Some((_, figure)) = ignores
@@ -271,7 +272,7 @@ fn back(facts: &Facts, name: &str, now: Option<&str>) -> Option<String> {
         return facts.arc(figure).ok().map(|bytes| format!("{bytes:.0}"));
     }
     let now = now?;
-    // Of a list with the chosen one marked the chosen one is written back.
+    // In a list with a marked choice, the undo writes the choice.
     let chosen = now.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let now = chosen.map_or(now, |(chosen, _)| chosen);
     if now.contains(' ') {
@@ -280,21 +281,21 @@ fn back(facts: &Facts, name: &str, now: Option<&str>) -> Option<String> {
     Argument::of(now).map(|now| now.to_string())
 }
 
-/// The fixed limit that beats a percentage, where it is set, and as many bytes as the percentage
+/// The fixed limit that overrides a percentage, where it is set, and the bytes that the percentage
 /// would be of the ARC's limit.
-fn beating(facts: &Facts, wanted: Wanted<'_>) -> Option<(String, String)> {
-    let fixed = wanted.name.strip_suffix("_percent")?;
-    if atlas::tunables(fixed).last()?.wins_over != Some(wanted.name) {
+fn overriding(facts: &Facts, assignment: Assignment<'_>) -> Option<(String, String)> {
+    let fixed = assignment.name.strip_suffix("_percent")?;
+    if atlas::tunables(fixed).last()?.wins_over != Some(assignment.name) {
         return None;
     }
     let set: f64 = read(facts, fixed)?.parse().ok()?;
-    let percent: f64 = wanted.value.parse().ok()?;
+    let percent: f64 = assignment.value.parse().ok()?;
     let more = percent / 100.0 * facts.arc("c_max").ok()?;
-    // A limit that is lower than what is set would make it worse.
+    // A limit lower than the set value would make it worse.
     (set > 0.0 && set < more).then(|| (fixed.to_owned(), format!("{more:.0}")))
 }
 
-/// The module whose parameter it is. From 2.2 on there is one beside `spl`.
+/// The module of the parameter. From 2.2 on there is one besides `spl`.
 fn module(name: &str, facts: &Facts) -> &'static str {
     if name.starts_with("spl_") {
         "spl"
@@ -326,7 +327,7 @@ mod tests {
 
     fn raise(name: &str, value: &str, files: &[(&str, &str)], system: &str) -> Setting {
         let only = Some(Direction::Up);
-        set(Wanted { name, value, only, lasting: false }, &facts(files), system)
+        set(Assignment { name, value, only, lasting: false }, &facts(files), system)
     }
 
     fn text(setting: Setting) -> String {
@@ -340,7 +341,7 @@ mod tests {
     const PATH: &str = "/sys/module/zfs/parameters/zfs_arc_meta_limit_percent";
 
     #[test]
-    fn a_fixed_limit_beats_its_percentage_and_is_the_one_to_change() {
+    fn a_fixed_limit_overrides_its_percentage_and_is_the_one_to_change() {
         let files = [
             ("arcstats", "13 1 0x01 2 96 1 2\nname type data\nc_max 4 1000000000\nsize 4 9\n"),
             (
@@ -351,7 +352,7 @@ mod tests {
         ];
         let made = "`echo 900000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit` (undo: `echo \
                     500000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit`; it is set and \
-                    beats zfs_arc_meta_limit_percent)";
+                    overrides zfs_arc_meta_limit_percent)";
         assert_eq!(text(raise(LIMIT, "90", &files, "linux")), made);
     }
 
@@ -364,8 +365,8 @@ mod tests {
         let made = format!("`echo 90 > {PATH}` (note the old value first: `cat {PATH}`)");
         let version = [("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n")];
         assert_eq!(text(raise(LIMIT, "90", &version, "linux")), made);
-        // Of a paste it is not known whether the release has it.
-        let unsure = format!("{made}, if this release has it: that was not shown");
+        // A paste does not show whether the release has it.
+        let unsure = format!("{made}, if this release has it (not shown)");
         assert_eq!(text(raise(LIMIT, "90", &[], "linux")), unsure);
     }
 

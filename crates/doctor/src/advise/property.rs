@@ -1,8 +1,8 @@
-//! Sets a property of data sets or pools, or says why not.
+//! Sets a property of data sets or pools, or explains why not.
 //!
 //! The advice names the data sets with traffic whose property is shown. Otherwise it names the only
-//! one that sets the property itself, or the only one there is. If none is known, the advice names
-//! none and says how to find it.
+//! one that sets the property itself, or the only one at all. If none is known, the advice names
+//! none and shows how to find it.
 
 use std::fmt::Write as _;
 
@@ -13,18 +13,18 @@ use crate::evidence::Property;
 use crate::facts::Facts;
 use crate::rule::Change;
 
-/// Data sets with less than this part of the largest traffic are not meant.
+/// Data sets with less than this part of the largest traffic are ignored.
 const WORTH: f64 = 0.2;
-/// Data sets that are named, at most.
+/// The most data sets that are named.
 const MAX_OWNERS: usize = 3;
-/// Records that would be made smaller by less than this many times are left as they are.
+/// Records that are too large by less than this factor stay as they are.
 const TIMES_TOO_LARGE: f64 = 2.0;
-/// The record where it is not known how much programs read and write at a time.
+/// The record size where the size of reads and writes is unknown.
 const SMALL_RECORD: &str = "16K";
-/// The value of a rule that stands for the size of what programs read and write at a time.
+/// A rule's value that stands for the size of programs' reads and writes.
 const IO_SIZE: &str = "io-size";
 
-/// The changes, with their way back.
+/// The changes, with their undo.
 pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Option<Setting> {
     let has = |runs| facts.openzfs_range().is_none_or(|range| atlas::may_include(runs, range));
     if !atlas::brought(name).is_none_or(has) {
@@ -33,14 +33,14 @@ pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Opti
     let meant = implicated(facts, of_pool, name, value);
     let (mut made, mut already) = (Vec::new(), Vec::new());
     for now in &meant {
-        let Some(wanted) = value_for(value, now, facts) else {
+        let Some(new) = value_for(value, now, facts) else {
             already.push(*now);
             continue;
         };
-        if is_value(name, &now.value, &wanted) {
+        if is_value(name, &now.value, &new) {
             already.push(*now);
         } else {
-            made.extend(command(name, &wanted, now));
+            made.extend(command(name, &new, now));
         }
     }
     if !made.is_empty() {
@@ -58,12 +58,12 @@ pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Opti
     Some(Setting::Already(format!("{name}{value}{on}")))
 }
 
-/// The value in words, where no owner is known.
+/// The value as text, where no owner is known.
 pub(super) fn in_words(value: &str) -> &str {
     if value == IO_SIZE { SMALL_RECORD } else { value }
 }
 
-/// The command for one owner, in words and as it is run.
+/// The command for one owner, as text and as a change.
 fn command(name: &str, value: &str, now: &Property) -> Option<(String, Change)> {
     let owner = Argument::of(&now.owner)?;
     let tool = if now.of_pool { "zpool" } else { "zfs" };
@@ -80,7 +80,7 @@ fn command(name: &str, value: &str, now: &Property) -> Option<(String, Change)> 
     Some((text, command))
 }
 
-/// The value for this data set; `None` where its records are about as large as they should be.
+/// The value for this data set; `None` where its records have about the right size.
 fn value_for(value: &str, now: &Property, facts: &Facts) -> Option<String> {
     if value != IO_SIZE {
         return Some(value.to_owned());
@@ -94,7 +94,7 @@ fn value_for(value: &str, now: &Property, facts: &Facts) -> Option<String> {
     (size * TIMES_TOO_LARGE <= record).then(|| format!("{:.0}K", size / 1024.0))
 }
 
-/// The data sets or pools that are meant; none where it cannot be told.
+/// The data sets or pools to change; none where the evidence does not show them.
 fn implicated<'f>(facts: &'f Facts, of_pool: bool, name: &str, value: &str) -> Vec<&'f Property> {
     let all = &facts.evidence().properties;
     let shown: Vec<&Property> = all
@@ -119,7 +119,7 @@ fn implicated<'f>(facts: &'f Facts, of_pool: bool, name: &str, value: &str) -> V
         busy.truncate(MAX_OWNERS);
         return busy;
     }
-    // Of large records the largest are meant.
+    // Among large records, take the largest.
     let differs = |one: &&Property| match value {
         IO_SIZE => facts.dataset_number(&one.owner, name).is_some_and(|size| size > 131_072.0),
         value => !is_value(name, &one.value, value),
@@ -133,15 +133,15 @@ fn implicated<'f>(facts: &'f Facts, of_pool: bool, name: &str, value: &str) -> V
     only(own).or_else(|| only(differ)).into_iter().collect()
 }
 
-/// Whether a property has a value, also where it is called `on`.
-fn is_value(name: &str, now: &str, wanted: &str) -> bool {
+/// Whether a property has a value, also where it is written as `on`.
+fn is_value(name: &str, now: &str, new: &str) -> bool {
     let on = match name {
         "compression" => "lz4",
         "checksum" => "fletcher4",
         _ => "on",
     };
     let plain = |value: &str| if value == "on" { on.to_owned() } else { value.to_owned() };
-    plain(now) == plain(wanted)
+    plain(now) == plain(new)
 }
 
 #[cfg(test)]
@@ -201,7 +201,8 @@ tank/busy   recordsize   1M      local
                 "`zfs set compression=lz4 tank/busy` (undo: `zfs inherit compression tank/busy`)"
             )
         );
-        // One reading says nothing about now: two could be meant, one of them set it for itself.
+        // One reading proves nothing about now: there are two candidates, and one of them set it
+        // locally.
         assert_eq!(
             made("compression", "lz4", &files[..3]),
             made_of(
@@ -209,7 +210,7 @@ tank/busy   recordsize   1M      local
             )
         );
         assert_eq!(made("compression", "lz4", &[]), None);
-        // What is written 6,000 bytes at a time asks for records of 8 KiB.
+        // Writes of 6,000 bytes ask for records of 8 KiB.
         assert_eq!(
             made("recordsize", "io-size", &files),
             made_of("`zfs set recordsize=8K tank/busy` (undo: `zfs set recordsize=1M tank/busy`)")

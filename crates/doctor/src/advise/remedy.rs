@@ -1,12 +1,12 @@
-//! A rule's remedy, made for this host.
+//! A rule's remedy for this host.
 //!
-//! Each list gives its first line that fits, and the lines beside it: one thing to do now, one that
-//! lasts. A line fits if its conditions hold, its system is this one, and its action is possible
-//! here (`parameter`, `property`, `host_probe`). A value that is set already is reported and not
-//! advised.
+//! Each list gives its first line that fits, and the lines next to it: one thing to do now, one
+//! that lasts. A line fits if its conditions hold, its system is this one, and its action is
+//! possible here (`parameter`, `property`, `host_probe`). A value that is already set is reported
+//! and not advised.
 
 use super::host_probe;
-use super::parameter::{self, Done, Setting, Wanted};
+use super::parameter::{self, Assignment, Done, Setting};
 use super::slots::{self, Names, Unknown};
 use super::{property, system};
 use crate::atlas;
@@ -14,7 +14,7 @@ use crate::expression::{Environment, Expression, ExpressionError};
 use crate::facts::Facts;
 use crate::rule::{Action, Change, Remedy, Rule, command, probe};
 
-/// Properties that hold for what is written from then on.
+/// Properties that apply only to new data.
 const FOR_NEW_DATA: [&str; 6] =
     ["checksum", "compression", "dedup", "dnodesize", "recordsize", "xattr"];
 /// Those of them that a block keeps when a file is cloned.
@@ -22,7 +22,7 @@ const KEPT_BY_CLONES: [&str; 4] = ["checksum", "compression", "dedup", "recordsi
 /// The first release that clones blocks.
 const CLONES_BLOCKS: &str = "2.2.0";
 
-/// What a host is, for the lines of one rule.
+/// The host, for the lines of one rule.
 struct Host<'a> {
     environment: &'a Environment,
     system: String,
@@ -31,7 +31,7 @@ struct Host<'a> {
     user: Option<&'a str>,
 }
 
-/// What came of a line.
+/// The result for a line.
 enum Made {
     Line(Done),
     Already(String),
@@ -44,7 +44,7 @@ impl Made {
     }
 }
 
-/// The remedy for what the evidence shows; `user` is the program that the answers name.
+/// The remedy that the evidence supports; `user` is the program that the answers name.
 pub(crate) fn remedy(
     rule: &Rule,
     environment: &Environment,
@@ -82,7 +82,7 @@ impl Host<'_> {
         self.environment.facts()
     }
 
-    /// The first line that fits, those beside it, and what is set already.
+    /// The first line that fits, the lines next to it, and the values that are already set.
     fn chosen(
         &self,
         lines: &[Action],
@@ -102,7 +102,7 @@ impl Host<'_> {
         Ok((chosen, already))
     }
 
-    /// Whether what shows that it worked holds now; unknown where no line can be tested.
+    /// Whether the condition for success holds now; unknown where no line can be tested.
     fn worked(&self, lines: &[Action]) -> Result<Option<bool>, ExpressionError> {
         let mut worked = None;
         for holds in lines.iter().filter_map(|line| line.holds.as_ref()) {
@@ -113,7 +113,7 @@ impl Host<'_> {
         Ok(worked)
     }
 
-    /// Whether a line is one for this host, by its conditions.
+    /// Whether a line fits this host, by its conditions.
     fn fits(&self, line: &Action) -> Result<bool, ExpressionError> {
         let holds = |condition: &Option<Expression>, otherwise| match condition {
             Some(condition) => {
@@ -140,8 +140,8 @@ impl Host<'_> {
             let computed = number(&line.amount)?.filter(|number| *number >= 0.0);
             let computed = computed.map(|number| format!("{number:.0}"));
             let Some(value) = text.value.clone().or(computed) else { return Ok(Made::No) };
-            let wanted = Wanted { name, value: &value, only: text.only, lasting };
-            return Ok(led(text, parameter::set(wanted, self.facts(), &self.system)));
+            let assignment = Assignment { name, value: &value, only: text.only, lasting };
+            return Ok(led(text, parameter::set(assignment, self.facts(), &self.system)));
         }
         if let Some((name, of_pool)) = property_of(line) {
             return Ok(self.property(line, name, of_pool));
@@ -164,7 +164,7 @@ impl Host<'_> {
         Ok(if text.replace { self.replace(line) } else { Made::No })
     }
 
-    /// Words, and the command that shows what they speak of.
+    /// Words, with the command that shows their subject.
     fn with_probe(&self, words: &str, id: Option<&str>) -> String {
         let names = Names { user: self.user, ..Names::default() };
         let run = id
@@ -174,8 +174,8 @@ impl Host<'_> {
         sentence(&run.map_or_else(|| words.to_owned(), |run| format!("{words} (`{run}`)")))
     }
 
-    /// What a property is for, where it changes nothing that is written already. A copy within a
-    /// pool may clone blocks, which keep what they were written with.
+    /// The scope of a property that does not change existing data. A copy within a pool may clone
+    /// blocks, which keep their old properties.
     fn holds_for(&self, name: &str) -> &'static str {
         let facts = self.facts();
         if !FOR_NEW_DATA.contains(&name) {
@@ -185,9 +185,9 @@ impl Host<'_> {
         match facts.zfs_before(CLONES_BLOCKS) {
             _ if never || !KEPT_BY_CLONES.contains(&name) => ", for new data",
             Ok(true) => ", for new data",
-            Ok(false) => ", for new data; write files anew with dd or rsync: cp clones blocks",
+            Ok(false) => ", for new data; rewrite files with dd or rsync: cp clones blocks",
             Err(_) => {
-                ", for new data; write files anew with dd or rsync: \
+                ", for new data; rewrite files with dd or rsync: \
                  from 2.2 on cp clones blocks"
             }
         }
@@ -209,7 +209,7 @@ impl Host<'_> {
                 let (on, finder) = if of_pool {
                     ("the pool", "pools")
                 } else {
-                    ("the data set that is used", "busy-data-sets")
+                    ("the data set in use", "busy-data-sets")
                 };
                 let value = property::in_words(value);
                 let words = format!("{}: {name}={value} on {on}{later}", lead(line, name));
@@ -225,7 +225,7 @@ impl Host<'_> {
         let Some(run) = action.run(&self.system) else { return Made::No };
         let all = match slots::fill(run, self.facts(), names) {
             Ok(all) => all,
-            // Its words say what to do, and the probe which it is.
+            // Its words are the advice, and the probe shows the name.
             Err(Unknown("pool" | "device" | "cache")) => {
                 return match &line.text.text {
                     Some(words) => Made::words(self.with_probe(words, Some("pool-status"))),
@@ -243,7 +243,7 @@ impl Host<'_> {
         Made::Line(Done { text: sentence(&format!("{}: {each}", lead(line, id))), changes })
     }
 
-    /// The first fix that the host has not got.
+    /// The first fix that the host lacks.
     fn upgrade(&self, line: &Action) -> Made {
         let lacks = |name: &&String| match atlas::is_commit(name) {
             true => self.facts().zfs_before(name) != Ok(false),
@@ -264,7 +264,7 @@ impl Host<'_> {
         }
     }
 
-    /// A disk is replaced by one that has no name yet.
+    /// The new disk has no name yet.
     fn replace(&self, line: &Action) -> Made {
         let words = lead(line, "Replace the disk");
         let disk = slots::fill("{device}", self.facts(), &Names::default());
@@ -283,7 +283,7 @@ fn property_of(line: &Action) -> Option<(&str, bool)> {
     data_set.map(|name| (name, false)).or_else(|| pool.map(|name| (name, true)))
 }
 
-/// The words that stand before a command.
+/// The words before a command.
 fn lead<'t>(line: &'t Action, otherwise: &'t str) -> &'t str {
     line.text.text.as_deref().unwrap_or(otherwise)
 }
@@ -339,7 +339,7 @@ config:
     const ARCSTATS: &str = "13 1 0x01 98 26656 4000000000 90000000000000\nname type data\n\
         size 4 4000000000\nc 4 4000000000\nc_min 4 900000000\nc_max 4 8000000000\n";
     const DBUFSTATS: &str = "15 1 0x01 2 96 1 2\nname type data\ncache_target_bytes 4 125000000\n";
-    /// What is set so that each line changes it.
+    /// Values that each line changes.
     const PROPERTIES: &str = "\
 NAME    PROPERTY      VALUE     SOURCE
 tank/a  primarycache  metadata  local
@@ -364,7 +364,7 @@ md0 : active raid1 sdb1[1] sda1[0]
 unused devices: <none>
 ";
 
-    /// A host with all that an action may name; of the system and with the release of ZFS.
+    /// A host with all names that an action may need, with this system and release of ZFS.
     fn host(uname: &str, zfs: &str, parameters: &[String]) -> Environment {
         let version = format!("zfs-{zfs}\nzfs-kmod-{zfs}\n");
         let files = [

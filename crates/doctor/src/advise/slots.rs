@@ -25,7 +25,7 @@ static DISK: Pattern = Pattern::new(concat!(
 
 /// The kernel cuts names of programs at this length, and pgrep compares the rest.
 const NAME_CHARS: usize = 15;
-/// A program with less than this, percent of one CPU, is not the one that uses most.
+/// A program below this, percent of one CPU, is not the one that uses most.
 const WORKS_PERCENT: f64 = 5.0;
 /// A disk with requests of this many milliseconds is slow where its neighbours are faster.
 const SLOW_MS: f64 = 20.0;
@@ -34,15 +34,15 @@ const SLOWER: f64 = 2.0;
 /// A saturated disk is busy for this percentage of the time.
 const BUSY_PERCENT: f64 = 85.0;
 
-/// More names than this are not listed in one line of advice.
+/// With more names than this, one line of advice has none of them.
 const MAX_POOLS: usize = 4;
 
-/// Names that are known beside those of the evidence.
+/// Names that do not come from the evidence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Names<'a> {
     /// The program that the answers name.
     pub(super) user: Option<&'a str>,
-    /// A number that a rule computes, and the one that takes it back.
+    /// A number that a rule computes, and the one that undoes it.
     pub(super) amount: Option<f64>,
     pub(super) old: Option<f64>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Names<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unknown<'t>(pub(super) &'t str);
 
-/// The command with the names that the evidence has: one for each pool that is meant.
+/// The command with the names from the evidence, once for each pool to look at.
 pub(super) fn fill<'t>(
     text: &'t str,
     facts: &Facts,
@@ -111,14 +111,14 @@ fn one(slot: &str, pool: &str, facts: &Facts, names: &Names<'_>) -> Option<Strin
     }
 }
 
-/// Where the mount of ogive is that was asked about.
+/// The mount point of the ogive mount in question.
 fn mount(facts: &Facts) -> Option<String> {
     let mount = facts.evidence().host.ogive_mount.as_ref()?;
     mount.value.starts_with('/').then(|| mount.value.clone())
 }
 
-/// The pools that are meant: the one of the slow disk, those in which something runs, those with
-/// traffic, or all that are shown if they are few.
+/// The pools to look at: the one of the slow disk, those with work in progress, those with traffic,
+/// or all if they are few.
 fn pools(facts: &Facts, of_disk: bool) -> Vec<String> {
     if let Some(only) = pool(facts) {
         return vec![only];
@@ -144,19 +144,19 @@ fn pools(facts: &Facts, of_disk: bool) -> Vec<String> {
     if found.len() > MAX_POOLS { Vec::new() } else { found }
 }
 
-/// Whether a rule that is found has seen ZFS. The innocent are found on hosts that have none.
+/// Whether the finding of a rule shows ZFS. Innocents are found on hosts without ZFS, too.
 pub(crate) fn is_of_zfs(rule: &Rule) -> bool {
     rule.text.family != "innocent"
 }
 
-/// Whether a rule is about what ZFS does in its pools.
+/// Whether a rule is about the work of ZFS in its pools.
 pub(crate) fn works_in_pools(rule: &Rule) -> bool {
     matches!(rule.text.role, Role::Cause | Role::LegitWork | Role::NotCpu)
         && is_of_zfs(rule)
         && rule.text.family != "ogive"
 }
 
-/// Whether there is a pool here: `None` where nothing tells.
+/// Whether there is a pool; `None` where the evidence does not show it.
 pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
     if facts.zfs_loaded() == Ok(false) {
         return Some(false);
@@ -178,7 +178,7 @@ pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
     seen.then_some(true)
 }
 
-/// The pool that is meant: the one of the slow disk, or the only one.
+/// The pool to look at: the one of the slow disk, or the only one.
 fn pool(facts: &Facts) -> Option<String> {
     if let Some(only) = facts.only_pool() {
         return Some(only.to_owned());
@@ -218,13 +218,13 @@ fn dataset(facts: &Facts) -> Option<String> {
     owners.all(|property| property.owner == *first).then(|| first.clone())
 }
 
-/// The program that uses most CPU, as pgrep knows it.
+/// The program that uses most CPU, by its name for pgrep.
 fn program(facts: &Facts) -> Option<String> {
     facts.top_process().ok().and_then(|user| as_pgrep_knows(&user.name))
 }
 
-/// Whether a program lives long enough for a command to reach it: a list of now shows that it works
-/// through the whole look. Without such a list it may.
+/// Whether a program lives long enough for a command to reach it: a list of current use shows that
+/// it works through the whole interval. Without such a list it may.
 fn lives(facts: &Facts, name: &str) -> bool {
     let listed = facts.listed_consumers();
     let is_it = |user: &&Consumer| as_pgrep_knows(&user.name).as_deref() == Some(name);
@@ -232,14 +232,14 @@ fn lives(facts: &Facts, name: &str) -> bool {
     listed.is_empty() || listed.iter().find(is_it).is_some_and(works)
 }
 
-/// A name of a program for pgrep; `None` where it is none that a command can take.
+/// A program's name for pgrep; `None` where no command can take it.
 fn as_pgrep_knows(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let is_name = !name.is_empty() && !name.starts_with('-') && name.chars().all(plain);
     is_name.then(|| name.chars().take(NAME_CHARS).collect())
 }
 
-/// An array of Linux's RAID: the one that is listed or worked for, if it is only one.
+/// An array of Linux's RAID: the only one in a list or in a thread's name.
 fn md(facts: &Facts) -> Option<String> {
     let evidence = facts.evidence();
     let listed = evidence.tables.iter().filter(|table| matches!(&*table.name, "mdstat" | "iostat"));
@@ -280,7 +280,7 @@ fn slow_disk(facts: &Facts) -> Option<String> {
         .or_else(|| of_log(facts))
 }
 
-/// A disk that `zpool status` shows to have failed, or the only one with errors.
+/// A disk that failed according to `zpool status`, or the only one with errors.
 fn failed_of_pool(facts: &Facts) -> Option<String> {
     let config = || facts.evidence().pools.iter().filter(|line| line.field == "config");
     let rows = || {
@@ -305,14 +305,14 @@ fn failed_of_pool(facts: &Facts) -> Option<String> {
     erring.next().is_none().then(|| first.to_owned())
 }
 
-/// The slow disk by the name that its pool has for it.
+/// The slow disk by its name in its pool.
 fn disk_of_pool(facts: &Facts) -> Option<String> {
     let disk = slow_disk(facts)?;
     let listed = facts.evidence().pools.iter().any(|line| line.field == "config");
     if !listed {
         return Some(disk);
     }
-    // A pool may have a partition of it.
+    // The pool may have a partition of it.
     let part = |name: &str| {
         let rest = name.strip_prefix(&disk).map(|rest| rest.trim_start_matches(['p', 's']));
         rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
@@ -329,7 +329,7 @@ fn config_line<'f>(facts: &'f Facts, disk: &str) -> Option<&'f PoolLine> {
     facts.evidence().pools.iter().find(is_it)
 }
 
-/// The largest figure of each disk, of any of these names.
+/// The largest figure of each disk, under any of these names.
 fn of_disks(facts: &Facts, table: &str, figures: &[&str]) -> Vec<(String, f64)> {
     let mut all: BTreeMap<&str, f64> = BTreeMap::new();
     for table in facts.evidence().tables.iter().filter(|known| known.name == table) {
@@ -337,8 +337,8 @@ fn of_disks(facts: &Facts, table: &str, figures: &[&str]) -> Vec<(String, f64)> 
             continue;
         };
         // A later report replaces the first, which is the average since boot.
-        let wanted = table.figures.iter().filter(|figure| figures.contains(&&*figure.name));
-        let most = wanted.filter_map(|figure| match figure.value {
+        let matching = table.figures.iter().filter(|figure| figures.contains(&&*figure.name));
+        let most = matching.filter_map(|figure| match figure.value {
             Number::Gauge(value) | Number::Rate(value) => Some(value),
             _ => None,
         });
@@ -351,7 +351,7 @@ fn of_disks(facts: &Facts, table: &str, figures: &[&str]) -> Vec<(String, f64)> 
     all
 }
 
-/// The disk that takes many times as long for a request as the others, or long and is the only one.
+/// The disk with a request time many times that of the others, or the only disk if that is slow.
 fn slowest(facts: &Facts, table: &str, figures: &[&str], unit_ms: f64) -> Option<String> {
     let all = of_disks(facts, table, figures);
     let (disk, most) = all.first()?;
@@ -367,14 +367,14 @@ fn full(facts: &Facts) -> Option<String> {
     if let [(disk, _)] = full[..] { Some(disk.clone()) } else { None }
 }
 
-/// The disk with most sectors that cannot be read.
+/// The disk with most unreadable sectors.
 fn with_bad_sectors(facts: &Facts) -> Option<String> {
     let counts = ["Current_Pending_Sector", "Offline_Uncorrectable", "Reported_Uncorrect"];
     let all = of_disks(facts, "smart", &counts);
     all.into_iter().find(|(_, count)| *count > 0.0).map(|(disk, _)| disk)
 }
 
-/// The disk that the kernel's log complains of, if it is only one.
+/// The only disk with complaints in the kernel's log.
 fn of_log(facts: &Facts) -> Option<String> {
     static COMPLAINT: Pattern =
         Pattern::new(r"I/O error, dev ([a-z]+[0-9a-z]*)|(nvme\d+)(?:n1)?: .*timeout");

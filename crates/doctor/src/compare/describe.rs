@@ -1,4 +1,4 @@
-//! Describes a host and its settings in words that can be compared with another host's.
+//! A host and its settings as text that can be compared with another host's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,15 @@ const SETTINGS: &str = "acltype ashift atime autotrim checksum compression copie
      volmode volthreading xattr";
 /// Flags of processors that decide which code ZFS runs.
 const FLAGS: &str = "aes asimd avx avx2 avx512bw avx512f movbe pclmulqdq sha_ni sse2 ssse3 vaes";
-/// Data sets that are named for one value, at most.
+/// The most data sets that are named for one value.
 const OWNERS: usize = 2;
 
-/// A setting: what it is set to, and where that was read.
+/// A setting: its values, and their sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// Values, with the data sets that have them; one without owners for a parameter.
+    /// Values, with the data sets that have them; a parameter has one value without owners.
     pub(crate) values: BTreeMap<String, BTreeSet<String>>,
-    /// Where each value was read.
+    /// The sources of each value.
     pub(crate) sources: BTreeMap<String, Vec<Source>>,
 }
 
@@ -43,21 +43,21 @@ impl Setting {
         }
     }
 
-    /// Where the values were read that the other has not.
+    /// The sources of the values that the other host lacks.
     pub(crate) fn own_sources(&self, other: &Self) -> Vec<Source> {
         let own = self.sources.iter().filter(|(value, _)| !other.values.contains_key(*value));
         own.flat_map(|(_, sources)| sources.iter().cloned()).collect()
     }
 }
 
-/// Something that is said once of a host.
+/// A single fact about a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stated {
     pub(crate) value: String,
     pub(crate) source: Source,
 }
 
-/// Whether something that is stated is a release, and not the machine.
+/// Whether a fact is about a release, not about the machine.
 pub(crate) fn is_release(name: &str) -> bool {
     matches!(name, "version of ZFS" | "kernel" | "distribution" | "system")
 }
@@ -79,7 +79,7 @@ pub(crate) fn settings(evidence: &Evidence) -> BTreeMap<String, Setting> {
         if property.value == "-" || !(is_setting || name.starts_with("feature@")) {
             continue;
         }
-        // Whether a feature is active changes by itself and says no more than that it is on.
+        // Whether a feature is active changes by itself and means only that it is on.
         let value = match property.value.as_str() {
             "active" if name.starts_with("feature@") => "enabled",
             value => value,
@@ -91,9 +91,9 @@ pub(crate) fn settings(evidence: &Evidence) -> BTreeMap<String, Setting> {
 
 /// Releases and the machine.
 pub(crate) fn stated(evidence: &Evidence) -> BTreeMap<&'static str, Stated> {
-    fn text<T>(said: &Option<Statement<T>>, words: impl Fn(&T) -> String) -> Option<Stated> {
-        let said = said.as_ref()?;
-        Some(Stated { value: words(&said.value), source: said.source.clone() })
+    fn text<T>(statement: &Option<Statement<T>>, words: impl Fn(&T) -> String) -> Option<Stated> {
+        let statement = statement.as_ref()?;
+        Some(Stated { value: words(&statement.value), source: statement.source.clone() })
     }
     let host = &evidence.host;
     let flags = |flags: &String| -> String {
@@ -101,7 +101,7 @@ pub(crate) fn stated(evidence: &Evidence) -> BTreeMap<&'static str, Stated> {
         let shown: Vec<&str> = FLAGS.split(' ').filter(|flag| has.contains(flag)).collect();
         shown.join(" ")
     };
-    // Two machines of one size differ by what the firmware keeps.
+    // Two machines of one size differ by the memory that their firmware keeps.
     #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
     let memory = |bytes: &u64| format!("{:.0} GiB", (*bytes as f64 / 1_073_741_824.0).ceil());
     let all = [

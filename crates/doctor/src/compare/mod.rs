@@ -1,9 +1,9 @@
-//! Two hosts, or two times of one: how they differ, and which difference explains the trouble.
+//! Two hosts, or two times of one: their differences, and the one that explains the problem.
 //!
 //! "The other host is fine" is often the best evidence. A difference explains something in one of
-//! three ways: it is a cause that only the sick host has; the evidence of such a cause depends on
-//! it; or it is CPU that only the sick host spends. Other differences are listed last and never
-//! called a reason, because two hosts always differ in something.
+//! three ways: it is a cause that only the sick host has; it is evidence of such a cause; or it is
+//! CPU that only the sick host spends. Other differences are listed last and never called a reason,
+//! because two hosts always differ in something.
 
 pub(crate) mod describe;
 mod rank;
@@ -15,15 +15,15 @@ use crate::rule::{Role, RuleSet};
 
 use self::side::Side;
 
-/// CPUs that the sick host must be busier by before anything explains CPU.
+/// The sick host must use this many CPUs more before anything explains CPU.
 const NOISE_CPUS: f64 = 0.05;
-/// The same as a part of what the healthy host uses.
+/// The same as a part of the healthy host's use.
 const NOISE_PART: f64 = 0.10;
 /// A user with this part of the additional CPU is named in the first line.
 const MOST_PERCENT: f64 = 50.0;
-/// This ratio of work is more work.
+/// From this ratio of work on, it is more work.
 const MORE_WORK: f64 = 1.5;
-/// CPU for a unit of work that grew by less than this is the same.
+/// Below this growth, the CPU for a unit of work is the same.
 const SAME_COST: f64 = 1.3;
 
 /// The kind of a difference.
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// Something that differs.
+/// A difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Its kind.
@@ -74,27 +74,27 @@ pub struct Difference {
     pub healthy: Option<String>,
     /// Its value on the sick host.
     pub sick: Option<String>,
-    /// How many times the healthy host's figure the sick one's is.
+    /// The sick host's figure divided by the healthy host's.
     pub factor: Option<f64>,
-    /// Percent of the additional CPU that it is.
+    /// Its percent of the additional CPU.
     pub explains_percent: Option<f64>,
-    /// The cause whose evidence stands on it.
+    /// The cause that has it as evidence.
     pub cited_by: Option<String>,
-    /// Where the sick host's was read.
+    /// The sources of the sick host's value.
     pub sources: Vec<Source>,
     /// Order; the larger, the further up.
     weight: f64,
 }
 
 impl Difference {
-    /// One that explains nothing.
+    /// A difference that explains nothing.
     fn new(kind: Kind, name: &str, [healthy, sick]: [Option<String>; 2], weight: f64) -> Self {
         let name = name.to_owned();
         let (factor, explains_percent, cited_by, sources) = (None, None, None, Vec::new());
         Self { kind, name, healthy, sick, factor, explains_percent, cited_by, sources, weight }
     }
 
-    /// On which the evidence of `finding` stands, if there is one.
+    /// The difference with `finding`, if any, as the cause that has it as evidence.
     fn cited(self, finding: Option<&Finding>, sources: Vec<Source>) -> Self {
         let weight = finding.map_or(self.weight, |one| 500.0 + 100.0 * one.confidence);
         let cited_by = finding.map(|finding| finding.id.clone());
@@ -107,15 +107,15 @@ impl Difference {
 pub enum Outcome {
     /// The sick host has a cause.
     Cause,
-    /// It does more of the same, at the same price.
+    /// It does more of the same work, at the same cost.
     MoreWork,
-    /// A program that is not ZFS's has the additional CPU.
+    /// A program outside ZFS has the additional CPU.
     Program,
-    /// It is known where the additional CPU goes, and not why.
+    /// The place of the additional CPU is known, but not the reason.
     Place,
-    /// Nothing differs that explains it.
+    /// No difference explains it.
     Nothing,
-    /// Too little is known of one of them.
+    /// The evidence of one of them is not enough.
     Insufficient,
 }
 
@@ -174,15 +174,14 @@ pub fn compare(
     }
 }
 
-/// CPUs that the sick host uses more, if that is more than noise.
+/// The additional CPUs of the sick host, if they exceed noise.
 fn additional_cpus(healthy: &Side, sick: &Side) -> Option<f64> {
     let (before, after) = healthy.busy_cpus.zip(sick.busy_cpus)?;
     let extra = after - before;
     (extra >= NOISE_CPUS && extra >= NOISE_PART * before).then_some(extra)
 }
 
-/// How many times the work, and how many times the CPU of ZFS for a unit of it, where both are
-/// known.
+/// The ratio of work, and the ratio of ZFS's CPU for a unit of it, where both are known.
 fn work_and_cost(healthy: &Side, sick: &Side) -> Option<(&'static str, f64, Option<f64>)> {
     for work in &sick.work {
         let before = healthy.work.iter().find(|known| known.unit == work.unit);
@@ -214,7 +213,7 @@ fn outcome(
     if let Some(cause) = causes.clone().find(|cause| !in_healthy(&cause.id)) {
         let why = cited(differences, &cause.id);
         let sentence = format!(
-            "{} has what {} has not: {} ({}).{why}",
+            "{} has a cause that {} does not have: {} ({}).{why}",
             sick.name, healthy.name, cause.title, cause.word
         );
         return (Outcome::Cause, sentence);
@@ -229,14 +228,14 @@ fn outcome(
     let (Some(before), Some(after)) = (healthy.busy_cpus, sick.busy_cpus) else {
         let lacking = if healthy.busy_cpus.is_none() { &healthy.name } else { &sick.name };
         let sentence = format!(
-            "Not enough evidence to compare: of {lacking} it is not known how busy its CPUs were. \
-             Run on both: sudo ogive capture"
+            "Not enough evidence to compare: the busy CPUs of {lacking} are unknown. Run \
+             on both: sudo ogive capture"
         );
         return (Outcome::Insufficient, sentence);
     };
     let Some(extra) = extra else {
         let sentence = format!(
-            "Nothing differs that explains it: {} is not busier ({after:.2} CPUs, {} has \
+            "No difference explains it: {} is not busier ({after:.2} CPUs, {} has \
              {before:.2}), and no cause is found on it.",
             sick.name, healthy.name
         );
@@ -256,7 +255,7 @@ fn outcome(
     place(healthy, sick, extra, differences)
 }
 
-/// Where the additional CPU goes, if one place or the programs have most of it.
+/// The place of the additional CPU, if one place or the programs have most of it.
 fn place(healthy: &Side, sick: &Side, extra: f64, differences: &[Difference]) -> (Outcome, String) {
     let most = |kind: Kind| {
         differences.iter().find(|one| {
@@ -269,7 +268,7 @@ fn place(healthy: &Side, sick: &Side, extra: f64, differences: &[Difference]) ->
         one.kind == Kind::Thread && sick.threads.get(&one.name).is_some_and(|(_, kernel)| !kernel)
     };
     let programs: Vec<&Difference> = differences.iter().filter(is_program).collect();
-    // The work of a program inside ZFS is ZFS's.
+    // A program's work inside ZFS belongs to ZFS.
     let of_zfs = healthy.zfs_cpus.zip(sick.zfs_cpus).map(|(before, after)| after - before);
     let is_innocent = of_zfs.is_some_and(|cpus| cpus * 100.0 / extra < MOST_PERCENT);
     if is_innocent && programs.iter().map(|one| part(one)).sum::<f64>() >= MOST_PERCENT {
@@ -283,20 +282,20 @@ fn place(healthy: &Side, sick: &Side, extra: f64, differences: &[Difference]) ->
         Some(one) => (
             Outcome::Place,
             format!(
-                "{uses}; {:.0}% of it goes into {}. Why is not known: nothing differs that a known \
-                 cause stands on.",
+                "{uses}; {:.0}% of it goes into {}. The reason is unknown: no difference is \
+                 evidence of a known cause.",
                 part(one),
                 one.name
             ),
         ),
         None => (
             Outcome::Nothing,
-            format!("{uses}, and nothing differs that explains it: no place has half of it."),
+            format!("{uses}, and no difference explains it: no place has half of it."),
         ),
     }
 }
 
-/// The settings and versions that a cause's evidence stands on, as a sentence.
+/// The settings and versions that are evidence of a cause, as a sentence.
 fn cited(differences: &[Difference], cause: &str) -> String {
     let on = differences.iter().filter(|one| {
         matches!(one.kind, Kind::Setting | Kind::Version | Kind::Hardware)

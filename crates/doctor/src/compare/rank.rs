@@ -1,4 +1,4 @@
-//! The differences, each with the weight of what it explains.
+//! The differences, each with the weight of its explanation.
 
 use super::describe::{self, Setting, Stated};
 use super::side::Side;
@@ -6,16 +6,16 @@ use super::{Difference, Kind, work_and_cost};
 use crate::diagnose::{Finding, POSSIBLE};
 use crate::evidence::Source;
 
-/// CPU below this part of the additional is left out, percent.
+/// A smaller part of the additional CPU is left out, percent.
 const WORTH_PERCENT: f64 = 5.0;
-/// A rate has to differ by this factor, and by so much a second.
+/// A rate must differ by this factor, and by so much a second.
 const WORTH_FACTOR: f64 = 3.0;
 const WORTH_PER_SECOND: f64 = 1.0;
-/// A load or its price that differs by less than this factor is the same.
+/// A load or its cost that differs by less than this factor is the same.
 const SAME: f64 = 1.2;
-/// Rates without a cause that are listed, at most.
+/// The most rates without a cause that are listed.
 const RATES: usize = 10;
-/// A parameter that tells hosts apart by design.
+/// Parameters that differ between all hosts by design.
 const NO_SETTINGS: [&str; 2] = ["spl_hostid", "kern.hostid"];
 
 /// All differences, in no order.
@@ -35,7 +35,7 @@ pub(super) fn differences(healthy: &Side, sick: &Side, extra: Option<f64>) -> Ve
     all
 }
 
-/// The finding whose evidence stands on one of the lines, best first.
+/// The best finding that has one of the lines as evidence.
 fn cited_by<'a>(sick: &'a Side, sources: &[Source]) -> Option<&'a Finding> {
     let stands = |finding: &&Finding| {
         finding
@@ -119,7 +119,7 @@ fn stated(healthy: &Side, sick: &Side) -> Vec<Difference> {
             false => (Kind::Hardware, 40.0),
         };
         let sources = vec![own.source.clone()];
-        // A release that lacks the fix of what was found is part of it, cited or not.
+        // A release that lacks the fix of a finding is part of it, cited or not.
         let lacks =
             |one: &&Finding| *name == "version of ZFS" && one.versions.has_fix == Some(false);
         let finding =
@@ -155,7 +155,7 @@ fn load(healthy: &Side, sick: &Side) -> Vec<Difference> {
     all.collect()
 }
 
-/// Rates that differ by more than the load does.
+/// Rates that differ by more than the load.
 fn rates(healthy: &Side, sick: &Side) -> Vec<Difference> {
     let times = work_and_cost(healthy, sick).map_or(1.0, |(_, times, _)| times);
     let floor = WORTH_PER_SECOND;
@@ -170,11 +170,11 @@ fn rates(healthy: &Side, sick: &Side) -> Vec<Difference> {
         }
         let finding = cited_by(sick, sources);
         let both = [*before, *after].map(|rate| Some(format!("{rate:.1}/s")));
-        // The last reading is one that was taken at the end.
+        // The last reading was taken at the end.
         let last = sources.last().cloned().into_iter().collect();
         let weight = 30.0 + plain.ln().min(9.0);
         let found = Difference::new(Kind::Counter, path, both, weight).cited(finding, last);
-        // Settings that are cited stand before counters.
+        // Cited settings stand before counters.
         let weight = found.weight - if finding.is_some() { 1.0 } else { 0.0 };
         let factor = (*before > 0.0).then(|| after / before);
         all.push(Difference { factor, weight, ..found });

@@ -9,7 +9,7 @@ use crate::evidence::{Evidence, Number, Source};
 use crate::facts::{Facts, without_number};
 use crate::rule::RuleSet;
 
-/// Tables whose counters say what the host did, not what it is.
+/// Tables of counters that show the work of a host.
 const TABLES: &str = "abdstats arcstats brtstats dbufstats ddtstats dmu_tx dnodestats fm \
      ogivestats proc_vmstat vdev_raidz zfetchstats zil";
 /// The work of the host, per second.
@@ -26,14 +26,14 @@ pub(super) struct Work {
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) diagnosis: Diagnosis,
-    /// CPUs that were busy, on average.
+    /// Busy CPUs, on average.
     pub(super) busy_cpus: Option<f64>,
-    /// CPUs that ZFS had busy.
+    /// CPUs that ZFS used.
     pub(super) zfs_cpus: Option<f64>,
     pub(super) work: Vec<Work>,
     /// CPUs by subsystem.
     pub(super) subsystems: BTreeMap<&'static str, f64>,
-    /// CPUs by thread or program, and whether it is the kernel's.
+    /// CPUs by thread or program, and whether it belongs to the kernel.
     pub(super) threads: BTreeMap<String, (f64, bool)>,
     pub(super) settings: BTreeMap<String, Setting>,
     /// Versions, processor, memory.
@@ -89,8 +89,8 @@ fn work(facts: &Facts) -> Vec<Work> {
     units.into_iter().filter_map(|(unit, rate)| Some(Work { unit, rate: rate? })).collect()
 }
 
-/// Rates between two readings, or stated by the source: an average since boot says nothing about
-/// now, and would not stand beside one.
+/// Rates between two readings, or printed as rates. An average since boot proves nothing about now
+/// and cannot be compared with one.
 fn rates(facts: &Facts) -> BTreeMap<String, (f64, Vec<Source>)> {
     let mut paths: BTreeMap<String, Vec<Source>> = BTreeMap::new();
     let tables = &facts.evidence().tables;

@@ -1,14 +1,14 @@
-//! What some hosts have in common and the others do not have.
+//! Traits that some hosts have in common and the others lack.
 
 use std::collections::BTreeMap;
 
 use super::host::{Host, Trait};
 
-/// A lift is given from this many hosts on either side; below it only counts are given.
+/// The fewest hosts on either side for a lift; below it there are only counts.
 pub const MIN_FOR_LIFT: usize = 5;
-/// A trait is worth naming where so much more of the one side has it than of the other.
+/// A trait is worth naming if its part among the one side exceeds that of the other by this much.
 const WORTH: f64 = 0.3;
-/// Rows that are given, at most.
+/// The most rows.
 const ROWS: usize = 8;
 
 /// A trait that some hosts have more often than the others.
@@ -16,17 +16,17 @@ const ROWS: usize = 8;
 pub struct Common {
     /// The trait.
     pub is: Trait,
-    /// Other traits that exactly the same hosts have: they cannot be told apart here.
+    /// The number of other traits of exactly the same hosts, which cannot be separated here.
     pub alike: usize,
-    /// How many of the hosts have it, and of how many it is known.
+    /// The number of these hosts that have it, and the number for which it is known.
     pub ill: (usize, usize),
-    /// The same of the others.
+    /// The same for the other hosts.
     pub others: (usize, usize),
-    /// How many times as often it is had by the hosts than by all; `None` for too few hosts.
+    /// Its frequency among these hosts divided by that among all; `None` for too few hosts.
     pub lift: Option<f64>,
 }
 
-/// The traits that `members` share and the others lack, most telling first.
+/// The traits that `members` share and the others lack, most significant first.
 pub(super) fn in_common(hosts: &[Host], members: &[usize]) -> Vec<Common> {
     let mut inside = vec![false; hosts.len()];
     for at in members {
@@ -46,7 +46,7 @@ pub(super) fn in_common(hosts: &[Host], members: &[usize]) -> Vec<Common> {
             last = Some(name);
         }
     }
-    // Traits of the same hosts are one row; the first by kind and name stands for them.
+    // Traits of the same hosts are one row; the first by kind and name represents them.
     let mut rows: BTreeMap<Vec<usize>, Common> = BTreeMap::new();
     for (is, who) in having {
         let ill = who.iter().filter(|at| inside[**at]).count();
@@ -86,8 +86,8 @@ fn gap(row: &Common) -> f64 {
     part(row.ill) - part(row.others)
 }
 
-/// Few hosts differ in everything: there a trait must be all of the one side's and none of the
-/// other's.
+/// A few hosts differ in everything: there a trait must belong to all of one side and to none of
+/// the other.
 fn is_telling(row: &Common) -> bool {
     let (ill, others) = (row.ill.1, row.others.1);
     if ill == 0 || others == 0 {

@@ -1,5 +1,5 @@
-//! What is kept of a host after its diagnosis: its answer in a line, and its traits. The evidence
-//! is dropped, so a fleet takes only the memory of its answers.
+//! The result of a host's diagnosis: its answer in a line, and its traits. The evidence is dropped,
+//! so a fleet takes only the memory of its answers.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use crate::diagnose::{Diagnosis, Finding, POSSIBLE, VerdictKind};
 use crate::evidence::Evidence;
 use crate::rule::RuleSet;
 
-/// More traits than this of one host are left out.
+/// Further traits of one host are left out.
 const MAX_TRAITS: usize = 4000;
-/// More of a text than this is left out.
+/// Longer texts are cut.
 const MAX_TEXT: usize = 200;
 
-/// Something a host has, which others may have or not.
+/// A property of a host that other hosts may share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Trait {
     /// `release`, `hardware`, `setting`.
@@ -36,7 +36,7 @@ pub enum TraitKind {
 }
 
 impl TraitKind {
-    /// Its word.
+    /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Release => "release",

@@ -1,7 +1,7 @@
-//! Many hosts at once: the verdict of each, worst first, and what only the ill hosts have in
-//! common.
+//! Many hosts at once: the verdict of each, worst first, and the traits that only the ill hosts
+//! have.
 //!
-//! Counts are given, and a lift if there are enough hosts. The lift shows where to look first. It
+//! A row has counts, and a lift if there are enough hosts. The lift shows where to look first. It
 //! proves nothing, because hosts that were bought together share everything.
 
 mod common;
@@ -19,7 +19,7 @@ pub use host::{Host, Trait, TraitKind};
 pub struct Group {
     /// The cause, or the kind of answer where there is none.
     pub id: String,
-    /// The same in words.
+    /// The same as text.
     pub title: String,
     /// The kind of the answer.
     pub verdict: VerdictKind,
@@ -34,7 +34,7 @@ pub struct Group {
 pub struct Unread {
     /// Its name.
     pub name: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
@@ -50,7 +50,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Puts hosts in order. The order they come in does not matter.
+    /// Sorts hosts by name; the order of arrival does not matter.
     pub fn new(mut hosts: Vec<Host>, mut unread: Vec<Unread>) -> Self {
         hosts.sort_by(|a, b| a.name.cmp(&b.name));
         unread.sort_by(|a, b| a.name.cmp(&b.name));
@@ -94,17 +94,17 @@ impl Fleet {
         self.hosts.iter().filter(|host| kinds.contains(&host.verdict)).count()
     }
 
-    /// How many hosts have a cause.
+    /// The number of hosts with a cause.
     pub fn ill(&self) -> usize {
         self.count(&[VerdictKind::Cause])
     }
 
-    /// How many hosts have no answer at all.
+    /// The number of hosts without any answer.
     pub fn without_answer(&self) -> usize {
         self.count(&[VerdictKind::Insufficient])
     }
 
-    /// How many hosts have no answer, or one that leaves the cause open.
+    /// The number of hosts with no answer, or with one that leaves the cause open.
     pub fn open(&self) -> usize {
         self.count(&[VerdictKind::Open, VerdictKind::Insufficient])
     }
@@ -123,10 +123,10 @@ impl Fleet {
                 worst.id,
                 count(worst.hosts.len(), "host", "hosts")
             ),
-            None => format!("{all}, none with a problem that is known."),
+            None => format!("{all}, none with a known problem."),
         };
         if self.open() > 0 {
-            sentence.push_str(&format!(" Of {} too little is known.", self.open()));
+            sentence.push_str(&format!(" For {} the evidence is not enough.", self.open()));
         }
         if !self.unread.is_empty() {
             let bundles = count(self.unread.len(), "bundle", "bundles");
@@ -136,7 +136,7 @@ impl Fleet {
     }
 }
 
-/// The smaller, the worse.
+/// The order of verdicts, worst first.
 fn severity(verdict: VerdictKind) -> u8 {
     match verdict {
         VerdictKind::Cause => 0,

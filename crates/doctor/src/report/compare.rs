@@ -10,9 +10,9 @@ use crate::compare::{Comparison, Difference, Outcome};
 /// Version of the schema.
 pub const COMPARISON_VERSION: u32 = 1;
 
-/// Rows that are printed unless all are asked for.
+/// The most rows unless all are requested.
 const ROWS: usize = 18;
-/// Columns that a figure may take before it is cut.
+/// The most columns of a figure before it is cut.
 const CELL: usize = 36;
 
 /// Writes the comparison as a table; `all` prints every row whole.
@@ -41,7 +41,7 @@ pub fn comparison(comparison: &Comparison, all: bool, style: Style) -> String {
         })
         .collect();
     if rows.is_empty() {
-        out.push_str("Nothing that was looked at differs.\n");
+        out.push_str("No compared value differs.\n");
         return out;
     }
     let [healthy, sick] = &comparison.names;
@@ -101,7 +101,7 @@ fn explains(one: &Difference) -> String {
     parts.join(", ")
 }
 
-/// A cell, cut where it is too wide.
+/// A cell, cut if it is too wide.
 fn cut(text: &str) -> String {
     let text = printable(text);
     if text.chars().count() <= CELL {

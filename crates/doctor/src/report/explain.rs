@@ -80,7 +80,7 @@ pub fn explain(rule: &Rule) -> String {
             });
         }
     }
-    out.push_str("\nWhat settles it:\n");
+    out.push_str("\nProbes that decide it:\n");
     for probe in text.ask.iter().filter_map(|id| probe(id)) {
         let _ = writeln!(out, "  {} [{}]", probe.shows, probe.id);
     }

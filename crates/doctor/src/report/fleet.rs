@@ -1,5 +1,5 @@
-//! A fleet as a table, for programs, and as one self-contained page. Outside text is escaped. The
-//! page has no script and fetches nothing.
+//! A fleet as a table, as JSON, and as one self-contained page. Outside text is escaped. The page
+//! has no script and fetches nothing.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ use crate::fleet::{Common, Fleet, Group, Host};
 /// Version of the schema.
 pub const FLEET_VERSION: u32 = 1;
 
-/// Hosts of a group that the table names, at most.
+/// The most hosts of a group that the table names.
 const NAMED: usize = 5;
-/// Unreadable bundles that the table names, at most.
+/// The most unreadable bundles that the table names.
 const UNREAD: usize = 10;
 
 /// Writes the fleet as a table; `all` names every host.

@@ -28,8 +28,7 @@ pub(super) fn page(title: &str, head: &str, body: &str) -> String {
     )
 }
 
-/// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if there is
-/// one.
+/// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if any.
 pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
     let mut out = format!("<h1>{}</h1>\n", escape(&super::headline(diagnosis)));
     overview(&mut out, diagnosis);

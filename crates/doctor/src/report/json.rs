@@ -1,5 +1,5 @@
-//! The answer for programs. The schema is described in `docs/doctor.md`; a change that would break
-//! a reader raises [`JSON_VERSION`].
+//! The answer as JSON. The schema is described in `docs/doctor.md`; a change that would break a
+//! reader raises [`JSON_VERSION`].
 
 use serde_json::{Value, json};
 
@@ -136,12 +136,12 @@ fn line(line: &EvidenceLine) -> Value {
         "weight": rounded(line.weight), "sources": all(&line.sources, source))
 }
 
-/// A list, each as `value` has it.
+/// A list, with `value` of each element.
 pub(super) fn all<T>(list: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {
     list.iter().map(value).collect()
 }
 
-/// A place.
+/// The place of a fact.
 pub(super) fn source(source: &Source) -> Value {
     json!({"input": &*source.input, "line": source.line})
 }

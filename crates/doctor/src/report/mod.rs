@@ -1,5 +1,5 @@
-//! The formats of an answer: for a terminal (short or whole), for programs and for a browser; and a
-//! rule for people.
+//! The formats of an answer: for a terminal (short or whole), as JSON and as a page; and a rule for
+//! people.
 
 mod compare;
 mod explain;
@@ -27,7 +27,7 @@ use crate::diagnose::Finding;
 use crate::evidence::Source;
 use crate::expression::Format;
 
-/// The first three answers: the question, the answer in a sentence, and where it was read.
+/// The first three answers: the question, the answer in a sentence, and its sources.
 fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
     let Answers { cpu, users, zfs } = answers;
     let is_its = if zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" };
@@ -38,13 +38,13 @@ fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
     ]
 }
 
-/// How sure a finding is, in words.
+/// The confidence in a finding, as text.
 fn sure(finding: &Finding) -> String {
-    let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
+    let hint = if finding.is_hint { ", from words in unread lines" } else { "" };
     format!("{} ({:.0}%){hint}", finding.word, finding.confidence * 100.0)
 }
 
-/// The share that a finding explains, in words, if it is known.
+/// The share that a finding explains, as text, if known.
 fn share(finding: &Finding) -> Option<String> {
     Some(format!("{} of the busy CPU", Format::Percent.write(finding.share_percent?)))
 }

@@ -5,10 +5,10 @@ use super::three;
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, Word};
 use crate::evidence::Source;
 
-/// Rows about the machine: a label, what is said, and where that was read.
+/// A row about the machine: its label, its text and its sources.
 pub(super) type Row<'d> = (&'static str, String, &'d [Source]);
 
-/// The first three answers, and what is known of the machine beside them.
+/// The first three answers, and further facts about the machine.
 pub(super) fn machine(diagnosis: &Diagnosis) -> Vec<Row<'_>> {
     let Overview { consumers, zfs_version, kernel, looking_percent, .. } = &diagnosis.overview;
     let mut rows = Vec::from(three(&diagnosis.answers));
@@ -48,7 +48,7 @@ pub(super) fn hottest(overview: &Overview, most: usize) -> Option<String> {
 /// A line of a section.
 #[derive(Default)]
 pub(super) struct Line {
-    /// The cause that it is about, if it is another.
+    /// The other cause that the line is about, if any.
     pub(super) cause: String,
     pub(super) words: String,
     pub(super) sources: Vec<Source>,
@@ -56,7 +56,7 @@ pub(super) struct Line {
     pub(super) run: Option<String>,
 }
 
-/// A part of what is said of a finding.
+/// A section of a finding.
 pub(super) struct Section {
     pub(super) title: &'static str,
     /// The mark before its lines on a terminal.
@@ -104,7 +104,7 @@ pub(super) fn sections(finding: &Finding) -> Vec<Section> {
     parts.map(|(title, mark, lines)| Section { title, mark, lines }).into()
 }
 
-/// Which releases have the fault, which the fix, and whether the installed one does.
+/// The affected releases, those with the fix, and whether the installed one has it.
 fn versions(finding: &Finding) -> Option<String> {
     let versions = &finding.versions;
     let affected = versions.affected.as_ref().map(|affected| format!("affected: {affected}. "));
@@ -115,7 +115,7 @@ fn versions(finding: &Finding) -> Option<String> {
     let has = match versions.has_fix {
         Some(true) => format!("Installed {installed} has it."),
         Some(false) => format!("Installed {installed} does not have it."),
-        None => "Which one is installed is not known (zfs version).".to_owned(),
+        None => "The installed version is unknown (zfs version).".to_owned(),
     };
     let fixed = versions.fixed.join(" and ");
     Some(format!("{}First releases with the fix: {fixed}. {has}", affected.unwrap_or_default()))

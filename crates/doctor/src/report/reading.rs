@@ -1,8 +1,8 @@
-//! Says in one sentence which inputs were read as which formats, and which lines were not read.
+//! One sentence about the inputs: the formats that were read, and the lines that were not.
 
 use crate::evidence::Input;
 
-/// Formats that are named.
+/// The most formats that are named.
 const NAMED: usize = 4;
 
 /// `Read 212 lines as top and zpool status; 9 lines were not read (first: line 3)`.

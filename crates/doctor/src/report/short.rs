@@ -1,25 +1,25 @@
-//! The short answer: at most [`SHORT_LINES`] lines, the first for an operator who was woken up.
+//! The short answer: at most [`SHORT_LINES`] lines, the first for an operator on call at night.
 //!
 //! It consists of blocks of whole statements. If they are too long for the screen, the least
-//! important are dropped, never half a statement. The last line says where the rest is.
+//! important are dropped, never half a statement. The last line shows where to find the rest.
 
 use super::outline::hottest;
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Word};
 
-/// Lines of the short answer, at most.
+/// The most lines of the short answer.
 pub const SHORT_LINES: usize = 25;
 
 /// Columns of the labels.
 const LABEL: usize = 12;
-/// A further finding is worth a line from here.
+/// A further finding below this confidence gets no line.
 const WORTH_A_LINE: f64 = crate::diagnose::POSSIBLE;
 
-/// One statement: what it is labelled with, how soon it goes, and its lines.
+/// One statement: its label, its rank and its lines.
 struct Block {
     label: &'static str,
-    /// The larger, the sooner it is left out.
+    /// A larger one is left out earlier.
     spare: u8,
     words: String,
 }
@@ -65,7 +65,7 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
     out
 }
 
-/// The first line: what is wrong, or who is innocent, in words for anybody.
+/// The first line: the problem, or the innocent, in plain words.
 pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
     let verdict = &diagnosis.verdict;
     // A name stays as the system writes it, also as the first word.
@@ -74,13 +74,12 @@ pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
     format!("{}{sentence}{end}", verdict.label)
 }
 
-/// What was given and not read: an answer stands on the rest alone. Where nothing could be read,
-/// why: that no answer was looked for.
+/// The inputs that were not read: the answer uses only the rest. If nothing could be read, the
+/// reason instead of an answer.
 fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
     if let Some(input) = diagnosis.inputs.iter().find(|input| input.in_part) {
         let why = input.trouble.as_deref().unwrap_or("it ends early");
-        let words =
-            format!("{}: {why}; what is said here stands on the part that was read", input.name);
+        let words = format!("{}: {why}; this answer uses only the part that was read", input.name);
         return vec![Block { label: "read in part", spare: 0, words }];
     }
     if diagnosis.inputs.iter().any(|input| !input.formats.is_empty() || input.facts > 0) {
@@ -93,7 +92,7 @@ fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
     troubled.take(3).collect()
 }
 
-/// The first three answers, and where a profile was hottest.
+/// The first three answers, and the functions with most samples.
 fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
     let answers = super::three(&diagnosis.answers).into_iter();
     let answers = answers.map(|(label, sentence, sources)| {
@@ -140,7 +139,7 @@ fn of_finding(finding: &Finding) -> Vec<Block> {
     blocks
 }
 
-/// A fact with the place where it can be looked up.
+/// A fact with its source.
 fn proof(line: &EvidenceLine) -> String {
     let more = line.sources.len().saturating_sub(1);
     match line.sources.first() {
@@ -157,7 +156,7 @@ fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
         .map(|block| style.wrap(&format!("{:<LABEL$} ", block.label), &block.words))
         .collect();
     let height = |text: &str| text.lines().count();
-    // Two empty lines stand between the three parts.
+    // Two empty lines separate the three parts.
     let room = SHORT_LINES.saturating_sub(height(head) + height(foot) + 2);
     let mut blocks_left: Vec<usize> = (0..blocks.len()).collect();
     let total =
@@ -174,7 +173,7 @@ fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
     for at in &blocks_left {
         let line = &set[*at];
         if blocks[*at].label == label {
-            // The label stands once.
+            // The label is printed once.
             body.push_str(&" ".repeat(LABEL + 1));
             body.push_str(&line.chars().skip(LABEL + 1).collect::<String>());
         } else {
@@ -185,7 +184,7 @@ fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
     body
 }
 
-/// The foot: what else there is.
+/// The foot: the rest of the answer.
 fn rest(diagnosis: &Diagnosis) -> String {
     let trouble = diagnosis.inputs.iter().filter(|input| input.trouble.is_some()).count();
     let counted = |count: usize, one: &str, many: &str| match count {

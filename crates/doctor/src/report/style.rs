@@ -1,4 +1,4 @@
-//! Text on a terminal: width, emphasis, and no sequence that a terminal would obey.
+//! Text on a terminal: width, emphasis, and no sequence that a terminal would execute.
 
 use crate::diagnose::VerdictKind;
 
@@ -17,7 +17,7 @@ impl Default for Style {
     }
 }
 
-/// Ways to stress a word.
+/// Kinds of emphasis.
 #[derive(Clone, Copy)]
 pub(super) enum Stress {
     Bold,
@@ -27,7 +27,7 @@ pub(super) enum Stress {
 }
 
 impl Stress {
-    /// That of an answer.
+    /// The emphasis of an answer.
     pub(super) fn of(kind: VerdictKind) -> Self {
         match kind {
             VerdictKind::Cause => Self::Bad,
@@ -51,7 +51,7 @@ impl Style {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// Wraps `words` to the width, the first line behind `first`, the others behind as many spaces.
+    /// Wraps `words` to the width, the first line behind `first`, the others indented as far.
     pub(super) fn wrap(self, first: &str, words: &str) -> String {
         let indent = first.chars().count();
         let room = self.width.max(indent + 20) - indent;
@@ -81,7 +81,7 @@ pub(super) fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Outside text without control characters, which a terminal would obey.
+/// Outside text without control characters, which a terminal would execute.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

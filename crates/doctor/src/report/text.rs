@@ -9,13 +9,13 @@ use super::style::{Stress, Style, capital, printable};
 use crate::diagnose::{Diagnosis, Finding, Word};
 use crate::evidence::Source;
 
-/// A cause below this is not near enough to be named.
+/// A cause below this is too far to be named.
 const NEAR: f64 = 0.30;
-/// Unread lines that are shown, at most.
+/// The most unread lines that are shown.
 const SHOWN_NOT_UNDERSTOOD: usize = 10;
-/// How many inputs are named.
+/// The most inputs that are named.
 const SHOWN_INPUTS: usize = 12;
-/// How many places of one fact are named.
+/// The most places of one fact that are named.
 const SHOWN_SOURCES: usize = 3;
 
 /// Writes the answer.
@@ -56,7 +56,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
 
 fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
     let share = super::share(finding).map_or_else(
-        || "its share of the CPU cannot be told from this".to_owned(),
+        || "its share of the CPU is unknown".to_owned(),
         |share| format!("explains {share}"),
     );
     let stress = if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim };
@@ -87,7 +87,7 @@ fn cite(sources: &[Source]) -> String {
     format!(" [{}]", some(sources.iter().map(ToString::to_string), SHOWN_SOURCES))
 }
 
-/// The first of some names, and how many more there are.
+/// The first names, and the number of the others.
 fn some(names: impl ExactSizeIterator<Item = String>, shown: usize) -> String {
     let more = names.len().saturating_sub(shown);
     let named = names.take(shown).collect::<Vec<_>>().join(", ");

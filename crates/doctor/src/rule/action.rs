@@ -1,8 +1,8 @@
-//! Actions: what the lines of a remedy do, as data.
+//! Actions: the lines of a remedy as data.
 //!
 //! A line is plain words, or a table with one action: set a parameter or a property, run a command
-//! of `actions.toml`, look with a probe, upgrade, replace a disk. No line holds a command. The
-//! program writes the command for the host, checks it against the host, and knows how to undo it.
+//! of `actions.toml`, run a probe, upgrade, replace a disk. No line contains a command. The program
+//! writes the command for the host, checks it against the host, and knows its undo.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::expression::Expression;
 
-/// A line of a remedy as it is written.
+/// A line of a remedy as written.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ActionText {
@@ -30,43 +30,43 @@ pub struct ActionText {
     /// A command of `actions.toml`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Commits or releases, the first of which the host may lack.
+    /// Commits or releases; the advice is the first that the host lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub upgrade: Vec<String>,
-    /// What to look at: alone an action, with `say` what shows it.
+    /// A probe: an action by itself, or with `say` the command that shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<String>,
-    /// The disk that is slow or failed is replaced.
+    /// Replace the disk that is slow or failed.
     #[serde(skip_serializing_if = "is_false")]
     pub replace: bool,
-    /// The value to set; `io-size` is the size of what programs read and write at a time.
+    /// The value to set; `io-size` is the size of programs' reads and writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The value to set, as an expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<String>,
-    /// The value that takes it back, as an expression.
+    /// The value that undoes it, as an expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// Set only where that raises (`up`) or lowers (`down`) it.
+    /// Set it only if that raises (`up`) or lowers (`down`) it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Direction>,
-    /// Its purpose, in words before the command.
+    /// Its purpose, as words before the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// It is advised only where this is shown to hold.
+    /// It is advised only if this is shown to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// It is not advised where this is shown to hold.
+    /// It is not advised if this is shown to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
-    /// Of a line that says how to see that it worked: what holds then.
+    /// The condition that holds after success, in a line of `verify`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holds: Option<String>,
-    /// It is advised on these systems only.
+    /// It is advised only on these systems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<String>,
-    /// It stands beside the line that was chosen before it.
+    /// It stands next to the line that was chosen before it.
     #[serde(skip_serializing_if = "is_false")]
     pub also: bool,
 }
@@ -76,13 +76,13 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Which way a value is to be changed.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// To more.
+    /// Up.
     Up,
-    /// To less.
+    /// Down.
     Down,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ActionText
 }
 
 impl ActionText {
-    /// How many things it names to do.
+    /// The number of its actions.
     fn things(&self) -> usize {
         let named = [&self.say, &self.parameter, &self.property, &self.pool_property, &self.run];
         let looks = self.probe.is_some() && self.say.is_none();
@@ -135,7 +135,7 @@ impl ActionText {
             + usize::from(looks)
     }
 
-    /// Its expressions, by the name that they have in a rule.
+    /// Its expressions, by their names in a rule.
     pub fn expressions(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let all = [
             ("when", &self.when),
@@ -147,7 +147,7 @@ impl ActionText {
         all.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)))
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn expressions_mut(
         &mut self,
     ) -> impl Iterator<Item = (&'static str, &mut Option<String>)> {
@@ -167,20 +167,20 @@ impl ActionText {
 pub struct Action {
     /// The line as written.
     pub text: ActionText,
-    /// It is advised only where this holds.
+    /// It is advised only if this holds.
     pub when: Option<Expression>,
-    /// It is not advised where this holds.
+    /// It is not advised if this holds.
     pub unless: Option<Expression>,
     /// The value to set.
     pub amount: Option<Expression>,
-    /// The value that takes it back.
+    /// The value that undoes it.
     pub old: Option<Expression>,
     /// The condition that holds if the remedy worked.
     pub holds: Option<Expression>,
 }
 
 impl Action {
-    /// Its expressions, by the name that they have in a rule.
+    /// Its expressions, by their names in a rule.
     pub fn expressions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
         let all = [
             ("remedy.when", &self.when),

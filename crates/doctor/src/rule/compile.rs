@@ -6,10 +6,10 @@ use super::text::{RuleText, SignKind, SignText};
 use crate::atlas;
 use crate::expression::{Expression, ExpressionError, Template};
 
-/// Why a rule cannot be used.
+/// The reason why a rule cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// It is not TOML, or not of the format.
+    /// It is not TOML, or not in the format.
     #[error("{file}: {reason}")]
     Format {
         /// File of the rule.
@@ -22,7 +22,7 @@ pub enum RuleError {
     Expression {
         /// File of the rule.
         file: String,
-        /// Where in the rule.
+        /// The place in the rule.
         place: String,
         /// The fault.
         source: ExpressionError,
@@ -34,7 +34,7 @@ pub enum RuleError {
         file: String,
         /// Name of the pattern.
         name: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A directory of rules cannot be read.
@@ -50,37 +50,37 @@ pub enum RuleError {
 /// A compiled rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// The rule as written, with its named patterns written out.
+    /// The rule as written, with its named patterns expanded.
     pub text: RuleText,
     /// The verdict.
     pub verdict: Template,
     /// The gate.
     pub applies: Option<Expression>,
-    /// The share it can be shown to take.
+    /// The percent of the busy CPU that it takes.
     pub share: Option<Expression>,
     /// The signs.
     pub signs: Vec<Sign>,
-    /// Where the releases with its fix are advised.
+    /// The condition for advising the releases with its fix.
     pub fix_when: Option<Expression>,
-    /// What to do.
+    /// The remedy.
     pub remedy: Actions,
 }
 
 /// A compiled remedy.
 #[derive(Debug)]
 pub struct Actions {
-    /// At once, and to be taken back.
+    /// Done at once, and undone later.
     pub now: Vec<Action>,
-    /// For good.
+    /// Permanent.
     pub lasting: Vec<Action>,
-    /// How to see that it worked.
+    /// The signs of success.
     pub verify: Vec<Action>,
     /// The actions that do not help.
     pub dont: Vec<Action>,
 }
 
 impl Actions {
-    /// Every line of it.
+    /// All its lines.
     pub fn all(&self) -> impl Iterator<Item = &Action> {
         [&self.now, &self.lasting, &self.verify, &self.dont].into_iter().flatten()
     }
@@ -104,8 +104,8 @@ pub struct Sign {
 }
 
 impl Sign {
-    /// What it would say of figures that are not known yet; `None` where that cannot be said: it
-    /// names a value, or looks for little of something.
+    /// Its text for figures that are not known yet. `None` if it names a value, or asks for a low
+    /// figure.
     pub(crate) fn sought(&self) -> Option<String> {
         let is_plain = self.text.expressions().next().is_none();
         if !is_plain && self.when.asks_for_less() {
@@ -119,7 +119,7 @@ impl Rule {
     /// Reads and compiles a rule; `file` is for messages.
     ///
     /// # Errors
-    /// [`RuleError`] says where and what.
+    /// [`RuleError`] with the place and the fault.
     pub fn parse(file: &str, content: &str) -> Result<Self, RuleError> {
         let mut text: RuleText = toml::from_str(content).map_err(|error| RuleError::Format {
             file: file.to_owned(),
@@ -131,7 +131,7 @@ impl Rule {
             reason: fault.reason,
         })?;
         if !text.fix.is_empty() && text.fixed.is_empty() {
-            // A commit that is not known is a fault that lint names.
+            // An unknown commit is a fault that lint reports.
             text.fixed = atlas::fixed_by(&text.fix).unwrap_or_default();
         }
         Self::compile(file, text)
@@ -183,7 +183,7 @@ impl Rule {
         })
     }
 
-    /// Every expression of the rule, with the place it stands at.
+    /// Every expression of the rule, with its place.
     pub fn expressions(&self) -> Vec<(String, &Expression)> {
         let mut all = Vec::new();
         all.extend(self.verdict.expressions().map(|expression| ("verdict".to_owned(), expression)));

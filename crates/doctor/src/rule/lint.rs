@@ -1,4 +1,4 @@
-//! What is wrong with a rule beyond its syntax.
+//! Faults of a rule beyond its syntax.
 
 use super::{ActionText, Role, Rule, RuleSet, RuleText, SignKind, command, probe};
 use crate::atlas::{self, fixes::versions};
@@ -25,7 +25,7 @@ fn check_expressions(rule: &Rule, found: &mut Vec<String>) {
             found.push(format!("{place}: {fault} in {}", expression.source()));
         }
     }
-    // Words are a hint: nothing else may stand on them.
+    // Words are a hint: nothing else may depend on them.
     let measured = rule.signs.iter().enumerate().filter(|(_, one)| one.kind != SignKind::Words);
     let signs = measured.map(|(at, sign)| (format!("signs[{at}].when"), &sign.when));
     let others = rule.expressions().into_iter().filter(|(place, _)| !place.starts_with("signs"));
@@ -92,7 +92,7 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
         );
     }
     check_requires(&text.requires, found);
-    // A release that does not have the cause is a gate, not a weight.
+    // A release that cannot have the cause is a gate, not a weight.
     let versions = text.signs.iter().filter(|sign| sign.kind == SignKind::Version);
     found.extend(
         versions.filter(|sign| sign.otherwise < 0.0).map(|sign| {
@@ -158,7 +158,7 @@ fn check_action(line: &ActionText, found: &mut Vec<String>) {
     }
 }
 
-/// Releases that are named in one breath with commits are the first that contain them.
+/// Releases in one clause with commits are the first that contain them.
 fn check_clause(clause: &str, found: &mut Vec<String>) {
     let words = || {
         clause

@@ -1,10 +1,10 @@
 //! Patterns that a rule names once (`[patterns]`) and its expressions use by name.
 //!
 //! A name stands where a text could stand: `prop("primarycache", uncached)`. It is replaced in the
-//! rule's text before anything is compiled, so the rest of the program knows no names. `--explain`
-//! prints the pattern, and the key of a sign changes with the pattern.
+//! rule's text before compilation, so the rest of the program knows no names. `--explain` prints
+//! the pattern, and the key of a sign changes with the pattern.
 //!
-//! Expressions have no variables, so every word that stands alone is such a name or a mistake.
+//! Expressions have no variables, so every lone word is such a name or a mistake.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::text::RuleText;
 use crate::expression::{FUNCTIONS, Template};
 use crate::facts::pattern_of;
 
-/// Other meanings that a lone word may have.
+/// Help for a lone word that is not a name.
 const HINT: &str = "a function has its brackets behind it";
-/// Words that stand alone in CEL.
+/// Words that may stand alone in CEL.
 const RESERVED: [&str; 4] = ["true", "false", "null", "in"];
-/// A text of a rule with its patterns written out is not longer.
+/// The longest text of a rule with its patterns expanded.
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 /// A name that cannot be used.
@@ -28,7 +28,7 @@ pub(super) struct Fault {
     pub(super) reason: String,
 }
 
-/// Writes the patterns of a rule out in all its expressions.
+/// Expands the patterns of a rule in all its expressions.
 pub(super) fn write_out(rule: &mut RuleText) -> Result<(), Fault> {
     let mut names = Names { patterns: &rule.patterns, used: BTreeSet::new() };
     names.check()?;
@@ -55,7 +55,7 @@ fn fault(name: &str, reason: impl Into<String>) -> Fault {
     Fault { name: name.to_owned(), reason: reason.into() }
 }
 
-/// The patterns of one rule, and which of them were met.
+/// The patterns of one rule, and those that were used.
 struct Names<'a> {
     patterns: &'a BTreeMap<String, String>,
     used: BTreeSet<&'a str>,
@@ -93,7 +93,7 @@ impl Names<'_> {
         Ok(())
     }
 
-    /// An expression with patterns in place of names; texts in quotes, numbers, functions and
+    /// An expression with patterns in place of names. Texts in quotes, numbers, functions and
     /// methods stay.
     fn written_out(&mut self, place: &str, text: &str) -> Result<String, Fault> {
         let mut out = String::with_capacity(text.len());
@@ -136,7 +136,7 @@ impl Names<'_> {
     }
 }
 
-/// Length of the text in quotes that `text` begins with, quotes included.
+/// The length of the quoted text at the beginning of `text`, quotes included.
 fn quoted(text: &str, raw: bool) -> usize {
     let quote = text.chars().next();
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! What rules name: probes (`probes.toml`) and commands that change something (`actions.toml`).
+//! Probes (`probes.toml`) and commands that change something (`actions.toml`), which rules name.
 //!
 //! Both are rows with a command for each system. The files are part of the program and are parsed
 //! once; the crate's tests check that they parse.
@@ -14,21 +14,21 @@ use super::SignKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
-    /// Everything: who uses how much.
+    /// The users of the CPU.
     Who,
     /// The work of the kernel.
     Kernel,
     /// The work of a program.
     Program,
-    /// Which disk, and which process uses it.
+    /// The busy disk, and the process that uses it.
     Disks,
     /// The users of memory.
     Memory,
-    /// Which interrupts.
+    /// The source of interrupts.
     Interrupts,
     /// The guests that take the CPU time.
     Stolen,
-    /// Which locks.
+    /// The contended locks.
     Locks,
     /// The waits of threads in uninterruptible sleep.
     Sleepers,
@@ -56,27 +56,27 @@ impl Here {
     }
 }
 
-/// Something to look at.
+/// A probe.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Its name.
     pub id: String,
-    /// What it shows, as the rest of "to see ...".
+    /// The fact that it shows, as the rest of "to see ...".
     pub shows: String,
     /// The open question that it answers.
     #[serde(default)]
     pub question: Option<Question>,
-    /// Kinds of signs that it settles.
+    /// Kinds of signs that it decides.
     #[serde(default)]
     pub kinds: Vec<SignKind>,
     /// Tables of figures that it shows.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Formats by which its output is known once given.
+    /// Formats of its output.
     #[serde(default)]
     given: Vec<String>,
-    /// Whether it is asked only where there may be a pool.
+    /// Whether it needs a pool.
     #[serde(default)]
     pub pool: bool,
     #[serde(default)]
@@ -96,7 +96,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Its row for a system; `any` is that of every system but Windows that has none of its own.
+    /// Its row for a system. `any` is the row of every system without its own, except Windows.
     fn here(&self, system: &str) -> Option<&Here> {
         let own = match system {
             "freebsd" => &self.freebsd,
@@ -108,7 +108,7 @@ impl Probe {
         own.as_ref().or(self.any.as_ref())
     }
 
-    /// The command on a system; `None` where there is none.
+    /// The command on a system, if any.
     pub fn run(&self, system: &str) -> Option<&str> {
         self.here(system).map(Here::run).filter(|run| !run.is_empty())
     }
@@ -121,7 +121,7 @@ impl Probe {
         }
     }
 
-    /// Formats by which its output is known on a system.
+    /// Formats of its output on a system.
     pub fn given(&self, system: &str) -> &[String] {
         match self.here(system) {
             Some(Here::Full { given, .. }) if !given.is_empty() => given,
@@ -130,7 +130,7 @@ impl Probe {
     }
 }
 
-/// A way back that is the same everywhere, or one for each system.
+/// An undo that is the same everywhere, or one for each system.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Undo {
@@ -144,7 +144,7 @@ enum Undo {
 pub struct Command {
     /// Its name.
     pub id: String,
-    /// Whether it is advised only where there may be a pool.
+    /// Whether it needs a pool.
     #[serde(default)]
     pub pool: bool,
     #[serde(default)]
@@ -158,7 +158,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// The command on a system; `None` where there is none.
+    /// The command on a system, if any.
     pub fn run(&self, system: &str) -> Option<&str> {
         let own = match system {
             "freebsd" => &self.freebsd,

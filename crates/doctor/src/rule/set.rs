@@ -8,7 +8,7 @@ use crate::facts::Patterns;
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
-/// A rule file is a page of text; a larger one is none.
+/// The largest rule file.
 const MAX_RULE_BYTES: u64 = 256 * 1024;
 
 /// A set of rules.
@@ -23,7 +23,7 @@ impl RuleSet {
     /// The rules of this crate.
     ///
     /// # Errors
-    /// [`RuleError`] for a rule that does not compile; the crate's tests see to it that all do.
+    /// [`RuleError`] for a rule that does not compile; the crate's tests check that all do.
     pub fn bundled() -> Result<Self, RuleError> {
         let mut set = Self::default();
         for (file, content) in BUNDLED {
@@ -32,9 +32,9 @@ impl RuleSet {
         Ok(set)
     }
 
-    /// Takes over weights, one line a sign: rule, key ([`sign_key`](super::sign_key)), log-odds
-    /// where it holds and where it is shown not to. Gives back the lines that are of no sign here:
-    /// of a rule that is not in the set, or of a sign whose condition was changed since.
+    /// Takes over weights, one line for each sign: rule, key ([`sign_key`](super::sign_key)), and
+    /// log-odds if it holds and if it is shown not to hold. Returns the lines without a sign here:
+    /// their rule is not in the set, or the sign's condition has changed.
     pub fn take_weights(&mut self, text: &str) -> Vec<String> {
         let mut stale = Vec::new();
         for line in text.lines() {
@@ -47,7 +47,7 @@ impl RuleSet {
         stale
     }
 
-    /// Adds a rule; one of the same id is replaced.
+    /// Adds a rule; it replaces one with the same id.
     pub fn add(&mut self, rule: Rule) {
         self.rules.retain(|known| known.text.id != rule.text.id);
         self.rules.push(rule);
@@ -84,7 +84,7 @@ impl RuleSet {
         Ok(())
     }
 
-    /// The patterns of all rules that were asked for so far.
+    /// The patterns that all rules have used so far.
     pub(crate) fn patterns(&self) -> Arc<Patterns> {
         Arc::clone(&self.patterns)
     }
@@ -99,12 +99,12 @@ impl RuleSet {
         self.rules.iter().find(|rule| rule.text.id == id)
     }
 
-    /// How many there are.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A rule as it is written (TOML).
+//! A rule as written (TOML).
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use super::action::{self, ActionText};
 use crate::facts::Requires;
 
-/// What ZFS, or another named user, has to do with the CPU.
+/// The relation of ZFS, or of another named user, to the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// ZFS (or ogive) wastes it.
+    /// ZFS (or ogive) wastes CPU.
     Cause,
-    /// ZFS uses it for work that was asked for.
+    /// ZFS uses CPU for work that was requested.
     LegitWork,
-    /// ZFS is not the one.
+    /// ZFS is innocent.
     Innocent,
-    /// It is not CPU at all.
+    /// The CPU is not the problem.
     NotCpu,
-    /// A program in user space, ZFS's own tools included, is the one, or provokes it.
+    /// A program in user space, including ZFS's own tools, uses the CPU or provokes its use.
     UserProcess,
-    /// The kernel outside of ZFS.
+    /// The kernel outside ZFS uses the CPU.
     Kernel,
-    /// It cannot be told.
+    /// The cause is unknown.
     Unknown,
 }
 
@@ -61,45 +61,45 @@ pub struct RuleText {
     pub family: String,
     /// The role of the cause.
     pub role: Role,
-    /// A few words.
+    /// A short title.
     pub title: String,
-    /// The verdict in a sentence (template).
+    /// The verdict as a sentence (template).
     pub verdict: String,
-    /// Why it happens, in two to four sentences.
+    /// The mechanism, in two to four sentences.
     #[serde(default)]
     pub mechanism: Option<String>,
-    /// How sure the knowledge is: A maintainer or fix, B test or strong pattern, C pattern.
+    /// The grade of the knowledge: A maintainer or fix, B test or strong pattern, C pattern.
     pub grade: String,
     /// Log-odds before any sign.
     #[serde(default = "default_prior")]
     pub prior: f64,
-    /// Gate: false puts the rule out.
+    /// Gate: the rule is out if it is false.
     #[serde(default)]
     pub applies: Option<String>,
-    /// The requirements without which it is impossible.
+    /// The facts without which the cause is impossible.
     #[serde(default)]
     pub requires: Requires,
-    /// Percent of the busy CPU that it can be shown to take.
+    /// The percent of the busy CPU that it takes.
     #[serde(default)]
     pub share: Option<String>,
     /// Commits of OpenZFS or SPL that end it, ten digits each.
     #[serde(default)]
     pub fix: Vec<String>,
-    /// Condition without which these releases are no advice: the rule is about more than they end.
+    /// Condition for advising these releases, if the rule covers more than they fix.
     #[serde(default)]
     pub fix_when: Option<String>,
-    /// First releases with the fix, one a branch; of commits the atlas knows them.
+    /// First releases with the fix, one a branch; the atlas knows those of commits.
     #[serde(default)]
     pub fixed: Vec<String>,
-    /// Affected versions, in words.
+    /// Affected versions, as text.
     #[serde(default)]
     pub affected: Option<String>,
-    /// Kinds of evidence that would settle it.
+    /// Kinds of evidence that would decide it.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Probes that would settle it, best first.
+    /// Probes that would decide it, best first.
     pub ask: Vec<String>,
-    /// Where the knowledge is from.
+    /// The sources of the knowledge.
     #[serde(default)]
     pub references: Vec<String>,
     /// Patterns that its expressions use by name.
@@ -108,10 +108,10 @@ pub struct RuleText {
     /// Signs for and against.
     #[serde(default)]
     pub signs: Vec<SignText>,
-    /// Rules that look like it: their own signs say what separates them.
+    /// Rules that look like it; their own signs separate them.
     #[serde(default)]
     pub lookalikes: Vec<String>,
-    /// What to do.
+    /// The remedy.
     pub remedy: RemedyText,
     /// Its own tests.
     #[serde(default)]
@@ -131,25 +131,25 @@ pub struct SignText {
     /// Log-odds added when false.
     #[serde(default)]
     pub otherwise: f64,
-    /// Signs of one group say the same; only the strongest that holds counts.
+    /// The signs of one group repeat one observation; only the strongest that holds counts.
     #[serde(default)]
     pub group: Option<String>,
     /// The line of evidence (template).
     pub text: String,
 }
 
-/// What to do, as a rule has it for any host. Of the lines of a list the first that fits the host
-/// is the one that is shown.
+/// The remedy as a rule has it, for any host. Of each list, the first line that fits the host is
+/// shown.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemedyText {
-    /// At once, and to be taken back.
+    /// Done at once, and undone later.
     #[serde(default, deserialize_with = "action::lines")]
     pub now: Vec<ActionText>,
-    /// For good.
+    /// Permanent.
     #[serde(default, deserialize_with = "action::lines")]
     pub lasting: Vec<ActionText>,
-    /// How to see that it worked.
+    /// The signs of success.
     #[serde(default, deserialize_with = "action::lines")]
     pub verify: Vec<ActionText>,
     /// Advice that does not help.
@@ -158,45 +158,45 @@ pub struct RemedyText {
 }
 
 impl RemedyText {
-    /// Every line of it.
+    /// All its lines.
     pub fn lines(&self) -> impl Iterator<Item = &ActionText> {
         [&self.now, &self.lasting, &self.verify, &self.dont].into_iter().flatten()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut ActionText> {
         [&mut self.now, &mut self.lasting, &mut self.verify, &mut self.dont].into_iter().flatten()
     }
 }
 
-/// What to do on one host.
+/// The remedy for one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Remedy {
-    /// At once, and to be taken back.
+    /// Done at once, and undone later.
     pub now: Vec<String>,
-    /// For good.
+    /// Permanent.
     pub lasting: Vec<String>,
-    /// How to see that it worked.
+    /// The signs of success.
     pub verify: Vec<String>,
-    /// What does not help.
+    /// Advice that does not help.
     pub dont: Vec<String>,
-    /// What `now` changes, as it is run.
+    /// The commands of `now`.
     pub changes: Vec<Change>,
-    /// Whether what `verify` says holds by this evidence, where it can be told.
+    /// Whether `verify` holds by this evidence, if it can be checked.
     pub worked: Option<bool>,
 }
 
 /// A command that changes the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// It.
+    /// The command.
     pub run: String,
-    /// The command that takes it back.
+    /// The command that undoes it.
     pub undo: Option<String>,
 }
 
 impl Change {
-    /// It in a sentence, with its way back.
+    /// The change as a sentence, with its undo.
     pub(crate) fn in_words(&self) -> String {
         match &self.undo {
             Some(undo) => format!("`{}` (undo: `{undo}`)", self.run),
@@ -205,7 +205,7 @@ impl Change {
     }
 }
 
-/// A test: files as people would paste them, and what must come out.
+/// A test: files as people would paste them, and the expected result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestText {
@@ -227,7 +227,7 @@ pub enum Expectation {
     Certain,
     /// It is reported as likely or better.
     Likely,
-    /// It is reported.
+    /// It is reported as possible or better.
     Possible,
     /// It is not reported.
     Absent,

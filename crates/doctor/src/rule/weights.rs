@@ -1,7 +1,7 @@
 //! Weights that replace those of the rules' files, to try counted weights.
 //!
 //! `bench/doctor/learn.py` counts the weight of each sign over labelled cases, one line for each
-//! sign, and runs the doctor with it. A sign is known by its condition, not by its place. A changed
+//! sign, and runs the doctor with it. The key of a sign is its condition, not its place. A changed
 //! condition therefore never gets a weight that was counted for another.
 
 use super::{Rule, SignKind};
@@ -12,9 +12,9 @@ const KEY_DIGITS: usize = 8;
 /// The counted weight of one sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Counted {
-    /// Log-odds where it holds.
+    /// Log-odds if it holds.
     pub(super) weight: f64,
-    /// Log-odds where it is shown not to.
+    /// Log-odds if it is shown not to hold.
     pub(super) otherwise: f64,
 }
 
@@ -29,7 +29,7 @@ pub fn sign_key(kind: SignKind, when: &str) -> String {
     text
 }
 
-/// Reads one line: rule, key and weights; comments and what is none give nothing.
+/// Reads one line: rule, key and weights. Comments and other lines give nothing.
 pub(super) fn line(text: &str) -> Option<(&str, &str, Counted)> {
     let mut words = text.split_whitespace();
     let (rule, key) = (words.next().filter(|word| !word.starts_with('#'))?, words.next()?);
@@ -38,7 +38,7 @@ pub(super) fn line(text: &str) -> Option<(&str, &str, Counted)> {
 }
 
 impl Rule {
-    /// Takes over a counted weight; false if the rule has no such sign.
+    /// Takes over a counted weight; false if the rule lacks the sign.
     pub(super) fn take_weight(&mut self, key: &str, counted: Counted) -> bool {
         let mut found = false;
         for sign in &mut self.signs {
