@@ -225,6 +225,6 @@ fn outcomes_of_a_probe_use_the_words_of_the_sign() {
     let step = diagnosis.verdict.step.expect("something is open");
     let outcomes = step.outcomes.join("\n");
     assert!(!outcomes.contains("looked for"), "{outcomes}");
-    assert!(outcomes.contains("it fits if nearly nothing of the metadata can be evicted"));
+    assert!(outcomes.contains("it fits if almost no metadata can be evicted"));
     assert!(!outcomes.contains('?') && !outcomes.contains("arcstats."), "{outcomes}");
 }

@@ -70,7 +70,7 @@ fn the_first_line_says_whether_there_is_a_problem_and_asks_for_no_command() {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         if name.as_deref() == Some("aes-ccm-fpu") {
             assert!(first.starts_with("Problem found. AES-CCM encryption"), "{first}");
-            assert!(text.contains("aes-256-gcm: new dataset and move"), "{text}");
+            assert!(text.contains("aes-256-gcm: create a new dataset and move"), "{text}");
         }
         if name.as_deref() == Some("zfs-free-host") {
             assert!(first.contains("Not ZFS") && !first.contains("Problem"), "{first}");
@@ -194,7 +194,7 @@ fn the_answer_to_a_truncated_capture_says_which_part_was_read() {
         let text = report::short(&diagnose(&rules, loader.read().evidence), Style::default());
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let part = "what is said here stands on the part that was read";
+    let part = "this answer uses only the part that was read";
     let cut = of(&packed[..packed.len() - 20]);
     assert!(cut.contains("capture.tar.zst: it ends early") && cut.contains(part), "{cut}");
     let whole = of(&packed);

@@ -68,7 +68,7 @@ fn aes_ccm_saved_the_fpu_for_every_sixteen_bytes() {
     assert_eq!(first(&diagnosis), "encryption-ccm");
     assert!(diagnosis.findings[0].confidence >= diagnose::CERTAIN);
     let text = printed(&diagnosis);
-    assert!(text.contains("aes-256-gcm: new dataset and move, no in-place change"), "{text}");
+    assert!(text.contains("aes-256-gcm: create a new dataset and move the data"), "{text}");
     assert!(text.contains("about 8 times"), "{text}");
 }
 
