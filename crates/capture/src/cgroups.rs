@@ -1,20 +1,21 @@
-//! Limits of control groups and what they cost: `PATH/FILE:LINE`, as `grep . PATH/FILE` prints it.
+//! Takes the limits of control groups and their effects: `PATH/FILE:LINE`, as `grep . PATH/FILE`
+//! prints it.
 //!
 //! Only groups with a limit are taken. A host may have thousands of groups, so the number of
-//! directories that are visited and of groups that are taken is bounded.
+//! visited directories and of groups is bounded.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use super::detached::{Part, read};
 
-/// As many directories are looked into.
+/// Directories visited at most.
 const MOST_DIRECTORIES: usize = 4000;
-/// As many groups are taken.
+/// Groups taken at most.
 const MOST_GROUPS: usize = 500;
 
-/// Where hierarchies are mounted, and by which file a group of it shows that it has a limit. In
-/// version 2 all controllers share one hierarchy.
+/// The mount points of hierarchies, the files that show a group's limit, and the files that are
+/// taken. In version 2 all controllers share one hierarchy.
 const HIERARCHIES: [(&str, &[&str], &[&str]); 5] = [
     ("/sys/fs/cgroup", V2_LIMITS, V2_FILES),
     ("/sys/fs/cgroup/unified", V2_LIMITS, V2_FILES),
@@ -37,15 +38,15 @@ const V2_FILES: &[&str] = &[
 const V1_CPU: &[&str] = &["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat", "cpuacct.usage"];
 const V1_MEMORY: &[&str] =
     &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.failcnt", "memory.oom_control"];
-/// A file that every hierarchy of a version has at its top.
+/// A file that every hierarchy of version 2 has in its root.
 const V2_TOP: &str = "cgroup.controllers";
 
-/// Takes the groups that have a limit.
+/// Takes the groups with a limit.
 pub(super) fn take(part: &Part, name: &str) {
     let (mut directories, mut groups) = (0, 0);
     for (top, limits, files) in HIERARCHIES {
         let top = Path::new(top);
-        // `cpu` is often a link to `cpu,cpuacct`, which is taken by its own name.
+        // `cpu` is often a link to `cpu,cpuacct`, which is taken under its own name.
         let is_link = top.symlink_metadata().is_ok_and(|found| found.is_symlink());
         let is_v2 = limits.len() > 1;
         if is_link || !top.is_dir() || is_v2 && !top.join(V2_TOP).exists() {
@@ -70,7 +71,7 @@ pub(super) fn take(part: &Part, name: &str) {
     }
 }
 
-/// The groups in a group, in order.
+/// The child groups of a group, in order.
 fn below(group: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(group) else { return Vec::new() };
     let directories = entries
@@ -81,7 +82,7 @@ fn below(group: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a file says that there is a limit: "max", -1 and what no host has say that there is
+/// Whether a file shows a limit. "max", -1 and values beyond any host's size mean that there is
 /// none.
 fn is_limit(part: &Part, path: &Path) -> bool {
     let Some(content) = read(part, path) else { return false };
@@ -90,7 +91,7 @@ fn is_limit(part: &Part, path: &Path) -> bool {
     first.parse::<u64>().is_ok_and(|value| value < 1 << 62)
 }
 
-/// Appends each line of a file behind its path.
+/// Appends each line of a file with its path in front.
 fn lines(part: &Part, name: &str, path: &Path) {
     let Some(content) = read(part, path) else { return };
     let text = String::from_utf8_lossy(&content);

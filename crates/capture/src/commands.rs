@@ -1,11 +1,11 @@
-//! Commands whose output is part of a capture. They only read. Each has a time limit, and a command
-//! that is not installed is no error.
+//! Runs the commands whose output is part of a capture. They only read. Each has a time limit, and
+//! a command that is not installed is not an error.
 //!
 //! The properties of data sets take most of a minute on a sick host, and they are the most useful.
-//! That command therefore runs beside the whole capture; the others run after it, two at a time. If
-//! it does not end, the data sets with traffic are asked for by name.
+//! So that command runs during the whole capture, and the others run after it, two at a time. If it
+//! does not end, only the data sets with traffic are queried, by name.
 //!
-//! A command that cannot be ended is left behind ([`Detached`]). So is its output if another
+//! A command that cannot be killed is abandoned ([`Detached`]), and so is its output if another
 //! program keeps the pipe open. The output so far is kept.
 
 use std::collections::BTreeMap;
@@ -21,31 +21,31 @@ use rustix::process::{Pid, Signal};
 use super::Bundle;
 use super::detached::{Detached, Gone, HERE};
 
-/// A command that takes longer behind the look is ended.
+/// A command after the capture is killed after this time.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// Longest output that is kept.
+/// Output that is kept of a command at most.
 const MAX_OUTPUT_BYTES: usize = 8 << 20;
-/// Commands that run at a time: a sick host has enough to do.
+/// Commands that run at a time: a sick host has little capacity.
 const AT_ONCE: usize = 2;
-/// Data sets with traffic whose properties are asked for by name, at most.
+/// Data sets with traffic whose properties are queried by name, at most.
 const MAX_NAMED: usize = 16;
 
-/// Properties that separate causes, and that cost no reading of a data set's space; "all" of
-/// thousands of data sets would be a load of its own.
-const TELLING: &str =
+/// Properties that separate causes and do not compute the space of a data set; "all" of thousands
+/// of data sets would be a load of its own.
+const PROPERTIES: &str =
     "encryption,checksum,compression,recordsize,volblocksize,dedup,sync,primarycache";
-/// More of them.
-const FURTHER: &str = "type,secondarycache,logbias,atime,dnodesize,xattr,mounted";
+/// More of these properties.
+const MORE_PROPERTIES: &str = "type,secondarycache,logbias,atime,dnodesize,xattr,mounted";
 /// The counters of each data set.
 const SPACE: &str = "used,quota";
 
 const GET: [&str; 4] = ["zfs", "get", "-t", "filesystem,volume"];
 
-/// The most telling and, on a sick host, slowest one: it runs beside the look.
-const BESIDE: (&str, &[&str]) = ("zfs-get.txt", &[GET[0], GET[1], GET[2], GET[3], TELLING]);
+/// The most useful command and, on a sick host, the slowest: it runs during the capture.
+const DURING: (&str, &[&str]) = ("zfs-get.txt", &[GET[0], GET[1], GET[2], GET[3], PROPERTIES]);
 
-/// The commands after the snapshots, in this order.
-const BEHIND: [(&str, &[&str]); 10] = [
+/// The commands after the capture, in this order.
+const AFTER: [(&str, &[&str]); 10] = [
     ("uname.txt", &["uname", "-a"]),
     ("lscpu.txt", &["lscpu"]),
     ("zfs-version.txt", &["zfs", "version"]),
@@ -53,7 +53,7 @@ const BEHIND: [(&str, &[&str]); 10] = [
     ("zpool-status.txt", &["zpool", "status", "-D"]),
     ("zpool-get.txt", &["zpool", "get", "all"]),
     ("zpool-iostat.txt", &["zpool", "iostat", "-v", "1", "2"]),
-    ("zfs-get-further.txt", &[GET[0], GET[1], GET[2], GET[3], FURTHER]),
+    ("zfs-get-further.txt", &[GET[0], GET[1], GET[2], GET[3], MORE_PROPERTIES]),
     ("zfs-get-space.txt", &[GET[0], GET[1], GET[2], GET[3], SPACE]),
     ("dmesg.txt", &["dmesg"]),
 ];
@@ -71,7 +71,7 @@ impl Task {
         Self { name: name.to_owned(), words }
     }
 
-    /// They ask the same module: where one hangs, each other one would, and stay.
+    /// These commands query one module: if one hangs, all others would hang too.
     fn is_of_zfs(&self) -> bool {
         matches!(self.words[0].as_str(), "zfs" | "zpool")
     }
@@ -82,44 +82,44 @@ impl Task {
 }
 
 /// The result of a task.
-type Came = Option<(Vec<u8>, Option<Gone>)>;
+type Outcome = Option<(Vec<u8>, Option<Gone>)>;
 
-/// The command that runs beside the look.
-pub(super) struct Beside {
+/// The command that runs during the capture.
+pub(super) struct Running {
     task: Task,
-    came: mpsc::Receiver<(usize, Came)>,
-    tell: mpsc::Sender<(usize, Came)>,
+    outcome: mpsc::Receiver<(usize, Outcome)>,
+    send: mpsc::Sender<(usize, Outcome)>,
     limit: Duration,
 }
 
-/// Starts what runs beside a look that takes as long.
-pub(super) fn start(look: Duration) -> Beside {
-    let (tell, came) = mpsc::channel();
+/// Starts the command that runs during a capture of this length.
+pub(super) fn start(look: Duration) -> Running {
+    let (send, outcome) = mpsc::channel();
     let limit = look + TIME_LIMIT;
-    let task = Task::new(BESIDE.0, BESIDE.1);
-    begin(0, &task, limit, &tell);
-    Beside { task, came, tell, limit }
+    let task = Task::new(DURING.0, DURING.1);
+    begin(0, &task, limit, &send);
+    Running { task, outcome, send, limit }
 }
 
-/// Runs a task on a thread of its own; its answer comes within the limit.
-fn begin(at: usize, task: &Task, limit: Duration, tell: &mpsc::Sender<(usize, Came)>) {
-    let (own, words) = (tell.clone(), task.words.clone());
+/// Runs a task on a thread of its own. Its outcome arrives within the limit.
+fn begin(at: usize, task: &Task, limit: Duration, send: &mpsc::Sender<(usize, Outcome)>) {
+    let (own, words) = (send.clone(), task.words.clone());
     let work = move || {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        // The receiver is gone if this is late.
+        // The receiver is gone after the limit.
         let _ = own.send((at, run(&words, limit, &HERE)));
     };
     if let Err(gone) = HERE.start(work) {
-        let _ = tell.send((at, Some((Vec::new(), Some(gone)))));
+        let _ = send.send((at, Some((Vec::new(), Some(gone)))));
     }
 }
 
-impl Beside {
-    /// Runs the others, and takes what all of them say.
+impl Running {
+    /// Runs the other commands and collects all outcomes.
     pub(super) fn finish(self, bundle: &mut Bundle) {
         let mut tasks = vec![self.task.clone()];
-        tasks.extend(BEHIND.iter().map(|(name, words)| Task::new(name, words)));
-        let mut said: Vec<Option<Came>> = vec![None; tasks.len()];
+        tasks.extend(AFTER.iter().map(|(name, words)| Task::new(name, words)));
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; tasks.len()];
         let (mut running, mut next) = (1, 1);
         let mut hangs: Option<String> = None;
         loop {
@@ -131,7 +131,7 @@ impl Beside {
                         task.line()
                     )),
                     None => {
-                        begin(next, task, TIME_LIMIT, &self.tell);
+                        begin(next, task, TIME_LIMIT, &self.send);
                         running += 1;
                     }
                 }
@@ -140,28 +140,30 @@ impl Beside {
             if running == 0 {
                 break;
             }
-            let Ok((at, came)) = self.came.recv_timeout(self.limit + TIME_LIMIT) else { break };
+            let Ok((at, outcome)) = self.outcome.recv_timeout(self.limit + TIME_LIMIT) else {
+                break;
+            };
             running -= 1;
-            let is_late = matches!(came, Some((_, Some(_))));
+            let is_late = matches!(outcome, Some((_, Some(_))));
             if is_late && tasks[at].is_of_zfs() && hangs.is_none() {
                 hangs = Some(tasks[at].words[0].clone());
             }
-            said[at] = Some(came);
+            outcomes[at] = Some(outcome);
         }
-        let all_told = matches!(&said[0], Some(None | Some((_, None))));
-        for (task, came) in tasks.iter().zip(said) {
+        let is_complete = matches!(&outcomes[0], Some(None | Some((_, None))));
+        for (task, outcome) in tasks.iter().zip(outcomes) {
             let limit = if task.name == self.task.name { self.limit } else { TIME_LIMIT };
-            take(bundle, task, came.flatten(), limit);
+            take(bundle, task, outcome.flatten(), limit);
         }
-        if !all_told {
+        if !is_complete {
             ask_by_name(bundle);
         }
     }
 }
 
-/// Adds the output of a command, and why it ended early.
-fn take(bundle: &mut Bundle, task: &Task, came: Came, limit: Duration) {
-    let Some((output, gone)) = came else { return };
+/// Adds the output of a command, and a note if it ended early.
+fn take(bundle: &mut Bundle, task: &Task, outcome: Outcome, limit: Duration) {
+    let Some((output, gone)) = outcome else { return };
     if !output.is_empty() {
         bundle.files.push((format!("commands/{}", task.name), output));
     }
@@ -170,18 +172,18 @@ fn take(bundle: &mut Bundle, task: &Task, came: Came, limit: Duration) {
     }
 }
 
-/// Asks for the properties of the data sets with traffic alone: where all data sets take too long,
-/// a few of them do not.
+/// Queries the properties of the data sets with traffic only. If all data sets take too long, a few
+/// of them do not.
 fn ask_by_name(bundle: &mut Bundle) {
     let names = busiest(&bundle.files);
     if names.is_empty() {
         return;
     }
-    let mut task = Task::new("zfs-get-busiest.txt", &[GET[0], GET[1], TELLING]);
+    let mut task = Task::new("zfs-get-busiest.txt", &[GET[0], GET[1], PROPERTIES]);
     task.words.extend(names);
     let words: Vec<&str> = task.words.iter().map(String::as_str).collect();
-    let came = run(&words, TIME_LIMIT, &HERE);
-    take(bundle, &task, came, TIME_LIMIT);
+    let outcome = run(&words, TIME_LIMIT, &HERE);
+    take(bundle, &task, outcome, TIME_LIMIT);
 }
 
 /// Data sets that were read or written between the two snapshots, most bytes first.
@@ -189,7 +191,7 @@ fn busiest(files: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut moved: BTreeMap<String, f64> = BTreeMap::new();
     for (name, content) in files.iter().filter(|(name, _)| name.contains("/objset-")) {
         let text = String::from_utf8_lossy(content);
-        // Name, type and value, which may hold blanks.
+        // Name, type and value, which may contain blanks.
         let row = |row: &str| {
             let of = |line: &str| {
                 let (_kind, value) =
@@ -213,15 +215,15 @@ fn busiest(files: &[(String, Vec<u8>)]) -> Vec<String> {
     moved.into_iter().map(|(name, _)| name).take(MAX_NAMED).collect()
 }
 
-/// The messages of the thread of a command.
-enum Heard {
-    NotThere,
+/// The messages from the thread of a command.
+enum Message {
+    NotInstalled,
     Started(Option<Pid>),
     Ended,
 }
 
-/// The output of a command as far as it came, and why there is no more; `None` where the command is
-/// not there.
+/// The output of a command so far, and the reason why it is incomplete; `None` if the command is
+/// not installed.
 fn run(words: &[&str], limit: Duration, detached: &Detached) -> Option<(Vec<u8>, Option<Gone>)> {
     let mut command = Command::new(words[0]);
     command
@@ -230,26 +232,26 @@ fn run(words: &[&str], limit: Duration, detached: &Detached) -> Option<(Vec<u8>,
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        // Of its own, so that what it starts ends with it.
+        // A group of its own, so that its children are killed with it.
         .process_group(0);
     let output = Arc::new(Mutex::new(Vec::new()));
-    let ((tell, told), (hold, held)) = (mpsc::channel(), mpsc::channel());
+    let ((send, messages), (hold, held)) = (mpsc::channel(), mpsc::channel());
     let own = Arc::clone(&output);
-    if let Err(gone) = detached.start(move || follow(command, &own, &tell, &held)) {
+    if let Err(gone) = detached.start(move || follow(command, &own, &send, &held)) {
         return Some((Vec::new(), Some(gone)));
     }
     let mut group = None;
     let end = loop {
-        match told.recv_timeout(limit) {
-            Ok(Heard::NotThere) => return None,
-            Ok(Heard::Started(started)) => group = started,
-            Ok(Heard::Ended) => break None,
+        match messages.recv_timeout(limit) {
+            Ok(Message::NotInstalled) => return None,
+            Ok(Message::Started(started)) => group = started,
+            Ok(Message::Ended) => break None,
             Err(_) => break Some(Gone::TooLong),
         }
     };
     if let Some(group) = group {
-        // Its thread waits for it when `hold` is gone, so its number is nobody else's till then.
-        // It may have ended by itself.
+        // The command's thread waits for it only after `hold` is dropped, so its number is not
+        // reused before. The kill fails if it has ended by itself.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
     drop::<mpsc::Sender<()>>(hold);
@@ -261,13 +263,13 @@ fn run(words: &[&str], limit: Duration, detached: &Detached) -> Option<(Vec<u8>,
 fn follow(
     mut command: Command,
     output: &Mutex<Vec<u8>>,
-    tell: &mpsc::Sender<Heard>,
+    send: &mpsc::Sender<Message>,
     held: &mpsc::Receiver<()>,
 ) {
     // The caller may have given up.
-    let said = |what| drop(tell.send(what));
-    let Ok(mut child) = command.spawn() else { return said(Heard::NotThere) };
-    said(Heard::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));
+    let report = |message| drop(send.send(message));
+    let Ok(mut child) = command.spawn() else { return report(Message::NotInstalled) };
+    report(Message::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));
     if let Some(mut stdout) = child.stdout.take() {
         let mut piece = vec![0; 64 << 10];
         while let Ok(length @ 1..) = stdout.read(&mut piece) {
@@ -279,7 +281,7 @@ fn follow(
             }
         }
     }
-    said(Heard::Ended);
+    report(Message::Ended);
     let _ = held.recv();
     let _ = child.wait();
 }
@@ -290,7 +292,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    /// A program of these lines, which writes its output and the numbers of what it starts.
+    /// A program of these lines, which writes its output and the numbers of its children.
     fn program(directory: &Path, lines: &str) -> String {
         let path = directory.join("zpool");
         std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
@@ -304,10 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_pipe_stays_open_is_left_behind_with_what_it_said() {
+    fn a_command_whose_pipe_stays_open_is_abandoned_and_its_output_kept() {
         let directory = tempfile::tempdir().unwrap();
         let pid = directory.path().join("pid");
-        // A session of its own is out of reach of what ends the group.
+        // A child with its own session is not in the killed group.
         let lines = format!(
             "echo said; setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' & \
              until [ -e {0} ]; do sleep 0.01; done; exec sleep 60",
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn data_sets_with_traffic_are_told_by_the_difference_of_two_snapshots() {
+    fn data_sets_with_traffic_are_found_by_comparing_two_snapshots() {
         let file = |moment: &str, object: u32, dataset: &str, bytes: u32| {
             let text = format!(
                 "62 1 0x01 27 7600 1 2\nname type data\ndataset_name 7 {dataset}\n\
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_ends_gives_all_it_says_and_leaves_nothing() {
+    fn a_command_that_ends_gives_all_its_output_and_is_not_abandoned() {
         let directory = tempfile::tempdir().unwrap();
         let zpool = program(directory.path(), "echo one; echo two");
         let (output, gone) =

@@ -1,9 +1,8 @@
-//! Work that may never return runs on its own thread, which is left behind when it hangs.
+//! Work that may never return runs on its own thread, which is abandoned when it hangs.
 //!
 //! A suspended pool, an unreachable server or a process whose memory is locked blocks its caller in
-//! the kernel, where no signal arrives. Such hosts are the ones that are captured. Every wait here
-//! therefore ends, and the number of threads left behind is bounded. At the bound, further work is
-//! refused.
+//! the kernel, where no signal arrives. Captures are taken of such hosts. So every wait here ends,
+//! and the number of abandoned threads is bounded. At the bound, further work is refused.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,9 +15,9 @@ use parking_lot::Mutex;
 
 use super::Bundle;
 
-/// Threads that may be left behind.
+/// Threads that may be abandoned.
 const MOST: usize = 16;
-/// Largest part of a file that is taken.
+/// Bytes that are taken of a file at most.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Counts threads that have not returned.
@@ -30,7 +29,7 @@ pub(super) struct Detached {
 /// The threads of this process.
 pub(super) static HERE: std::sync::LazyLock<Detached> = std::sync::LazyLock::new(Detached::default);
 
-/// Why something has no answer.
+/// The reason why work has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     /// It exceeded its time limit, and continues detached.
@@ -44,16 +43,16 @@ impl Gone {
     pub(super) fn note(self, what: &str, limit: Duration) -> String {
         match self {
             Self::TooLong => {
-                format!("{what} took longer than {} s and was left behind", limit.as_secs())
+                format!("{what} took longer than {} s and was abandoned", limit.as_secs())
             }
             Self::TooMany => format!(
-                "{what} was not tried: {MOST} others hang; start ogive anew when the host answers"
+                "{what} was not tried: {MOST} others hang; restart ogive when the host answers"
             ),
         }
     }
 }
 
-/// One thread that counts for as long as it runs.
+/// Counts one thread for as long as it runs.
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {
@@ -85,7 +84,7 @@ impl Detached {
     ) -> Result<T, Gone> {
         let (send, receive) = mpsc::sync_channel(1);
         self.start(move || {
-            // The receiver is gone if this is late.
+            // The receiver is gone after the limit.
             let _ = send.send(work());
         })?;
         receive.recv_timeout(limit).map_err(|_| Gone::TooLong)
@@ -107,8 +106,8 @@ impl Detached {
         bundle.notes.append(&mut taken.notes);
         if let Err(gone) = end {
             let what = match taken.reads.as_str() {
-                "" => "reading more of this host".to_owned(),
-                path => format!("reading {path}, and more of its kind,"),
+                "" => "reading more from this host".to_owned(),
+                path => format!("reading {path} and similar files"),
             };
             bundle.notes.push(gone.note(&what, limit));
         }
@@ -175,11 +174,11 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Long for work that hangs, and short for a test.
+    /// Long enough for work that hangs, and short enough for a test.
     const LIMIT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn hanging_work_is_left_behind_within_a_bound() {
+    fn hanging_work_is_abandoned_within_a_bound() {
         let detached = Detached::default();
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));
@@ -197,10 +196,10 @@ mod tests {
         assert_eq!(bundle.files.len(), 2 * MOST);
         assert_eq!(bundle.files[1], ("b".to_owned(), b"xy".to_vec()));
         assert_eq!(bundle.notes.len(), MOST);
-        assert!(bundle.notes[0].starts_with("reading /proc/1/stack, and more"), "{bundle:?}");
+        assert!(bundle.notes[0].starts_with("reading /proc/1/stack and similar"), "{bundle:?}");
         assert_eq!(detached.done(LIMIT, || 7), Err(Gone::TooMany));
         drop(release);
-        // They return when the host answers, and then there is room again.
+        // They return when the host answers, and then more work can start.
         while detached.running.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! Files of /proc and /sys, and of a mount's control directory.
+//! Takes files of /proc and /sys, and of a mount's control directory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use ogive_proc::stat::Stat;
 use super::detached::{HERE, Part, content, read};
 use super::{Bundle, Subject, cgroups, waits};
 
-/// What takes longer hangs: files of one kind, which are in memory.
+/// Files of one kind are in memory, so reading them for longer means that it hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// As many files of kstats are taken.
+/// Kstat files taken at most.
 const MAX_KSTATS: usize = 2000;
-/// As many threads are listed.
+/// Threads listed at most.
 const MAX_THREADS: usize = 50_000;
 
-/// Read twice, at the start and at the end.
+/// Files that are read at the start and at the end.
 const TWICE: [&str; 14] = [
     "/proc/stat",
     "/proc/meminfo",
@@ -32,7 +32,7 @@ const TWICE: [&str; 14] = [
     "/proc/pressure/memory",
     "/proc/spl/kmem/slab",
 ];
-/// Read once.
+/// Files that are read once.
 const ONCE: [&str; 6] = [
     "/proc/version",
     "/proc/cmdline",
@@ -43,8 +43,8 @@ const ONCE: [&str; 6] = [
 ];
 /// Modules whose parameters are read.
 const MODULES: [&str; 5] = ["zfs", "spl", "icp", "zcommon", "znvpair"];
-/// A kstat that is left out: its first reading runs the benchmark, for seconds, in the kernel.
-/// Which code a hash uses is a parameter of the module.
+/// A kstat that is left out, because its first reading runs a benchmark in the kernel for seconds.
+/// A parameter of the module shows which code a hash uses.
 const RUNS_A_BENCHMARK: &str = "chksum_bench";
 /// Files of a mount's control directory.
 const CONTROL: [&str; 5] = ["arcstats", "zfetchstats", "ogivestats", "mount", "memory"];
@@ -70,12 +70,12 @@ pub(super) fn snapshot(bundle: &mut Bundle, moment: &'static str, subject: &Subj
         cgroups::take(part, &format!("{moment}/cgroups.txt"));
     });
     HERE.take(bundle, TIME_LIMIT, move |part| waits::take(part, moment));
-    // Last of the first reading and first of the second were best for the time between them; what
-    // is read beside takes milliseconds.
+    // As the last of the first reading and the first of the second, they would be closest to the
+    // time between. The other files take milliseconds.
     HERE.take(bundle, TIME_LIMIT, move |part| thread_stats(part, moment));
 }
 
-/// Takes what does not change meanwhile.
+/// Takes the files that do not change during the capture.
 pub(super) fn once(bundle: &mut Bundle) {
     HERE.take(bundle, TIME_LIMIT, |part| {
         ONCE.iter().for_each(|path| one(part, path, path.trim_start_matches('/').to_owned()));
@@ -87,7 +87,7 @@ pub(super) fn once(bundle: &mut Bundle) {
     HERE.take(bundle, TIME_LIMIT, busy_stacks);
 }
 
-/// Takes one file, if it is there.
+/// Takes one file, if it exists.
 fn one(part: &Part, path: &str, name: String) {
     if let Some(content) = read(part, Path::new(path)) {
         part.add(name, content);
@@ -108,7 +108,7 @@ fn control(part: &Part, moment: &str, mount_point: &Path) {
     }
 }
 
-/// CPU seconds that this process and the commands it waited for have used.
+/// CPU seconds that this process and its finished commands have used.
 pub(super) fn own_cpu_seconds() -> Option<f64> {
     let line = content(Path::new("/proc/self/stat"))?;
     let stat = Stat::parse(&line)?;
@@ -138,9 +138,10 @@ fn kstats(directory: &Path, name: &str, left: &mut usize, part: &Part) {
     }
 }
 
-/// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)),
-/// and that of each process with several threads: it alone counts those that ended. This process
-/// has a file of its own: it would be found to be busy looking.
+/// Takes the `stat` line of every thread after its process's number, in procfs's format
+/// (proc_pid_stat(5)). The line of each process with several threads is taken too, because only it
+/// counts ended threads. This process has a file of its own, because the capture itself makes it
+/// busy.
 fn thread_stats(part: &Part, moment: &str) {
     let name = format!("{moment}/thread-stats.txt");
     let heading = b"# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n";
@@ -156,7 +157,7 @@ fn thread_stats(part: &Part, moment: &str) {
         let Some(pid) = pid.to_str().filter(is_pid) else {
             continue;
         };
-        // A process may end while it is looked at.
+        // A process may end while it is read.
         let Ok(tasks) = std::fs::read_dir(process.path().join("task")) else { continue };
         let before = listed;
         let mut threads = Vec::new();
@@ -184,20 +185,20 @@ fn thread_stats(part: &Part, moment: &str) {
     }
     part.add(format!("{moment}/process-stats.txt"), whole);
     if let Some(line) = read(part, Path::new("/proc/self/stat")) {
-        let mut look = b"# the line of /proc/PID/stat of the process that looks\n".to_vec();
+        let mut look = b"# the line of /proc/PID/stat of the capturing process\n".to_vec();
         one_line(&line, &mut look);
         part.add(format!("{moment}/look-stats.txt"), look);
     }
 }
 
-/// Appends a line of `stat`. A name may hold a line end.
+/// Appends a line of `stat`. A name may contain a line feed.
 fn one_line(line: &[u8], to: &mut Vec<u8>) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     to.extend(line.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte }));
     to.push(b'\n');
 }
 
-/// `module/name value`, one a line.
+/// `module/name value`, one per line.
 fn module_parameters(part: &Part) {
     for module in MODULES {
         let Ok(entries) = std::fs::read_dir(format!("/sys/module/{module}/parameters")) else {
@@ -216,7 +217,7 @@ fn module_parameters(part: &Part) {
     }
 }
 
-/// Kernel stacks of ZFS's threads that are running or waiting uninterruptibly (root only).
+/// Takes kernel stacks of ZFS's threads that run or wait uninterruptibly (root only).
 fn busy_stacks(part: &Part) {
     let Ok(processes) = std::fs::read_dir("/proc") else { return };
     let mut taken = 0;

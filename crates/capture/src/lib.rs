@@ -1,13 +1,13 @@
-//! Takes from a host what the doctor needs, and packs it into one file.
+//! Takes evidence for the doctor from a host, and packs it into one file.
 //!
 //! A capture is two snapshots with a profile between them ([`take`]). Paths inside it mirror the
-//! paths of the host (`start/proc/meminfo`). A capture only reads. What cannot be read is noted and
-//! is no error, because half a capture is better than none. Nothing waits without an end: work that
-//! hangs is left behind (`detached`).
+//! paths of the host (`start/proc/meminfo`). A capture only reads. A missing part becomes a note
+//! and not an error, because half a capture is better than none. Every wait ends: work that hangs
+//! is abandoned (`detached`).
 //!
 //! The doctor reads evidence and never samples. A live diagnosis is a capture that stays in memory
-//! and is read like any other ([`look`]). A capture for others is packed ([`pack()`]), and on
-//! request without the names of hosts, people, programs, paths and data sets.
+//! and is read like any other ([`look`]). A capture for others is packed ([`pack()`]), on request
+//! without the names of hosts, people, programs, paths and data sets.
 #![forbid(unsafe_code)]
 
 mod cgroups;
@@ -32,35 +32,35 @@ pub use pack::{Error, pack};
 pub enum Subject {
     /// This host.
     Host,
-    /// This host, and an ogive mount above all: the path of its mount point.
+    /// This host and in particular an ogive mount, by its mount point.
     Mount(PathBuf),
 }
 
 /// The content of a capture.
 #[derive(Debug, Default)]
 pub struct Bundle {
-    /// Name inside the bundle, and content.
+    /// Files: the name inside the bundle, and the content.
     pub files: Vec<(String, Vec<u8>)>,
     /// The profile.
     pub profile: Option<Profile>,
-    /// Notes on what is missing, and what would allow it.
+    /// Notes on missing parts, and how to get them.
     pub notes: Vec<String>,
-    /// CPU seconds that taking it has cost, commands included.
+    /// CPU seconds of the capture, including its commands.
     pub cpu_seconds: Option<f64>,
 }
 
-/// The result of a look at the host.
+/// The result of a live diagnosis.
 #[derive(Debug)]
 pub struct Look {
     /// The evidence, and the profile if there is one.
     pub loaded: Loaded,
-    /// The cost of the look, in percent of one CPU.
+    /// The cost of the capture, in percent of one CPU.
     pub looking_percent: Option<f64>,
-    /// Notes on what is missing, and what would allow it.
+    /// Notes on missing parts, and how to get them.
     pub notes: Vec<String>,
 }
 
-/// Looks at the host for as long as `duration`, and a little longer for what is read at the ends.
+/// Captures the host for `duration`, and a little longer to read the snapshots.
 #[must_use]
 pub fn take(subject: &Subject, duration: Duration) -> Bundle {
     let mut bundle = Bundle::default();
@@ -69,8 +69,8 @@ pub fn take(subject: &Subject, duration: Duration) -> Bundle {
     files::snapshot(&mut bundle, "start", subject);
     let begun = Instant::now();
     let sampling = samples::begin(duration);
-    // The two snapshots are as far apart as was asked for, whether there are samples or not, and
-    // what their functions are called is found out after.
+    // The snapshots are always the requested time apart, even without samples. Functions are
+    // symbolised after it.
     std::thread::sleep(duration.saturating_sub(begun.elapsed()));
     files::snapshot(&mut bundle, "end", subject);
     bundle.profile = samples::end(sampling, &mut bundle.notes);
@@ -83,7 +83,7 @@ pub fn take(subject: &Subject, duration: Duration) -> Bundle {
     bundle
 }
 
-/// Looks at the host as [`take`] does, and reads at once what was found.
+/// Captures the host like [`take`] and reads the evidence at once.
 #[must_use]
 pub fn look(subject: &Subject, duration: Duration) -> Look {
     read(take(subject, duration), duration)

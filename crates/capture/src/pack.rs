@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::{Bundle, redact, samples};
 
-/// Why a capture could not be packed.
+/// The reason why a capture could not be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The profile has no form that can be written.
+    /// The profile cannot be encoded.
     #[error("cannot write the profile")]
     Profile(#[source] io::Error),
-    /// The archive could not be begun or ended, or its manifest not be added.
+    /// The archive could not be created, or its manifest could not be added.
     #[error("cannot pack the capture")]
     Archive(#[source] io::Error),
     /// A file could not be added.
@@ -29,12 +29,12 @@ pub enum Error {
     },
 }
 
-/// Makes the archive of a bundle; its profile is written into it in two forms. With `redacted`,
-/// names are replaced first, in the bundle too.
+/// Makes the archive of a bundle, with its profile in two formats. With `redacted`, names are
+/// replaced first, in the bundle too.
 ///
 /// # Errors
 ///
-/// Those of the compressor and of the profile's writer; memory is all that is written to.
+/// Errors of the compressor and of the profile's writer. The archive is written to memory only.
 pub fn pack(bundle: &mut Bundle, duration: Duration, redacted: bool) -> Result<Vec<u8>, Error> {
     if redacted {
         redact::redact(bundle, &redact::Secrets::of_this_host());
@@ -83,7 +83,7 @@ mod tests {
     use ogive_doctor::bundle::Loader;
 
     #[test]
-    fn what_was_packed_is_read_again_and_the_manifest_names_it() {
+    fn a_packed_capture_is_read_back_and_its_manifest_lists_it() {
         let mut bundle = Bundle {
             files: vec![
                 ("start/proc/loadavg".to_owned(), b"1.50 1.25 1.00 2/345 6789\n".to_vec()),

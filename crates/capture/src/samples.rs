@@ -11,33 +11,34 @@ use ogive_profile::{Profile, symbols};
 
 use super::detached::{Gone, HERE};
 
-/// Finding the names of functions behind the samples may take as long.
+/// The time limit for finding the functions' names after sampling.
 const NAMES_LIMIT: Duration = Duration::from_secs(60);
 
-/// Samples that are being taken.
+/// Sampling in progress.
 pub(super) struct Sampling {
     result: Result<mpsc::Receiver<Result<Profile, live::LiveError>>, Gone>,
     limit: Duration,
 }
 
-/// Begins to sample all CPUs.
+/// Starts to sample all CPUs.
 pub(super) fn begin(duration: Duration) -> Sampling {
     let own = i32::try_from(std::process::id()).ok();
     let request = Request { duration, leave_out: own, ..Request::default() };
     let (send, receive) = mpsc::sync_channel(1);
-    // Programs are read for the names of their functions, which may hang.
+    // Symbolising reads programs, which may hang.
     let work = move || {
-        // The receiver is gone if this is late.
+        // The receiver is gone after the limit.
         let _ = send.send(live::sample(&request, &AtomicBool::new(false), &mut |_, _| {}));
     };
     Sampling { result: HERE.start(work).map(|()| receive), limit: duration + NAMES_LIMIT }
 }
 
-/// The profile, once the names of its functions are found; `None` where sampling is not allowed.
+/// Waits for the symbolised profile; `None` if sampling is not allowed.
 pub(super) fn end(sampling: Sampling, notes: &mut Vec<String>) -> Option<Profile> {
     let Sampling { result, limit } = sampling;
-    let heard = result.and_then(|receive| receive.recv_timeout(limit).map_err(|_| Gone::TooLong));
-    let result = match heard {
+    let received =
+        result.and_then(|receive| receive.recv_timeout(limit).map_err(|_| Gone::TooLong));
+    let result = match received {
         Ok(result) => result,
         Err(gone) => {
             notes.push(gone.note("taking samples of stacks", limit));
@@ -47,7 +48,7 @@ pub(super) fn end(sampling: Sampling, notes: &mut Vec<String>) -> Option<Profile
     match result {
         Ok(profile) => {
             notes.extend(profile.meta.notes.iter().cloned());
-            // Missing names of user programs are no question of ZFS's.
+            // ZFS's problems do not depend on the names of user programs.
             let matters = |line: &String| {
                 ["zfs", "spl", "kallsyms", ".ko", "module"].iter().any(|word| line.contains(word))
                     && !line.contains("user code")
@@ -62,7 +63,7 @@ pub(super) fn end(sampling: Sampling, notes: &mut Vec<String>) -> Option<Profile
     }
 }
 
-/// A profile in a form of `ogive profile`: folded stacks for people, pprof for programs.
+/// A profile in a format of `ogive profile`: folded stacks for people, pprof for programs.
 pub(super) fn written(profile: &Profile, output: Output) -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let view = profile.view();

@@ -1,40 +1,40 @@
-//! What threads wait for: their kernel stacks, and the mounts of daemons and servers.
+//! Takes the waits of threads: their kernel stacks, and the mounts of daemons and servers.
 //!
-//! Only `/proc` and `/sys` are read, and no path below a mount. A daemon is looked for only if
-//! requests wait for one. If the kernel's list of them (fusectl) is not mounted, waiting threads
-//! are counted instead. The number of threads and mounts is bounded.
+//! Only `/proc` and `/sys` are read, and no path below a mount. Daemons are searched only if
+//! requests wait for one. If the kernel's list of FUSE connections (fusectl) is not mounted,
+//! waiting threads are counted instead. The number of threads and mounts is bounded.
 
 use std::path::Path;
 
 use super::detached::{Part, read};
 
-/// As many stacks are taken.
+/// Stacks taken at most.
 const MOST_STACKS: usize = 64;
-/// As many threads are asked where they sleep, while requests wait for a daemon.
+/// Threads examined for their wait channel at most, while requests wait for a daemon.
 const MOST_ASKED: usize = 20_000;
-/// As many open files are looked at for whose daemon it is.
+/// Open files examined at most to find the daemons.
 const MOST_DESCRIPTORS: usize = 200_000;
-/// As many mounts are listed.
+/// Mounts listed at most.
 const MOST_MOUNTS: usize = 500;
-/// Where threads sleep that wait for a daemon; a signal may end their sleep, so their state does
-/// not tell.
+/// The function in which threads sleep that wait for a daemon. A signal may end their sleep, so
+/// their state does not show it.
 const WAITS_FOR_DAEMON: &str = "request_wait_answer";
-/// Beginnings of the types of served mounts.
+/// Prefixes of the types of served mounts.
 const SERVED: [&str; 6] = ["fuse", "nfs", "cifs", "smb3", "ceph", "9p"];
 const HEADING: &str = "TYPE SOURCE MOUNT WAITING PID STATE\n";
 
 /// One line of /proc/self/mountinfo.
 struct Mount {
-    /// Its device's minor number, by which FUSE names its connection.
+    /// Its device's minor number, which is FUSE's number of the connection.
     connection: String,
     point: String,
     kind: String,
     source: String,
-    /// Requests that wait for its daemon, where that may be read.
+    /// The number of requests that wait for its daemon, if it can be read.
     waiting: Option<u64>,
 }
 
-/// Takes the mounts that are answered for, and the stacks of threads that wait.
+/// Takes the served mounts and the stacks of waiting threads.
 pub(super) fn take(part: &Part, moment: &str) {
     let mut mounts = mounts(part);
     for mount in &mut mounts {
@@ -51,7 +51,7 @@ pub(super) fn take(part: &Part, moment: &str) {
     let mut text = HEADING.to_owned();
     for at in 0..mounts.len() {
         let daemon = mounts[at].is_fuse().then(|| daemon_of(at, &mounts, &daemons)).flatten();
-        // Of several mounts those of a daemon that is stopped are waited for.
+        // If there are several mounts, the threads wait for those with a stopped daemon.
         let is_meant = open == 1 || daemon.is_some_and(|one| matches!(one.state, 'T' | 't'));
         if is_open(&mounts[at]) && threads > 0 && is_meant {
             mounts[at].waiting = Some(threads);
@@ -70,14 +70,14 @@ impl Mount {
     }
 }
 
-/// The mounts that are answered for.
+/// The served mounts.
 fn mounts(part: &Part) -> Vec<Mount> {
     let Some(content) = read(part, Path::new("/proc/self/mountinfo")) else { return Vec::new() };
     let text = String::from_utf8_lossy(&content);
     text.lines().filter_map(mount).take(MOST_MOUNTS).collect()
 }
 
-/// A mount that is answered for: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS … - TYPE SOURCE …`.
+/// A served mount: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS … - TYPE SOURCE …`.
 fn mount(line: &str) -> Option<Mount> {
     let (before, behind) = line.split_once(" - ")?;
     let mut words = before.split(' ');
@@ -96,7 +96,7 @@ fn mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// How many requests wait for a mount's daemon, where it is FUSE and may be read.
+/// The number of requests that wait for a mount's daemon, if it is FUSE and readable.
 fn waiting(part: &Part, mount: &Mount) -> Option<u64> {
     if !mount.is_fuse() {
         return None;
@@ -105,7 +105,7 @@ fn waiting(part: &Part, mount: &Mount) -> Option<u64> {
     String::from_utf8_lossy(&read(part, &path)?).trim().parse().ok()
 }
 
-/// A process that answers requests of FUSE.
+/// A process that answers FUSE requests.
 struct Daemon {
     pid: String,
     name: String,
@@ -114,8 +114,8 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Whether it is this mount's by its command: the last path of it that is a mount point, also
-    /// from the directory that it began in. What stands before may be a mount that it reads.
+    /// Whether the command names this mount: its last argument that is a mount point, also relative
+    /// to its working directory, is this one. An earlier argument may be a mount that it reads.
     fn is_of(&self, mount: &Mount, mounts: &[Mount]) -> bool {
         let names = |word: &String, mount: &Mount| {
             let rest = mount.point.strip_suffix(word.trim_end_matches('/'));
@@ -126,8 +126,8 @@ impl Daemon {
     }
 }
 
-/// The processes that have /dev/fuse open; of another user's, whose open files may not be seen,
-/// those whose command names a mount.
+/// The processes that have /dev/fuse open. If another user's open files are not visible, the
+/// processes whose command names a mount.
 fn daemons(part: &Part, mounts: &[Mount]) -> Vec<Daemon> {
     let mut looked = 0;
     let mut found = Vec::new();
@@ -167,7 +167,7 @@ fn daemon(part: &Part, pid: String, process: &Path) -> Option<Daemon> {
 }
 
 /// The daemon of a mount: the one whose command names the mount point, or else the only one of the
-/// mount's kind, or else the only one where requests wait.
+/// mount's type, or else the only one if requests wait for this mount only.
 fn daemon_of<'a>(at: usize, mounts: &[Mount], daemons: &'a [Daemon]) -> Option<&'a Daemon> {
     let mount = mounts.get(at)?;
     let only = |is_it: &dyn Fn(&Daemon) -> bool| {
@@ -178,12 +178,12 @@ fn daemon_of<'a>(at: usize, mounts: &[Mount], daemons: &'a [Daemon]) -> Option<&
     let waits = mount.waiting > Some(0);
     let of_kind = || only(&|daemon| daemon.name == kind);
     let is_of = |daemon: &Daemon| daemon.is_of(mount, mounts);
-    // Readers name the mount, too; where open files may not be seen, one that is stopped tells.
+    // Readers also name the mount. If open files are not visible, a stopped process is the daemon.
     let stopped = || only(&|daemon| is_of(daemon) && matches!(daemon.state, 'T' | 't'));
     only(&is_of).or_else(stopped).or_else(of_kind).or_else(|| only(&|_| waits))
 }
 
-/// Name and state of a line of `/proc/PID/stat`.
+/// Name and state in a line of `/proc/PID/stat`.
 fn name_and_state(stat: &[u8]) -> Option<(String, char)> {
     let text = String::from_utf8_lossy(stat);
     let (before, rest) = text.rsplit_once(") ")?;
@@ -191,7 +191,7 @@ fn name_and_state(stat: &[u8]) -> Option<(String, char)> {
     Some((name.to_owned(), rest.chars().next()?))
 }
 
-/// Numbers of all processes but this one.
+/// Numbers of all other processes.
 fn processes() -> Vec<String> {
     let own = std::process::id().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -200,9 +200,9 @@ fn processes() -> Vec<String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own).collect()
 }
 
-/// Stacks of threads that cannot be interrupted, and of those that wait for a daemon: `== NAME TID
-/// state=D`, and the stack below. Where stacks may not be read, the function in which it sleeps.
-/// Returns how many wait for a daemon.
+/// Takes stacks of uninterruptible threads and of those that wait for a daemon: `== NAME TID
+/// state=D`, and the stack below. If stacks are not readable, it takes the wait channel. Returns
+/// how many threads wait for a daemon.
 fn stacks(part: &Part, name: &str, of_daemons: bool) -> u64 {
     let (mut taken, mut asked, mut waiting) = (0, 0, 0);
     for pid in processes() {
@@ -239,7 +239,7 @@ fn stacks(part: &Part, name: &str, of_daemons: bool) -> u64 {
     waiting
 }
 
-/// The stack of a thread, or the one function in which it sleeps.
+/// The stack of a thread, or its wait channel.
 fn stack(part: &Part, task: &Path) -> Option<String> {
     let stack = read(part, &task.join("stack")).unwrap_or_default();
     let stack = String::from_utf8_lossy(&stack).trim().to_owned();
@@ -250,7 +250,7 @@ fn stack(part: &Part, task: &Path) -> Option<String> {
     (channel.len() > 1).then(|| format!("[<0>] {channel}+0x0/0x0"))
 }
 
-/// The function in which a thread sleeps; `0` where it does not or may not be asked.
+/// The function in which a thread sleeps; `0` if it does not sleep or it is not readable.
 fn channel(part: &Part, task: &Path) -> String {
     let content = read(part, &task.join("wchan")).unwrap_or_default();
     String::from_utf8_lossy(&content).trim().to_owned()
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_is_known_by_what_its_command_names() {
+    fn a_daemon_is_found_by_the_mount_that_its_command_names() {
         let line = "90 20 0:52 / /mnt/my\\040x rw,nosuid - fuse.sshfs me@h:/ rw,user_id=0";
         let Some(found) = mount(line) else { panic!("{line}") };
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
         let (of_kind, other) = (daemon("2", "sshfs", ""), daemon("3", "bindfs", ""));
         assert_eq!(whose(&[of_kind, other]), Some("2".to_owned()));
         assert_eq!(whose(&[daemon("4", "a", ""), daemon("5", "b", "")]), None);
-        // A mount over another one: both commands name the lower, and began below /mnt.
+        // A mount over another one: both commands name the lower one and started below /mnt.
         let at =
             |point: &str| mount(&format!("9 2 0:5 / {point} rw - fuse s rw")).expect("a mount");
         let both = [at("/mnt/between"), at("/mnt/view")];

@@ -1,8 +1,8 @@
-//! Files of Linux's `/proc`, each parsed in one place.
+//! Parsers of Linux's `/proc` files, one per file.
 //!
-//! The functions take the bytes of a file and do no I/O. Names and paths may hold any bytes, so
-//! nothing here wants UTF-8. A kernel may be older or newer than we know and a file may be
-//! truncated: what is there is read, and what is missing is `None`. Nothing panics on any input.
+//! The functions take the bytes of a file and do no I/O. Names and paths may be any bytes, so no
+//! function requires UTF-8. A kernel may be older or newer than expected, and a file may be
+//! truncated. Missing fields are `None`, and no input causes a panic.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! `/proc/meminfo`: the memory of the machine (proc_meminfo(5)).
 
-/// Name and bytes of each line, in their order. The kernel writes KiB; lines without a number are
-/// left out.
+/// Name and bytes of each line, in the file's order. The kernel writes KiB; lines without a number
+/// are left out.
 pub fn rows(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
         let (name, rest) = line.split_once(':')?;
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kibibytes_become_bytes_and_odd_lines_are_left_out() {
+    fn kibibytes_become_bytes_and_invalid_lines_are_left_out() {
         let text = "MemTotal:  100 kB\nMemFree: much\nodd\nSwapFree:\nSwapTotal: 8 kB\nSla";
         let rows: Vec<_> = rows(text).collect();
         assert_eq!(rows, [("MemTotal", 102_400), ("SwapTotal", 8192)]);

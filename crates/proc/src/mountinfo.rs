@@ -1,8 +1,8 @@
-//! `/proc/self/mountinfo`: what is mounted where (proc_pid_mountinfo(5)).
+//! `/proc/self/mountinfo`: the mounts that a process sees (proc_pid_mountinfo(5)).
 //!
-//! Paths in that file have space, tab, newline, backslash and `#` written as three octal digits;
-//! here they are the bytes they stand for. Lines that do not parse are skipped: the file is the
-//! kernel's, and one odd line must not hide the others.
+//! In that file paths contain space, tab, newline, backslash and `#` as three octal digits; here
+//! they are the original bytes. Invalid lines are skipped, because one odd line of the kernel must
+//! not hide the others.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,40 +13,40 @@ use crate::unescaped;
 /// The file system type under which the kernel lists ogive's mounts.
 pub const FSTYPE: &str = "fuse.ogive";
 
-/// One line of the file: one mount.
+/// One line of the file: a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountEntry {
-    /// The number of the mount. It is given again to another mount once this one has gone.
+    /// The number of the mount. It is reused after an unmount.
     pub id: u32,
-    /// The device number of the file system, `major:minor`; for FUSE the minor is the number of its
+    /// The device number of the file system, `major:minor`. For FUSE the minor is the number of its
     /// connection.
     pub device: (u32, u32),
-    /// Which directory of the file system is mounted: `/`, unless it is a bind mount.
+    /// The mounted directory of the file system: `/`, unless it is a bind mount.
     pub root: OsString,
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: PathBuf,
-    /// Options of this mount (not of the file system), as `rw,nosuid,nodev,relatime`.
+    /// Options of this mount instead of the file system, such as `rw,nosuid,nodev,relatime`.
     pub options: String,
-    /// File system type, as `ext4` or `fuse.ogive`.
+    /// File system type, such as `ext4` or `fuse.ogive`.
     pub fstype: String,
-    /// What was mounted: a device, or for ogive its source directory.
+    /// The source: a device, or for ogive its source directory.
     pub source: OsString,
-    /// Options of the file system, each as `rw` or `name=value`.
+    /// Options of the file system, each such as `rw` or `name=value`.
     pub super_options: Vec<OsString>,
 }
 
 impl MountEntry {
-    /// Whether this is a mount of ogive's.
+    /// Whether this is an ogive mount.
     pub fn is_ogive(&self) -> bool {
         self.fstype == FSTYPE
     }
 
-    /// Whether this is any FUSE mount (`fuse`, `fuse.sshfs`, `fuseblk`).
+    /// Whether this is a FUSE mount of any kind (`fuse`, `fuse.sshfs`, `fuseblk`).
     pub fn is_fuse(&self) -> bool {
         self.fstype == "fuse" || self.fstype == "fuseblk" || self.fstype.starts_with("fuse.")
     }
 
-    /// The user whom alone the kernel lets in: that of a FUSE mount without `allow_other`.
+    /// The only user that the kernel admits: that of a FUSE mount without `allow_other`.
     pub fn only_user(&self) -> Option<u32> {
         let value = |option: &OsString| option.to_str()?.strip_prefix("user_id=")?.parse().ok();
         let is_private = self.is_fuse() && !self.super_options.iter().any(|o| o == "allow_other");
@@ -54,13 +54,12 @@ impl MountEntry {
     }
 }
 
-/// What is mounted at exactly this path and not covered by another mount there: the last line that
-/// names it.
+/// The mount at exactly this path that no other mount covers: the last line with this path.
 pub fn topmost_at<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     mounts.iter().rev().find(|mount| mount.mount_point == path)
 }
 
-/// The mounts below a path (not at it).
+/// The mounts below a path, without the one at it.
 pub fn below<'a>(mounts: &'a [MountEntry], path: &Path) -> impl Iterator<Item = &'a MountEntry> {
     mounts
         .iter()
@@ -84,7 +83,7 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let fstype = fields.next()?;
     let source = fields.next()?;
-    // A comma in a value is escaped, as a space is.
+    // A comma in a value is escaped, like a space.
     let super_options = fields.next().unwrap_or_default().split(|byte| *byte == b',');
     let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
     Some(MountEntry {
@@ -116,13 +115,13 @@ a broken line
 ";
 
     #[test]
-    fn a_mount_that_is_not_for_others_is_for_one_user() {
+    fn a_mount_without_allow_other_admits_one_user() {
         let users: Vec<_> = parse(SAMPLE).iter().map(MountEntry::only_user).collect();
         assert_eq!(users, [None, None, Some(0), None, None, None]);
     }
 
     #[test]
-    fn paths_come_back_as_their_bytes() {
+    fn paths_are_unescaped_to_their_bytes() {
         let mounts = parse(SAMPLE);
         assert_eq!(mounts.len(), 6);
         let ogive = &mounts[2];
@@ -138,7 +137,7 @@ a broken line
     }
 
     #[test]
-    fn a_source_that_is_a_dash_is_not_taken_for_the_separator() {
+    fn a_dash_as_source_is_not_the_separator() {
         let mounts = parse(SAMPLE);
         assert_eq!(mounts[5].fstype, "tmpfs");
         assert_eq!(mounts[5].source, "-");
@@ -156,7 +155,7 @@ a broken line
 
     proptest! {
         #[test]
-        fn any_path_the_kernel_can_write_is_read_back(
+        fn any_path_that_the_kernel_writes_is_read_back(
             path in proptest::collection::vec(1_u8..=255, 1..40)
         ) {
             let escaped: Vec<u8> = path.iter().flat_map(|byte| match byte {

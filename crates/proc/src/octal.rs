@@ -1,7 +1,7 @@
 //! The kernel's escapes in tables of mounts: `\` and three octal digits stand for a byte
 //! (proc_pid_mountinfo(5)).
 
-/// A field as it was before the kernel escaped it. Other text stays as it is.
+/// Undoes the kernel's escapes in a field. Other text is unchanged.
 pub fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_text_stays() {
+    fn other_text_is_unchanged() {
         for plain in [&b"a\\04"[..], b"a\\049", b"a\\777", b"\\", b""] {
             assert_eq!(unescaped(plain), plain);
         }

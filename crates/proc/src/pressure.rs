@@ -1,10 +1,10 @@
 //! `/proc/pressure/*` and the `*.pressure` files of cgroups: pressure stall information (PSI), the
-//! time in which tasks stood still for want of a resource.
+//! time in which tasks stalled for lack of a resource.
 //!
 //! A file has two lines, such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`. Source:
 //! `Documentation/accounting/psi.rst`.
 
-/// Who stood still.
+/// The tasks that stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     /// At least one task.
@@ -16,7 +16,7 @@ pub enum Share {
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
-    /// Who stood still.
+    /// The tasks that stalled.
     pub share: Share,
     /// Percent of the last ten seconds.
     pub average_10s_percent: f64,
@@ -24,7 +24,7 @@ pub struct Stall {
     pub total_us: u64,
 }
 
-/// The lines of a file; odd ones are left out.
+/// The lines of a file; invalid ones are left out.
 pub fn stalls(text: &str) -> impl Iterator<Item = Stall> {
     text.lines().filter_map(|line| {
         let (share, rest) = line.split_once(' ')?;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_lines_are_read_and_odd_ones_are_left_out() {
+    fn both_lines_are_read_and_invalid_ones_are_left_out() {
         let text = "some avg10=1.53 avg60=0.87 avg300=0.20 total=58120\n\
                     full avg10=9.00 avg60=0.00 avg300=0.00 total=7\nnonsense\n";
         let expected = [(Share::Some, 1.53, 58_120), (Share::Full, 9.0, 7)].map(

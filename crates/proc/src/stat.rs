@@ -1,24 +1,24 @@
 //! `/proc/PID/stat` and `/proc/PID/task/TID/stat`: one line about a process or a thread.
 //!
-//! The name stands in parentheses and may itself hold parentheses, blanks and line ends, so it ends
+//! The name is in parentheses and may itself contain parentheses, blanks and line feeds, so it ends
 //! at the last parenthesis. Fields are numbered as in proc_pid_stat(5).
 
 use std::str::FromStr;
 
-/// The kernel's `PF_EXITING` (`include/linux/sched.h`): the thread has begun to end.
+/// The kernel's `PF_EXITING` (`include/linux/sched.h`): the thread is exiting.
 const EXITING: u64 = 4;
 
 /// One line.
 #[derive(Debug, Clone, Copy)]
 pub struct Stat<'a> {
     before: &'a [u8],
-    /// The name, at most fifteen bytes; of any of the kernel's threads it can be longer.
+    /// The name, at most fifteen bytes; longer for some kernel threads.
     pub name: &'a [u8],
     after: &'a [u8],
 }
 
 impl<'a> Stat<'a> {
-    /// Finds the name in a line. `None` if there is none.
+    /// Finds the name in a line. `None` if it is missing.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|byte| *byte == b'(')?;
         let close = line.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
@@ -44,7 +44,7 @@ impl<'a> Stat<'a> {
         self.field(4)
     }
 
-    /// Whether it has begun to end.
+    /// Whether the thread is exiting.
     pub fn is_exiting(&self) -> Option<bool> {
         self.field(9).map(|flags: u64| flags & EXITING != 0)
     }
@@ -64,17 +64,17 @@ impl<'a> Stat<'a> {
         self.field::<u64>(16)?.checked_add(self.field(17)?)
     }
 
-    /// When it began, in ticks since boot.
+    /// The start time, in ticks since boot.
     pub fn start_ticks(&self) -> Option<u64> {
         self.field(22)
     }
 
-    /// Pages that are in RAM.
+    /// Resident pages.
     pub fn resident_pages(&self) -> Option<u64> {
         self.field(24)
     }
 
-    /// A field behind the name, which is the second.
+    /// A field after the name, which is field 2.
     fn field<T: FromStr>(&self, number: usize) -> Option<T> {
         words(self.after).nth(number.checked_sub(3)?).and_then(parsed)
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_behind_any_name() {
+    fn fields_are_found_after_any_name() {
         for name in [&b"cat"[..], b"a ) (b", b"a) S 1", b"", b"\xff\n\xfe"] {
             let line = line(name);
             let stat = Stat::parse(&line).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_line_has_what_is_left_of_it() {
+    fn a_truncated_line_has_its_first_fields() {
         let stat = Stat::parse(b"1 (x) S").unwrap();
         assert_eq!((stat.state(), stat.parent(), stat.resident_pages()), (Some('S'), None, None));
         for wrong in [&b""[..], b"7 (cat S 1", b"7 cat) S (", b"7"] {

@@ -1,15 +1,15 @@
-//! `/proc/PID/status`: what waits for a process or a thread (proc_pid_status(5)).
+//! `/proc/PID/status`: the pending signals of a process or a thread (proc_pid_status(5)).
 
 /// The bit of SIGKILL in a mask of signals.
 const SIGKILL: u64 = 1 << 8;
 
-/// Whether SIGKILL waits for this thread; `None` if the file does not say so.
+/// Whether SIGKILL is pending for this thread; `None` if the file does not have the mask.
 pub fn is_thread_killed(status: &[u8]) -> Option<bool> {
     mask(status, b"SigPnd:").map(|pending| pending & SIGKILL != 0)
 }
 
-/// Whether SIGKILL waits for this thread or for its whole process; `None` if the file does not say
-/// so.
+/// Whether SIGKILL is pending for this thread or for its whole process; `None` if the file does not
+/// have the masks.
 pub fn is_killed(status: &[u8]) -> Option<bool> {
     let pending = mask(status, b"SigPnd:")? | mask(status, b"ShdPnd:")?;
     Some(pending & SIGKILL != 0)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sigkill_is_told_from_other_signals() {
+    fn sigkill_is_distinguished_from_other_signals() {
         let status = |own, shared| format!("Name:\tx\nSigPnd:\t{own}\nShdPnd:\t{shared}\n");
         let killed = |own, shared| is_killed(status(own, shared).as_bytes());
         let none = "0000000000000000";

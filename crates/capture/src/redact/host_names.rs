@@ -1,18 +1,18 @@
-//! The names that a host, its users and its mount points have.
+//! The names of a host, its users and its mount points.
 
-/// Names that must not be read in a redacted capture.
+/// Names that a redacted capture must not contain.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     /// Names of the host.
     pub(crate) hosts: Vec<String>,
     /// Names of people.
     pub(crate) users: Vec<String>,
-    /// Where file systems are mounted.
+    /// Mount points of file systems.
     pub(crate) mount_points: Vec<String>,
 }
 
 impl Secrets {
-    /// Reads the names of this host. What cannot be read has no names.
+    /// Reads the names of this host. A file that cannot be read adds none.
     pub(crate) fn of_this_host() -> Self {
         let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let short = node.split('.').next().unwrap_or_default().to_owned();
@@ -25,7 +25,8 @@ impl Secrets {
     }
 }
 
-/// A file as the texts of a capture have it: one name that is no UTF-8 hides no other.
+/// A file as lossy text, like the texts of a capture. One name that is not UTF-8 does not hide the
+/// others.
 fn text(path: &str) -> String {
     std::fs::read(path).map_or_else(|_| String::new(), |bytes| lossy(&bytes))
 }
@@ -34,7 +35,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// People; users below are the same on every host.
+/// Names of people. System users are the same on every host.
 fn users(passwd: &str) -> Vec<String> {
     let person = |line: &str| {
         let fields: Vec<&str> = line.split(':').collect();
@@ -44,7 +45,7 @@ fn users(passwd: &str) -> Vec<String> {
     passwd.lines().filter_map(person).collect()
 }
 
-/// The mount points of /proc/self/mounts, as they are: the kernel writes blanks as `\040`.
+/// The mount points of /proc/self/mounts, unescaped: the kernel writes blanks as `\040`.
 fn mount_points(mounts: &str) -> Vec<String> {
     mounts
         .lines()
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are() {
+    fn names_are_read_unescaped() {
         let mounts =
             lossy(b"a /mnt/My\\040Documents ext4 rw 0 0\nb /mnt/caf\xe9\\134 ext4 rw 0 0\n");
         assert_eq!(mount_points(&mounts), ["/mnt/My Documents", "/mnt/caf\u{fffd}\\"]);

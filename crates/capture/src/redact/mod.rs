@@ -1,9 +1,9 @@
 //! Removes names from a capture: hosts, users, addresses, pools, data sets, paths, programs.
 //!
-//! A name becomes the same number everywhere, so that related lines stay related. Names of kernel
-//! threads, functions, counters, properties, devices and versions are evidence, and stay. Free text
-//! (the kernel's log, its command line) is not searched for secrets. Instead only the lines and
-//! words that are evidence are kept.
+//! A name gets the same pseudonym everywhere, so that related lines stay related. Names of kernel
+//! threads, functions, counters, properties, devices and versions are evidence and stay. Free text
+//! (the kernel's log, its command line) is not searched for secrets. Instead, only lines and words
+//! that are evidence are kept.
 
 mod host_names;
 mod patterns;
@@ -20,7 +20,7 @@ use super::Bundle;
 
 pub(super) use self::host_names::Secrets;
 
-/// Replaces names in all files and in the profile, and in what could not be taken.
+/// Replaces names in all files, in the profile and in the notes.
 pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
     let mut names = Pseudonyms::new(secrets);
     for (name, content) in &bundle.files {
@@ -39,7 +39,7 @@ pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
     }
 }
 
-/// One file without names. What a file may hold goes by where it is from.
+/// Redacts one file. Its name decides which names it may contain.
 fn file(name: &str, text: &str, names: &mut Pseudonyms) -> String {
     if name.ends_with("-stats.txt") {
         return names.threads(text);
@@ -70,7 +70,7 @@ fn file(name: &str, text: &str, names: &mut Pseudonyms) -> String {
     if name.contains("kstat/zfs/") && name.ends_with("/reads") {
         return names.reads(text);
     }
-    // Counters hold no names but those of data sets; a pool may be called as one of their rows.
+    // Counters contain no names except those of data sets. A pool may have the name of a counter.
     let counters = name.contains("/proc/") || name.starts_with("proc/") || name.contains(".ogive/");
     let named = name.contains("objset-") || name.ends_with("dbgmsg");
     if counters && !named && !name.ends_with("proc/version") {
@@ -89,7 +89,7 @@ fn file(name: &str, text: &str, names: &mut Pseudonyms) -> String {
     plain(text, names)
 }
 
-/// A line of the stacks of threads that wait: frames stay, the program's name goes.
+/// A line of the stacks of waiting threads: frames stay, and the program gets a pseudonym.
 fn waiting(line: &str, names: &mut Pseudonyms) -> String {
     let Some(rest) = line.strip_prefix("== ") else { return line.to_owned() };
     let mut words = rest.split(' ');
@@ -98,11 +98,11 @@ fn waiting(line: &str, names: &mut Pseudonyms) -> String {
     format!("== {program} {}", rest.join(" "))
 }
 
-/// A line of a control group's file: the group is called by a number.
+/// A line of a control group's file: the group gets a number.
 fn group(line: &str, names: &mut Pseudonyms) -> Option<String> {
     let (path, figure) =
         line.split_once(':').filter(|(path, _)| is_group_file(path)).or_else(|| {
-            // A group's name may have a colon in it, and no figure has.
+            // A group's name may contain a colon, and a figure never does.
             line.rsplit_once(':').filter(|(path, _)| is_group_file(path))
         })?;
     let (group, file) = path.rsplit_once('/')?;
@@ -126,7 +126,7 @@ fn served(line: &str) -> String {
     format!("{kind} source /path {waiting} {pid} {state}")
 }
 
-/// `uname -a` without the host's name, which is its second word, whatever that is.
+/// `uname -a` without the host's name, which is always its second word.
 fn without_node(text: &str) -> String {
     let word = |(at, word): (usize, &str)| if at == 1 { "host" } else { word }.to_owned();
     let words: Vec<String> = text.split_whitespace().enumerate().map(word).collect();
@@ -147,7 +147,7 @@ fn log_line(line: &str, names: &mut Pseudonyms) -> String {
     names.in_log(&plain(&line, names))
 }
 
-/// How a mount says that it was made: its switches stay, and its paths and addresses go.
+/// A mount's description: its switches stay, and its paths and addresses are replaced.
 fn described(text: &str, names: &Pseudonyms) -> String {
     let Ok(mut value) = serde_json::from_str(text) else { return "{}\n".to_owned() };
     without_names(&mut value, names);
@@ -173,13 +173,13 @@ fn without_names(value: &mut serde_json::Value, names: &Pseudonyms) {
     }
 }
 
-/// Text without paths, addresses, serial numbers and known names.
+/// Replaces paths, addresses, serial numbers and known names in a text.
 fn plain(text: &str, names: &Pseudonyms) -> String {
     without_secrets(without_paths(&names.in_text(text)))
 }
 
-/// Text without paths, but for those that every host has. What follows a path by one blank may be a
-/// part of it, and goes with it.
+/// Replaces paths, except those that every host has. A word one blank after a path may belong to it
+/// and is removed too.
 fn without_paths(text: &str) -> String {
     let replaced = PATH.replace_all(text, |found: &Captures<'_>| {
         if !COMMON_PATH.is_match(&found["path"]) {
@@ -191,7 +191,7 @@ fn without_paths(text: &str) -> String {
     replaced.into_owned()
 }
 
-/// A line of /proc/mounts: its type is the evidence, and how many there are.
+/// A line of /proc/mounts: only the type and the number of mounts are evidence.
 fn mount(line: &str) -> String {
     let kind = line.split_whitespace().nth(2).unwrap_or("none");
     format!("device /path {kind} rw 0 0")

@@ -1,4 +1,4 @@
-//! The patterns that redaction goes by, and what replaces the secrets that they find.
+//! The regular expressions of redaction, and the replacements of the secrets that they find.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::{Captures, Regex};
 
 type Pattern = LazyLock<Regex>;
 
-/// Makes a static of each pattern, which is compiled at its first use.
+/// Makes a static of each pattern, compiled at its first use.
 macro_rules! patterns {
     ($($(#[$meaning:meta])* $name:ident = $pattern:literal;)*) => {
         $($(#[$meaning])* pub(super) static $name: Pattern = LazyLock::new(|| {
@@ -23,12 +23,12 @@ patterns! {
     LOG = r"(?i)\b(zfs|spl|zio|vdev|zvol|arc_|txg|dbuf|icp)|I/O error|blk_update_request|blocked for more than|soft lockup|hard LOCKUP|rcu.*(stall|detected)|Call Trace|</?TASK>|\+0x[0-9a-f]+/0x|page allocation failure|Out of memory|oom-kill|medium error|hard resetting link|link is slow|(ata|nvme)\d.*(reset|timeout|error)|clocksource|AVX|xsave|fpu";
     /// Words of the kernel's command line that are evidence.
     BOOT = r"^(init_on_(alloc|free)|mitigations|spectre|spec_store|transparent_hugepage|hugepages?(z|sz)?|default_hugepagesz|isolcpus|nohz|rcu_nocbs|numa|cgroup|systemd\.unified|elevator|preempt|nosmt|maxcpus|clearcpuid|noxsave|nosimd|intel_pstate|processor\.max_cstate|idle|zfs\.|spl\.|icp\.)";
-    /// The words of the kernel's log that precede a program's name, the name and what follows it.
+    /// A program's name in the kernel's log, with the words before and after it.
     TASK = r"(?P<before>\btask |\bComm: |\bcomm: |\bprocess \d+ \(|stuck for \d+s! \[)(?P<name>.+?)(?P<behind>:\d+|\)| Not tainted| Tainted|$)";
     /// The user and the host that built a kernel. The host's name may have no dot.
     BUILDER = r"[^\s()@]+@[^\s()@]+";
     /// An absolute path after a character that can precede one, and the words after it that may
-    /// belong to it. Columns are two blanks apart, so no path reaches over them.
+    /// belong to it. Columns are two blanks apart, so no path extends over them.
     PATH = r#"(?m)(?P<before>^|[\s"'=(,\[<:])(?P<path>/[^\s"';,)\]]+)(?P<more>(?: [^\s"';,)\]]+)*)"#;
     /// Paths that are the same on every host.
     COMMON_PATH = r"^/(proc|sys/(module|kernel|fs/cgroup)|lib/modules|usr/src/(zfs|linux)|etc/(zfs|dkms|default)|var/lib/dkms|dev/(sd|nvme|vd|xvd|zd|dm-|md|ada|da|nvd|ram|loop)[a-z0-9]*$)";
@@ -48,8 +48,8 @@ patterns! {
     RELEASE = r"^0\.";
 }
 
-/// The secrets of free text: what finds them, those that are public, and what replaces the others.
-/// The order matters, because a later pattern also finds parts of what an earlier one does.
+/// The secrets of free text: the pattern, the matches that are public, and the replacement of all
+/// others. The order matters, because a later pattern also matches parts of an earlier one.
 static SECRETS: [(&Pattern, Option<&Pattern>, &str); 5] = [
     (&URL, Some(&COMMON_URL), "address"),
     (&MAIL, None, "user@host"),
@@ -58,7 +58,7 @@ static SECRETS: [(&Pattern, Option<&Pattern>, &str); 5] = [
     (&ADDRESS, Some(&RELEASE), "address"),
 ];
 
-/// Text without addresses, serial numbers and identities.
+/// Replaces addresses, serial numbers and identities.
 pub(super) fn without_secrets(mut text: String) -> String {
     for (secret, public, replacement) in SECRETS {
         let replaced = secret.replace_all(&text, |found: &Captures<'_>| {

@@ -1,11 +1,11 @@
-//! Tests: names that are hard to find are planted wherever a capture has names, in each spelling.
-//! None of them is left in file names, contents or the manifest.
+//! Tests that plant difficult names everywhere in a capture, in each spelling. Redaction must leave
+//! none of them in file names, contents or the manifest.
 
 use std::fmt::Write as _;
 
 use super::*;
 
-/// Parts of names. A redacted capture must hold none of them.
+/// Parts of the planted names. A redacted capture must contain none of them.
 const PARTS: [&str; 20] = [
     "Quarterly",
     "Numbers",
@@ -43,7 +43,7 @@ fn secrets() -> Secrets {
     }
 }
 
-/// A name as several programs write it.
+/// A name in the spellings of several programs.
 fn spelled(name: &str) -> Vec<String> {
     let percent = |is_upper: bool| {
         let letter = |byte: u8| match byte {
@@ -63,7 +63,7 @@ fn spelled(name: &str) -> Vec<String> {
     vec![name.to_owned(), octal, percent(false), percent(true), json, ascii]
 }
 
-/// Text of a program that names them all, one after the other.
+/// The output of a program that mentions all names.
 fn talk(start: &str, names: &[&str]) -> String {
     let mut text = String::new();
     for name in names.iter().flat_map(|name| spelled(name)) {
@@ -125,15 +125,15 @@ fn bundle() -> Bundle {
             "{\"source\": \"s3://acme-Heron/Quarterly Numbers/\", \"mount_point\": \"/mnt/Acme Größe\",\n\
              \"policy\": \"arc\", \"devices\": [\"/srv/Osprey#\\\\1/plover l2\"]}\n".to_owned()),
     ];
-    let said = talk("", &all);
-    let notes = said.lines().map(str::to_owned).chain([
+    let mentions = talk("", &all);
+    let notes = mentions.lines().map(str::to_owned).chain([
         "/mnt/Acme Größe has no control directory; no counters of the mount".to_owned(),
         "cannot ask https://wren:finch@bunting.example/Snap".to_owned(),
     ]);
     Bundle { notes: notes.collect(), files, ..Bundle::default() }
 }
 
-/// The packed content, one piece for each line.
+/// The packed content, one string per line.
 fn packed(bundle: &Bundle) -> Vec<String> {
     let mut all: Vec<String> = bundle.notes.clone();
     for (name, content) in &bundle.files {
@@ -144,7 +144,7 @@ fn packed(bundle: &Bundle) -> Vec<String> {
 }
 
 #[test]
-fn no_part_of_a_planted_name_is_left_in_any_spelling() {
+fn no_part_of_a_planted_name_remains_in_any_spelling() {
     let mut bundle = bundle();
     let open = packed(&bundle);
     for part in PARTS {

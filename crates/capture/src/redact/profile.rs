@@ -1,5 +1,5 @@
-//! A profile without names. Threads of programs are numbered. Functions keep their names only in
-//! the kernel, in its modules and in common libraries.
+//! Redacts a profile. Threads of programs get numbers. Functions keep their names only in the
+//! kernel, in its modules and in common libraries.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use ogive_profile::{Frame, Mode, Profile, Sample, StackId};
 
 use super::pseudonyms::Pseudonyms;
 
-/// Beginnings of the file names of libraries whose functions are evidence and no secret.
+/// Prefixes of the file names of libraries whose functions are evidence and not secret.
 const PUBLIC: [&str; 17] = [
     "libc.",
     "libc-",
@@ -28,10 +28,10 @@ const PUBLIC: [&str; 17] = [
     "vdso",
 ];
 
-/// Programs of which the same is true, by their very names.
+/// Programs whose functions are evidence and not secret, by exact name.
 const PUBLIC_PROGRAMS: [&str; 4] = ["zdb", "zpool", "zfs", "ogive"];
 
-/// The same samples under other names.
+/// The same samples with pseudonyms.
 pub(super) fn redacted(profile: &Profile, names: &mut Pseudonyms) -> Profile {
     let mut meta = profile.meta.clone();
     meta.host = None;

@@ -1,4 +1,4 @@
-//! The names that a redacted capture must not show, and the numbers that replace them.
+//! The names that a redacted capture must not show, and the pseudonyms that replace them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,21 @@ use super::spellings::Spellings;
 /// The characters that end a path or a data set in a text.
 const ENDS: [char; 12] = ['\n', '\t', ' ', '"', '\'', ';', ',', ')', ']', ':', '>', '='];
 
-/// Names and their numbers.
+/// Names and their pseudonyms.
 #[derive(Default)]
 pub(super) struct Pseudonyms {
     words: BTreeMap<String, String>,
     programs: BTreeMap<String, String>,
     kernel_threads: BTreeSet<String>,
-    /// The words, and the programs, in all their spellings.
+    /// The names with pseudonyms, and the programs, in all their spellings.
     spelled: Spellings,
     spelled_programs: Spellings,
     /// Control groups by path.
     groups: BTreeMap<String, String>,
-    /// How many of each kind there are.
+    /// The number of pseudonyms of each kind.
     counts: BTreeMap<&'static str, usize>,
-    /// Whether a data set or a mount point has a blank in its name. Then nothing tells where one
-    /// ends that is not known.
+    /// Whether a data set or a mount point has a blank in its name. Then the end of an unknown one
+    /// cannot be found.
     has_blanks: bool,
 }
 
@@ -41,7 +41,7 @@ impl Pseudonyms {
             names.add(user, "user");
         }
         for path in &secrets.mount_points {
-            // Those of every host say nothing of this one.
+            // Mount points that every host has are not secret.
             let common = ["/proc", "/sys", "/dev", "/run", "/tmp", "/boot", "/usr", "/var/tmp"];
             let is_common = common.iter().any(|common| {
                 path.strip_prefix(common)
@@ -61,7 +61,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Adds a name that goes even where evidence has the same word.
+    /// Adds a name that is replaced even if evidence uses the same word.
     fn add_whatever(&mut self, name: &str, word: &'static str) {
         if name.is_empty() || self.words.contains_key(name) {
             return;
@@ -73,7 +73,7 @@ impl Pseudonyms {
         self.words.insert(name.to_owned(), word);
     }
 
-    /// Finds the names that a file gives away.
+    /// Collects the names in a file.
     pub(super) fn learn(&mut self, file: &str, text: &str) {
         if file.ends_with("zpool-list.txt") || file.contains("zfs-get") {
             let column = text.lines().next().and_then(|heading| heading.find("PROPERTY"));
@@ -81,7 +81,7 @@ impl Pseudonyms {
                 self.add_data_set(name);
             }
         }
-        // Kstats of a pool stand in a directory of its name.
+        // The kstats of a pool are in a directory with its name.
         let parts: Vec<&str> = file.split('/').collect();
         if let Some(at) = parts.windows(2).position(|two| two == ["kstat", "zfs"])
             && parts.len() == at + 4
@@ -113,7 +113,7 @@ impl Pseudonyms {
         }
     }
 
-    /// A pool, and a data set in it: whatever they are called, their names go.
+    /// Adds a pool and a data set in it. Their names are replaced whatever they are.
     fn add_data_set(&mut self, name: &str) {
         let pool = name.split(['/', '@', '#']).next().unwrap_or_default();
         self.add_whatever(pool, "pool");
@@ -126,9 +126,9 @@ impl Pseudonyms {
         }
     }
 
-    /// The new name of a program or of one of its threads.
+    /// The pseudonym of a program or of one of its threads.
     pub(super) fn program(&mut self, name: &str) -> String {
-        // The kernel names some threads by the server that they are for.
+        // The kernel names some threads after the server that they serve.
         let gives_away = ADDRESS.is_match(name) || self.in_text(name) != name;
         let is_public_name = self.kernel_threads.contains(name) && !gives_away
             || is_zfs_thread(name)
@@ -145,14 +145,14 @@ impl Pseudonyms {
         word
     }
 
-    /// The new name of a control group.
+    /// The pseudonym of a control group.
     pub(super) fn group(&mut self, path: &str) -> String {
         let number = self.groups.len() + 1;
         self.groups.entry(path.to_owned()).or_insert_with(|| format!("group{number}")).clone()
     }
 
-    /// Text without the names of hosts, users, pools and mount points. A pool takes the rest of its
-    /// data sets with it, a directory what is below it.
+    /// Replaces the names of hosts, users, pools and mount points in a text. The rest of a data set
+    /// after its pool, and of a path after its directory, is removed too.
     pub(super) fn in_text(&self, text: &str) -> String {
         self.spelled.replaced(text, |word, behind| {
             if word.starts_with('/') {
@@ -161,7 +161,7 @@ impl Pseudonyms {
             }
             let of_pool = word.starts_with("pool");
             if of_pool && behind.starts_with('/') {
-                // A kstat's directory is named as its pool; what is in it are files.
+                // The directory of a kstat has the name of its pool and contains files.
                 let file = behind[1..].split(ENDS).next().unwrap_or_default();
                 if is_kstat_name(file) && !word.contains('/') {
                     return (0, word.to_owned());
@@ -182,10 +182,10 @@ impl Pseudonyms {
         })
     }
 
-    /// Where a path, or what is behind a pool, ends in a text.
+    /// The end of a path, or of the text after a pool, in a text.
     fn end(&self, text: &str) -> usize {
         let ends = |letter: char| match letter {
-            // Nothing tells a blank in a name from one behind it.
+            // A blank in a name cannot be distinguished from one after it.
             ' ' if self.has_blanks => false,
             other => ENDS.contains(&other),
         };
@@ -199,7 +199,7 @@ impl Pseudonyms {
         self.spelled_programs.replaced(line, |word, _| (0, word.to_owned()))
     }
 
-    /// `stat` lines of threads with numbers for the names of programs; nothing else is left.
+    /// `stat` lines of threads with pseudonyms of programs; all other lines are dropped.
     pub(super) fn threads(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for line in text.lines() {
@@ -217,7 +217,7 @@ impl Pseudonyms {
         out
     }
 
-    /// The kstat `reads` of a pool: its last column has programs.
+    /// The kstat `reads` of a pool, whose last column contains programs.
     pub(super) fn reads(&mut self, text: &str) -> String {
         let mut column = None;
         let mut out = String::with_capacity(text.len());
@@ -242,7 +242,7 @@ impl Pseudonyms {
     }
 }
 
-/// The first cell of a table: up to the column where the next begins, or to two blanks.
+/// The first cell of a table: up to the column of the next one, or to two blanks.
 fn first_cell(line: &str, next: Option<usize>) -> &str {
     let is_cut = |at: &usize| line.get(..*at).is_some_and(|cell| cell.ends_with(' '));
     let end = next.filter(is_cut).or_else(|| line.find("  ")).or_else(|| line.find('\t'));
@@ -252,7 +252,7 @@ fn first_cell(line: &str, next: Option<usize>) -> &str {
     }
 }
 
-/// Name of a thread in a line of `thread-stats.txt`, and whether it is the kernel's.
+/// The name of a thread in a line of `thread-stats.txt`, and whether it is a kernel thread.
 fn task(line: &str) -> Option<(&str, bool)> {
     let stat = Stat::parse(line.as_bytes())?;
     let name = std::str::from_utf8(stat.name).ok()?;
@@ -264,7 +264,7 @@ fn is_kstat_name(name: &str) -> bool {
     known.contains(&name) || name.starts_with("objset-") || name.starts_with("metaslab")
 }
 
-/// Whether a word is one that evidence uses.
+/// Whether evidence uses this word.
 fn is_evidence(name: &str) -> bool {
     let words = ["zfs", "root", "nobody", "data", "name", "linux", "localhost", "none", "default"];
     words.contains(&name) || is_zfs_thread(name)

@@ -1,7 +1,7 @@
 //! Names of programs that are evidence and not secret.
 
-/// Programs that are evidence by their name, and give nobody away: these names and no others, for
-/// what merely begins like one of them may be called after anybody.
+/// Programs whose names are evidence and identify no one. Only the exact names count, because a
+/// longer name may contain that of a person.
 const KEPT: [&str; 31] = [
     "zfs",
     "zpool",
@@ -19,7 +19,7 @@ const KEPT: [&str; 31] = [
     "rsync",
     "cadvisor",
     "rngd",
-    // Programs and threads of ogive's own.
+    // ogive's own programs and threads.
     "ogive",
     "mount.ogive",
     "mount.fuse.ogiv",
@@ -37,7 +37,7 @@ const KEPT: [&str; 31] = [
     "l2_write",
 ];
 
-/// Threads of which there are many: the name, and then a number, or what only kernels append.
+/// Names of many threads: a prefix, then a number or a suffix that only kernels append.
 const KEPT_FAMILIES: [&str; 16] = [
     "kswapd",
     "kcompactd",
@@ -57,7 +57,7 @@ const KEPT_FAMILIES: [&str; 16] = [
     "nfsd-",
 ];
 
-/// Whether a program's name is evidence and no secret.
+/// Whether a program's name is evidence and not secret.
 pub(super) fn is_public(name: &str) -> bool {
     let numbered = |rest: &str| {
         rest.chars()
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_very_names_of_public_programs_are_kept() {
+    fn only_exact_names_of_public_programs_are_kept() {
         for name in
             ["ogive", "mount.ogive", "ogive-signals", "zfs", "fuse-3", "kworker/u8:2", "kswapd0"]
         {

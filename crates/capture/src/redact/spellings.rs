@@ -1,22 +1,22 @@
 //! Finds names in a text, in every spelling that the files of a capture use.
 //!
-//! Names are looked up, and not compiled into a pattern. So their number has no limit, and no text
-//! stays unredacted because a pattern is too large.
+//! Names are looked up instead of compiled into a pattern. So their number has no limit, and no
+//! text stays unredacted because a pattern is too large.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Names with the words that stand for them.
+/// Names with the words that replace them.
 #[derive(Debug, Default)]
 pub(super) struct Spellings {
-    /// Every spelling, and the word.
+    /// Every spelling with its word.
     spellings: BTreeMap<String, String>,
     /// Bytes of the longest spelling.
     longest: usize,
 }
 
 impl Spellings {
-    /// Adds a name in all its spellings. A name that is known keeps its word.
+    /// Adds a name in all its spellings. A name that was added before keeps its word.
     pub(super) fn add(&mut self, name: &str, word: &str) {
         for spelling in spellings(name).into_iter().filter(|spelling| !spelling.is_empty()) {
             self.longest = self.longest.max(spelling.len());
@@ -24,8 +24,9 @@ impl Spellings {
         }
     }
 
-    /// The text with a word for each name in it. `rest` says how many bytes behind a name go with
-    /// it, and what is written for all of it: it sees the word, and the text behind the name.
+    /// Replaces each name in a text by its word. `rest` receives the word and the text after the
+    /// name. It returns the number of bytes after the name that are replaced too, and the
+    /// replacement for both.
     pub(super) fn replaced(
         &self,
         text: &str,
@@ -50,14 +51,14 @@ impl Spellings {
         out
     }
 
-    /// The longest name that stands as a word at a place of the text: its bytes, and its word.
+    /// The longest name at a position that is a whole word: its bytes and its word.
     fn name_at(&self, text: &str, at: usize) -> Option<(usize, &str)> {
         if !is_beginning(&text[..at]) {
             return None;
         }
         let end = text.floor_char_boundary(at.saturating_add(self.longest).min(text.len()));
         let mut bound = &text[at..end];
-        // The greatest spelling that is not behind `bound` begins like each one that begins it.
+        // The greatest spelling up to `bound` shares the longest prefix with it.
         while !bound.is_empty() {
             let (spelling, word) = self.spellings.range::<str, _>(up_to(bound)).next_back()?;
             if !bound.starts_with(spelling.as_str()) {
@@ -83,7 +84,7 @@ fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Whether a word may begin behind a text: behind what is no letter of a word, or stands for one.
+/// Whether a word may begin after a text: its end is not a letter, or is an escape for one.
 fn is_beginning(before: &str) -> bool {
     if !before.ends_with(is_of_word) {
         return true;
@@ -98,7 +99,7 @@ fn is_beginning(before: &str) -> bool {
     control || is_escape('%', 2, 16) || is_escape('\\', 3, 8) || is_escape('u', 4, 16)
 }
 
-/// A name as it is, and as the kernel, addresses, JSON and messages write it.
+/// The spellings of a name: plain, and as the kernel, addresses, JSON and messages escape it.
 fn spellings(name: &str) -> Vec<String> {
     let octal = |letter: char| match letter {
         ' ' | '\t' | '\n' | '\\' | '#' => format!("\\{:03o}", u32::from(letter)),
@@ -158,21 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_that_stands_as_a_word_is_found() {
+    fn the_longest_name_that_is_a_whole_word_is_found() {
         let names = [("tank", "p1"), ("tank-a", "p2"), ("tank.", "p3"), ("ab", "h1")];
-        for (text, wanted) in [
+        for (text, expected) in [
             ("tank tank-a tank-ac", "p1 p2 p1-ac"),
             ("tanks xtank tank.x tank.", "tanks xtank p3x p3"),
             ("ab cab ab:", "h1 cab h1:"),
             ("étank", "ép1"),
             ("", ""),
         ] {
-            assert_eq!(replaced(&names, text), wanted, "{text}");
+            assert_eq!(replaced(&names, text), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_name_is_found_in_every_spelling_and_behind_one() {
+    fn a_name_is_found_in_every_spelling_and_after_an_escape() {
         let names = [("/mnt/My Größe\"1", "/path1"), ("ann", "user1")];
         for text in [
             "/mnt/My Größe\"1",
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_names_is_too_many() {
+    fn any_number_of_names_is_found() {
         let mut spelled = Spellings::default();
         for number in 0..50_000 {
             spelled.add(&format!("/srv/a long name of a mount point {number}"), "/path");

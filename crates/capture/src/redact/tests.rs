@@ -179,7 +179,7 @@ fn bytes_of(files: &[(String, Vec<u8>)]) -> String {
 }
 
 #[test]
-fn nothing_that_gives_somebody_away_is_in_the_bytes_of_a_redacted_capture() {
+fn the_bytes_of_a_redacted_capture_contain_no_secret() {
     let open = bytes_of(&bundle(false));
     for secret in SECRET {
         assert!(open.contains(secret), "the test is blind for {secret}");
@@ -211,7 +211,7 @@ fn nothing_that_gives_somebody_away_is_in_the_bytes_of_a_redacted_capture() {
 }
 
 #[test]
-fn a_redacted_capture_is_diagnosed_as_the_open_one() {
+fn a_redacted_capture_has_the_same_diagnosis() {
     let rules = RuleSet::bundled().unwrap();
     let answer = |files: Vec<(String, Vec<u8>)>| {
         let mut writer = BundleWriter::new(Vec::new(), 1).unwrap();
@@ -230,7 +230,7 @@ fn a_redacted_capture_is_diagnosed_as_the_open_one() {
 }
 
 #[test]
-fn a_pool_may_be_called_as_a_row_of_the_counters() {
+fn a_pool_may_have_the_name_of_a_counter() {
     let mut bundle = Bundle {
         files: vec![
             ("commands/zpool-list.txt".to_owned(), b"NAME SIZE\nhits 1T\n".to_vec()),
