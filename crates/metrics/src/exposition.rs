@@ -1,22 +1,23 @@
-//! Families of figures, and the two texts that scrapers read: Prometheus's own and OpenMetrics 1.0.
+//! Metric families, and the two text formats that scrapers read: Prometheus's own and OpenMetrics
+//! 1.0.
 //!
-//! The texts differ in little: the place of a counter's `_total`, the unit, and the end. Histograms
-//! have classic buckets in both.
+//! The formats differ in the place of a counter's `_total`, the unit and the end. Histograms have
+//! classic buckets in both.
 
 use std::fmt::{Display, Write as _};
 
-/// Which of the formats.
+/// The text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Prometheus's text format, 0.0.4: what every scraper understands.
+    /// Prometheus's text format 0.0.4, which every scraper understands.
     Text,
     /// OpenMetrics 1.0.
     OpenMetrics,
 }
 
 impl Format {
-    /// The format that a scraper's `Accept` field likes best of those there are, of several the
-    /// first; the text that every scraper understands if in doubt.
+    /// The format that a scraper's `Accept` field prefers, the first of several; Prometheus's text
+    /// if in doubt.
     pub fn accepted(accept: Option<&str>) -> Self {
         let parts = accept.unwrap_or_default().split(',');
         let mut best = (0.0, Self::Text);
@@ -37,7 +38,7 @@ impl Format {
     }
 }
 
-/// A format of a list, and how much it is liked, if it is one of ours.
+/// A format in the field and its quality, if ogive supports it.
 fn offered(part: &str) -> Option<(f32, Format)> {
     let mut words = part.split(';').map(str::trim);
     let format = match words.next()? {
@@ -55,18 +56,18 @@ fn offered(part: &str) -> Option<(f32, Format)> {
     Some((quality, format))
 }
 
-/// What a family's numbers are.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Grows until the process ends.
+    /// A number that grows until the process ends.
     Counter,
     /// A level.
     Gauge,
-    /// How many were below each of some bounds.
+    /// The number of events within each of some bounds.
     Histogram,
 }
 
-/// A number of a sample: a whole one is told to its last digit.
+/// The number of a sample. Whole numbers are written with all digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A count.
@@ -76,7 +77,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// As a real number, to 53 bits.
+    /// The number as floating point, exact to 53 bits.
     pub fn as_real(self) -> f64 {
         match self {
             Self::Whole(number) => number as f64,
@@ -111,14 +112,14 @@ impl Display for Number {
     }
 }
 
-/// Figures in the making.
+/// Metrics under construction.
 #[derive(Debug)]
 pub struct Exposition {
     format: Format,
     families: Vec<Family>,
 }
 
-/// One family of them.
+/// A family of metrics.
 #[derive(Debug)]
 pub struct Family {
     pub(crate) name: String,
@@ -127,7 +128,7 @@ pub struct Family {
     pub(crate) points: Vec<Point>,
 }
 
-/// One sample, or one histogram.
+/// A sample or a histogram.
 #[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) labels: Vec<(String, String)>,
@@ -138,7 +139,7 @@ pub(crate) struct Point {
 pub(crate) enum Value {
     Number(Number),
     Histogram {
-        /// Upper bounds, the last one infinite, and how many are at or below each.
+        /// Upper bounds, the last one infinite, and the number of events at or below each.
         buckets: Vec<(f64, u64)>,
         sum: f64,
     },
@@ -148,16 +149,16 @@ pub(crate) enum Value {
 pub type Label<'a> = (&'a str, &'a str);
 
 impl Exposition {
-    /// Nothing yet, to be written in a format.
+    /// An empty exposition in a format.
     pub fn new(format: Format) -> Self {
         Self { format, families: Vec::new() }
     }
 
-    /// Begins a family. A counter is named without its `_total`, and `help` is one plain line.
+    /// Begins a family. A counter's name is without `_total`, and `help` is one plain line.
     pub fn family(&mut self, name: &str, kind: Kind, help: &str) -> &mut Family {
         let (name, help) = (name.to_owned(), help.to_owned());
         self.families.push(Family { name, kind, help, points: Vec::new() });
-        // It has just been put there.
+        // The family was just added.
         let last = self.families.len() - 1;
         &mut self.families[last]
     }
@@ -166,7 +167,7 @@ impl Exposition {
         &self.families
     }
 
-    /// The whole answer.
+    /// The whole text.
     pub fn finish(self) -> Vec<u8> {
         let mut text = String::with_capacity(16 << 10);
         for family in &self.families {
@@ -185,13 +186,13 @@ impl Family {
         self.put(labels, Value::Number(value.into()));
     }
 
-    /// Adds a histogram: for each upper bound how many are at or below it, and the sum of all.
-    /// The last bound is infinite, and its number is that of all.
+    /// Adds a histogram: for each upper bound the number of events at or below it, and the sum of
+    /// all. The last bound is infinite, and its number is the number of all events.
     pub fn histogram(&mut self, labels: &[Label<'_>], buckets: &[(f64, u64)], sum: f64) {
         self.put(labels, Value::Histogram { buckets: buckets.to_vec(), sum });
     }
 
-    /// What its samples are called in Prometheus's formats.
+    /// The name of its samples in Prometheus's formats.
     pub(crate) fn sample_name(&self) -> String {
         match self.kind {
             Kind::Counter => format!("{}_total", self.name),
@@ -204,7 +205,7 @@ impl Family {
         self.points.push(Point { labels: labels.iter().map(own).collect(), value });
     }
 
-    /// The unit in its name, if there is one.
+    /// The unit in its name, if it has one.
     pub(crate) fn unit(&self) -> Option<&'static str> {
         ["seconds", "bytes"]
             .into_iter()
@@ -219,7 +220,7 @@ impl Family {
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        // Writing to a String cannot fail; the results are dropped for that reason.
+        // Writing to a String cannot fail, so the results are ignored.
         let _ = writeln!(text, "# HELP {shown} {}.\n# TYPE {shown} {kind}", self.help);
         if let (Some(unit), Format::OpenMetrics) = (self.unit(), format) {
             let _ = writeln!(text, "# UNIT {shown} {unit}");
@@ -238,7 +239,7 @@ impl Point {
                 for (bound, below) in buckets {
                     let bound = match *bound {
                         f64::INFINITY => "+Inf".to_owned(),
-                        // OpenMetrics wants a whole number to be told as one with a fraction.
+                        // OpenMetrics requires a fraction in whole bounds.
                         bound => format!("{bound:?}"),
                     };
                     self.line(text, name, "_bucket", Some(&bound), below);
@@ -274,7 +275,7 @@ impl Point {
     }
 }
 
-/// A value as both formats have it between quotes.
+/// Escapes a value for both formats.
 fn escape(text: &mut String, value: &str) {
     for character in value.chars() {
         match character {
@@ -297,11 +298,11 @@ mod tests {
         exposition.family("x_ratio", Kind::Gauge, "A share").sample(&[], 0.5);
         let times = exposition.family("x_seconds", Kind::Histogram, "Times");
         times.histogram(&[("mount", "/")], &[(1.0, 2), (f64::INFINITY, 3)], 4.25);
-        String::from_utf8(exposition.finish()).expect("it is text")
+        String::from_utf8(exposition.finish()).expect("the text is UTF-8")
     }
 
     #[test]
-    fn the_older_format_is_as_every_scraper_reads_it() {
+    fn the_older_format_is_what_every_scraper_reads() {
         let expected = "\
 # HELP x_read_bytes_total Bytes read.
 # TYPE x_read_bytes_total counter
@@ -320,7 +321,7 @@ x_seconds_count{mount=\"/\"} 3
     }
 
     #[test]
-    fn openmetrics_names_families_without_total_and_tells_units_and_its_end() {
+    fn openmetrics_has_families_without_total_units_and_an_end() {
         let text = text(Format::OpenMetrics);
         for line in [
             "# TYPE x_read_bytes counter\n# UNIT x_read_bytes bytes\nx_read_bytes_total{",
@@ -333,13 +334,13 @@ x_seconds_count{mount=\"/\"} 3
     }
 
     #[test]
-    fn the_newer_format_is_sent_to_those_who_ask_for_it() {
+    fn the_newer_format_is_sent_on_request() {
         let open = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1";
         assert_eq!(Format::accepted(Some(open)), Format::OpenMetrics);
         for other in ["*/*", "", "text/plain", "application/openmetrics-text;q=0", "x, y;;=,"] {
             assert_eq!(Format::accepted(Some(other)), Format::Text, "{other}");
         }
-        // As a Prometheus asks that would like its binary format best.
+        // The request of a Prometheus server that prefers its binary format.
         let native = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
                       encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,\
                       text/plain;version=0.0.4;q=0.5,*/*;q=0.1";

@@ -1,8 +1,8 @@
-//! The families of a mount, made from the rows of its kstats.
+//! The metric families of a mount, made from the rows of its kstats.
 //!
-//! A row of the table in `ogive-stats` names its family. Rows of a second level are left out where
-//! there is none. Every format wants the samples of a family together, so families are the outer
-//! loop and mounts the inner one.
+//! A row of the table in `ogive-stats` names its family. Rows of a second level are left out if the
+//! mount has none. Every format requires the samples of a family together, so families are the
+//! outer loop and mounts the inner one.
 
 pub mod openzfs;
 
@@ -13,7 +13,7 @@ use ogive_stats::{Field, Unit};
 
 use crate::exposition::{self, Exposition, Kind, Label};
 
-/// What is known of a mount at a moment.
+/// The kstats of a mount at one moment.
 #[derive(Debug)]
 pub struct Figures {
     /// The mount point, the value of the label `mount`.
@@ -26,7 +26,7 @@ pub struct Figures {
     pub ogivestats: Kstat,
 }
 
-/// Which kstat a row is in.
+/// The kstat of a row.
 #[derive(Debug, Clone, Copy)]
 enum From {
     Arcstats,
@@ -41,7 +41,7 @@ struct Family {
     rows: Vec<(From, &'static Field)>,
 }
 
-/// The families in their order, each with the rows that name it.
+/// The families in their order, each with its rows.
 static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let files = [
         (From::Arcstats, ogive_stats::ARCSTATS),
@@ -59,7 +59,7 @@ static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
 });
 
 impl Family {
-    /// All rows have the kind of the first.
+    /// All rows have the same kind.
     fn kind(&self) -> Kind {
         self.rows.first().map_or(Kind::Gauge, |(_, row)| kind_of(row))
     }
@@ -72,11 +72,11 @@ fn kind_of(row: &Field) -> Kind {
     }
 }
 
-/// Rows of `ogivestats` with the distribution of how long a read of the source took begin so; the
-/// rest of the name is an upper bound in microseconds, and the number how many were within it.
+/// Prefix of the rows of `ogivestats` with the distribution of read latency. The rest of the name
+/// is an upper bound in microseconds, and the number is that of the reads within it.
 const WITHIN: &str = "origin_reads_within_us_";
 
-/// Tells everything of some mounts.
+/// Adds all families of some mounts.
 pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
     for family in FAMILIES.iter() {
         if mounts.iter().any(|figures| family.rows.iter().any(|(_, row)| figures.has(row))) {
@@ -100,7 +100,7 @@ pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
     }
 }
 
-/// Adds a row's number in the base unit, with the row's own labels behind `labels`.
+/// Adds a row's number in the base unit, with the row's own labels after `labels`.
 fn sample(samples: &mut exposition::Family, labels: &[Label<'_>], row: &Field, number: i128) {
     let mut labels = [labels, row.labels].concat();
     match row.unit {
@@ -126,7 +126,7 @@ impl Figures {
         }
     }
 
-    /// Whether a row is to be told: one of a second level only where there is one.
+    /// Whether a row is shown: those of a second level only if the mount has one.
     fn has(&self, row: &Field) -> bool {
         let integer = |name| self.arcstats.get(name).and_then(ogive_kstat::Value::as_integer);
         !row.name.starts_with("l2_") || integer("l2_ndev").is_some_and(|devices| devices > 0)
@@ -136,7 +136,8 @@ impl Figures {
         self.has(row).then(|| self.kstat(from).get(row.name)?.as_integer())?
     }
 
-    /// Upper bounds in seconds and how many were within each, the last of them all; and the sum.
+    /// Upper bounds in seconds with the number of reads within each, the last bound infinite; and
+    /// the sum.
     fn origin_reads(&self) -> (Vec<(f64, u64)>, f64) {
         let rows = self.ogivestats.entries.iter();
         let number = |value: &ogive_kstat::Value| u64::try_from(value.as_integer()?).ok();
@@ -147,7 +148,7 @@ impl Figures {
             })
             .collect();
         let of = |name| self.ogivestats.get(name).and_then(number).unwrap_or(0);
-        // The count is read after the parts of it, and what is within a bound is no more than all.
+        // The total is read after the buckets and must not be less than the largest of them.
         let most = buckets.last().map_or(0, |(_, within)| *within);
         buckets.push((f64::INFINITY, of("origin_reads").max(most)));
         (buckets, of("origin_read_ns") as f64 / 1e9)
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_in_base_units_with_one_label_a_mount() {
+    fn rows_are_shown_in_base_units_with_a_label_for_each_mount() {
         let set = [
             ("size", 4096),
             ("pd", 1 << 31),
@@ -200,18 +201,18 @@ mod tests {
         ] {
             assert!(text.contains(line), "no {line}: {text}");
         }
-        assert!(!text.contains("ogive_l2_"), "there is no second level: {text}");
+        assert!(!text.contains("ogive_l2_"), "the mount has no second level: {text}");
     }
 
     #[test]
-    fn a_second_level_is_told_where_there_is_one() {
+    fn a_second_level_is_shown_if_the_mount_has_one() {
         let text = text(&[figures("/a", &[("l2_ndev", 1), ("l2_hits", 3)]), figures("/b", &[])]);
         assert!(text.contains("ogive_l2_lookups_total{mount=\"/a\",result=\"hit\"} 3\n"), "{text}");
         assert!(!text.lines().any(|line| line.starts_with("ogive_l2") && line.contains("/b")));
     }
 
     #[test]
-    fn a_distribution_never_has_fewer_in_all_than_within_a_bound() {
+    fn the_total_of_a_distribution_is_never_less_than_a_bucket() {
         let set = [
             ("origin_reads", 4),
             ("origin_read_ns", 2_000_000_000),

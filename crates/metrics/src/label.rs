@@ -3,10 +3,10 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A path as text that no other path has: labels are UTF-8, and paths are bytes.
+/// The label of a path, which no other path has. Labels are UTF-8, and paths are bytes.
 ///
-/// What is text stays. Each byte that is none is written as `\xe9`, and so a backslash is written
-/// twice: what it begins is always one of the two.
+/// Text is unchanged. Each byte outside it is written like `\xe9`. A backslash is doubled, so that
+/// each one begins one of the two escapes.
 #[must_use]
 pub fn path_label(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn two_paths_have_two_labels() {
+    fn different_paths_have_different_labels() {
         let paths = [&b"/caf\xe9"[..], b"/caf\xe8", b"/caf\\xe9", b"/caf\\\xe9", b"/caf\\\\xe9"];
         let labels: std::collections::BTreeSet<String> = paths.map(label).into();
         assert_eq!(labels.len(), paths.len(), "{labels:?}");

@@ -5,12 +5,12 @@
 //! ([`path_label`]). All other labels have a few fixed values. No path, object or program becomes a
 //! label, so the number of series does not depend on what is read through the mount.
 //!
-//! [`exposition`] writes the two texts, [`otlp`] what OpenTelemetry takes. [`families`] makes the
+//! [`exposition`] writes the two text formats, [`otlp`] OpenTelemetry's. [`families`] makes
 //! families of the rows of kstats, and [`process`] those of the process itself. Only
-//! [`process::Clock`] has state. Without a request nothing is done.
+//! [`process::Clock`] has state. All work is done on request.
 //!
 //! The formats: <https://prometheus.io/docs/instrumenting/exposition_formats/> and OpenMetrics 1.0.
-//! The libraries for it write one of the two only, and `promtool check metrics` reads the other.
+//! The available libraries write only one of the two, and `promtool check metrics` reads the other.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The same figures as OpenTelemetry takes them: one request of OTLP, as bytes of protobuf.
+//! The same metrics for OpenTelemetry: an OTLP request, as bytes of protobuf.
 //!
-//! Names stay those of Prometheus, without `_total`; units are told as UCUM has them. Counters are
-//! cumulative since the mount began, monotonic, and whole numbers where they are. The mount is an
-//! attribute of each point, as it is a label elsewhere; what is true of the process is one of the
-//! resource.
+//! Names are those of Prometheus without `_total`, and units follow UCUM. Counters are cumulative
+//! since the start of the mount, monotonic, and integers if they are whole. The mount is an
+//! attribute of each point, like a label in the other formats. Facts about the process are
+//! attributes of the resource.
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -19,10 +19,10 @@ use prost::Message as _;
 
 use crate::exposition::{Exposition, Family, Kind, Label, Number, Point, Value};
 
-/// When something was counted, in nanoseconds since the Unix epoch.
+/// The time span of the counters, in nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// Since when counters count.
+    /// The start of counting.
     pub begin_ns: u64,
     /// Now.
     pub now_ns: u64,
@@ -95,7 +95,7 @@ fn number(point: &Point, begin_ns: u64, now_ns: u64) -> Option<NumberDataPoint> 
     })
 }
 
-/// A class counts what is in it alone, and the infinite bound is not told.
+/// A bucket counts only its own events, and the infinite bound is left out.
 fn histogram(point: &Point, span: Span) -> Option<HistogramDataPoint> {
     let Value::Histogram { buckets, sum } = &point.value else { return None };
     let mut below = 0;
@@ -108,7 +108,7 @@ fn histogram(point: &Point, span: Span) -> Option<HistogramDataPoint> {
         attributes: attributes(point),
         start_time_unix_nano: span.begin_ns,
         time_unix_nano: span.now_ns,
-        // They have to add up.
+        // The buckets must add up to it.
         count: bucket_counts.iter().sum(),
         sum: Some(*sum),
         bucket_counts,
@@ -137,7 +137,7 @@ mod tests {
     use crate::Format;
 
     #[test]
-    fn each_kind_is_told_as_what_it_is() {
+    fn each_kind_has_its_own_type() {
         let mut figures = Exposition::new(Format::Text);
         let reads = figures.family("x_read_bytes", Kind::Counter, "Bytes read");
         reads.sample(&[("mount", "/a \"b\"")], 7_u64);

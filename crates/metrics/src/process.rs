@@ -1,12 +1,12 @@
 //! CPU time of one process by role of thread, user against system, as counters.
 //!
-//! The kernel counts a thread's time until it ends and then only the process's, so a sum over the
-//! threads of a pool would go back whenever one of them ends, which for a scraper is a restart.
-//! The clock keeps what it has seen of each thread: what a thread uses after the last look at it
-//! and before its end is missing here, and is in the time of the whole process.
+//! The kernel counts a thread's time by thread until it ends, and then only in the process. So a
+//! sum over the threads of a pool would go back when one of them ends, which a scraper takes for a
+//! restart. The clock therefore keeps the last reading of each thread. The time between that
+//! reading and the thread's end is missing here, but is in the time of the whole process.
 //!
-//! A role is the name that ogive gives its threads, without the number (`ROLES`, and
-//! ARCHITECTURE.md says what each does); threads of libraries are `other` together.
+//! A role is the name that ogive gives its threads, without the number (`ROLES`; ARCHITECTURE.md
+//! describes each). Threads of libraries are `other`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,13 +38,13 @@ const ROLES: [&str; 17] = [
     "watch_http",
 ];
 
-/// What threads of this process have used, by role, since the clock has been there.
+/// The CPU time of this process's threads by role, since the clock was created.
 #[derive(Debug, Default)]
 pub struct Clock {
     reader: Reader,
-    /// Each thread as it was seen last, by number and time of its start, and in which look.
+    /// The last reading of each thread, by number and start time, and the number of that reading.
     known: HashMap<(i32, u64), (ThreadTimes, u64)>,
-    looks: u64,
+    readings: u64,
     used: BTreeMap<&'static str, Seconds>,
 }
 
@@ -56,36 +56,36 @@ struct Seconds {
 }
 
 impl Clock {
-    /// Looks at all threads of this process.
-    fn look(&mut self) {
-        self.looks += 1;
+    /// Reads all threads of this process.
+    fn read(&mut self) {
+        self.readings += 1;
         self.used.values_mut().for_each(|used| used.threads = 0);
-        let Self { reader, known, looks, used } = self;
+        let Self { reader, known, readings, used } = self;
         reader.process(std::process::id().cast_signed(), &mut |times| {
             let used = used.entry(role(&times.name)).or_default();
             let key = (times.tid, times.start_ticks);
-            // One that was not there before has used all its time since.
+            // All time of a thread without an earlier reading is new.
             let before = known.get(&key).map(|(before, _)| before.clone()).unwrap_or_default();
             let since = times.since(&before);
             used.user += since.usr_seconds;
             used.system += since.sys_seconds;
             used.threads += 1;
-            known.insert(key, (times, *looks));
+            known.insert(key, (times, *readings));
         });
-        let now = self.looks;
-        self.known.retain(|_, (_, seen)| *seen == now);
+        let now = self.readings;
+        self.known.retain(|_, (_, reading)| *reading == now);
     }
 
-    /// Looks, and tells. `mount` is the value of the label.
+    /// Reads the threads and adds the families. `mount` is the value of the label.
     ///
     /// # Errors
-    /// `/proc` does not tell of this process.
+    /// `/proc` does not contain this process.
     pub fn tell(&mut self, exposition: &mut Exposition, mount: &str) -> io::Result<()> {
-        self.look();
+        self.read();
         let cpu = exposition.family(
             "ogive_thread_cpu_seconds",
             Kind::Counter,
-            "CPU time by role of thread; what a thread uses after the last look at it is missing",
+            "CPU time by role of thread; the time of a thread after its last reading is missing",
         );
         for (role, used) in &self.used {
             for (mode, seconds) in [("user", used.user), ("system", used.system)] {
@@ -100,26 +100,26 @@ impl Clock {
         let all = exposition.family(
             "process_cpu_seconds",
             Kind::Counter,
-            "CPU time of the process, threads that have ended included",
+            "CPU time of the process, including ended threads",
         );
         all.sample(&[], usage.0);
         let memory = exposition.family(
             "process_resident_memory_bytes",
             Kind::Gauge,
-            "Memory of the process that is in RAM",
+            "Resident memory of the process",
         );
         memory.sample(&[], usage.1);
         Ok(())
     }
 }
 
-/// The role of a thread of this name.
+/// The role of a thread with this name.
 fn role(name: &str) -> &'static str {
     let numberless = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
     ROLES.into_iter().find(|role| *role == numberless).unwrap_or("other")
 }
 
-/// Seconds of CPU and resident bytes of this process.
+/// CPU seconds and resident bytes of this process.
 fn process() -> io::Result<(f64, u64)> {
     let line = std::fs::read("/proc/self/stat")?;
     let used = || {
@@ -129,7 +129,7 @@ fn process() -> io::Result<(f64, u64)> {
         let page_bytes = rustix::param::page_size() as u64;
         Some((seconds, stat.resident_pages()?.saturating_mul(page_bytes)))
     };
-    used().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is cut off"))
+    used().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is truncated"))
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     use crate::Format;
 
     #[test]
-    fn a_role_is_the_name_that_ogive_gave_and_no_other() {
+    fn only_ogives_own_thread_names_are_roles() {
         assert_eq!(
             [role("fuse-12"), role("fuse_uring-3"), role("request")],
             ["fuse", "fuse_uring", "request"]
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// The counters of one look, by their labels.
+    /// The counters of one reading, by their labels.
     fn seconds(clock: &mut Clock) -> BTreeMap<String, f64> {
         let mut exposition = Exposition::new(Format::Text);
         clock.tell(&mut exposition, "/m").unwrap();
@@ -177,7 +177,7 @@ mod tests {
             })
             .unwrap();
         let mut before = BTreeMap::new();
-        // Until the kernel has counted some of its time.
+        // Wait until the kernel has counted some of its time.
         for _ in 0..6_000 {
             before = seconds(&mut clock);
             if before.values().sum::<f64>() > 0.02 {

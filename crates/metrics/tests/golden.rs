@@ -1,13 +1,13 @@
-//! Everything that a mount and an OpenZFS host tell, byte for byte, against files.
+//! Compares all metrics of a mount and of an OpenZFS host with files, byte for byte.
 //!
-//! `OGIVE_BLESS=1` writes the files anew.
+//! `OGIVE_BLESS=1` writes the files again.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_kstat::{Kstat, Table, arcstats::ARCSTATS, files, named};
 use ogive_metrics::families::{self, openzfs};
 use ogive_metrics::{Exposition, Figures, Format};
 
-/// Each row has a number of its own.
+/// Each row has a different number.
 fn numbered(table: &'static Table) -> Kstat {
     let mut rows = table.rows(1000, 2000);
     for (number, field) in (1_i128..).zip(table.fields) {
@@ -26,7 +26,7 @@ fn check(name: &str, exposition: Exposition) {
 }
 
 #[test]
-fn a_mount_tells_the_same_bytes() {
+fn a_mount_writes_the_same_bytes() {
     for (name, format) in [("mount.prom", Format::Text), ("mount.openmetrics", Format::OpenMetrics)]
     {
         let ogivestats = include_bytes!("data/ogivestats");
@@ -43,7 +43,7 @@ fn a_mount_tells_the_same_bytes() {
 }
 
 #[test]
-fn an_openzfs_host_tells_the_same_bytes() {
+fn an_openzfs_host_writes_the_same_bytes() {
     let pool = openzfs::Pool {
         name: "tank".to_owned(),
         state: "ONLINE".to_owned(),

@@ -1,9 +1,9 @@
-//! What is known of one statistic.
+//! The description of one statistic.
 
-/// What the number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Events or things, one each.
+    /// A number of events or things.
     Count,
     /// Bytes.
     Bytes,
@@ -13,14 +13,14 @@ pub enum Unit {
     Fraction32,
     /// 0 or 1.
     Flag,
-    /// The number of a rule of the engine, a position in [`crate::RULES`].
+    /// The number of a rule of the engine, an index into [`crate::RULES`].
     Rule,
 }
 
-/// Whether a statistic only grows (take differences) or is a level (take as it is).
+/// Whether a statistic only grows (use differences) or is a level (use it directly).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Grows from the creation of the kstat on.
+    /// Grows from the creation of the kstat.
     Counter,
     /// The state at the time of reading.
     Gauge,
@@ -40,7 +40,7 @@ pub struct Field {
     pub kind: Kind,
     /// Unit of the value.
     pub unit: Unit,
-    /// One line on what it says.
+    /// A description of one line.
     pub doc: &'static str,
     /// Its Prometheus family, if it has one.
     pub family: Option<&'static str>,
@@ -106,19 +106,19 @@ impl Field {
         Self::new(Kind::Gauge, Unit::Rule, name, doc)
     }
 
-    /// The same in a Prometheus family.
+    /// The same statistic in a Prometheus family.
     #[must_use]
     pub const fn in_family(self, family: &'static str, labels: &'static [Label]) -> Self {
         Self { family: Some(family), labels, ..self }
     }
 
-    /// The same with a series in the live view.
+    /// The same statistic with a series in the live view.
     #[must_use]
     pub const fn charted(self, series: &'static str) -> Self {
         Self { series: Some(series), ..self }
     }
 
-    /// Whether the name stands for all rows that begin with it.
+    /// Whether the name stands for all rows with this prefix.
     pub const fn is_prefix(&self) -> bool {
         matches!(self.name.as_bytes().last(), Some(b'_'))
     }

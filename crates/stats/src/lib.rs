@@ -1,9 +1,9 @@
-//! Every statistic of a mount, once.
+//! Every statistic of a mount, declared once.
 //!
-//! A statistic is a row of the table (`table.rs`): its name, its kind and unit, what it means, its
-//! Prometheus family and its series in the live view. The files below `MNT/.ogive`, the metrics, the
-//! charts and the fields of the structs that count are all derived from it. A new statistic is one
-//! row, and the place that counts it.
+//! A statistic is a row of the table (`table.rs`): its name, kind, unit and meaning, its Prometheus
+//! family and its series in the live view. The files below `MNT/.ogive`, the metrics, the charts
+//! and the fields of the counting structs are derived from it. A new statistic needs one row, and
+//! the place that counts it.
 //!
 //! This crate has no state, no lock and no dependency. It neither counts nor writes anything.
 #![deny(missing_docs)]
@@ -16,7 +16,7 @@ mod table;
 pub use families::FAMILIES;
 pub use field::{Field, Kind, Label, Unit};
 
-/// Rules of the engine by number, as labels name them.
+/// The rules of the engine by number, as labels show them.
 pub const RULES: [&str; 4] = ["lirs", "lru", "2q", "arc"];
 
 /// Makes an array of the rows of each file.
@@ -26,7 +26,7 @@ macro_rules! files {
         $(mount $mount:ident)? $(other $other:ident)? $doc:literal
         $(in $family:literal $({ $($label:ident $value:literal),+ })?)? $(chart $series:literal)?;
     )* })*) => { $(
-        /// The rows of the file of this name, in its order.
+        /// The rows of the file with this name, in its order.
         pub static $file: &[Field] = &[$(
             Field::$kind(
                 stringify!($($engine)? $($second_level)? $($mount)? $($other)?),
@@ -40,7 +40,7 @@ macro_rules! files {
 
 statistics!(files, ());
 
-/// Calls a macro with name and meaning of each row that one owner counts, in the table's order:
+/// Calls a macro with name and meaning of each row that an owner counts, in the table's order:
 /// `owned!(engine fields)` calls `fields! { hits "Accesses …"; … }`.
 ///
 /// The owners are `engine`, `second_level` and `mount`.
@@ -51,7 +51,7 @@ macro_rules! owned {
     };
 }
 
-/// Chooses the rows of an owner.
+/// Selects the rows of an owner.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! owned_rows {
@@ -68,7 +68,7 @@ macro_rules! owned_rows {
     };
 }
 
-/// Chooses the list of an owner.
+/// Selects the list of an owner.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! owned_by {

@@ -1,27 +1,26 @@
-//! The table: one row a statistic.
+//! The table: one row per statistic.
 //!
-//! A row has a kind, an owner, a name, a meaning and what is derived from it:
+//! A row has a kind, an owner, a name and a meaning. It may also have a family and a series:
 //!
 //! - `in "FAMILY" {label "value"}` names the Prometheus family and the labels of its sample.
 //! - `chart "SERIES"` names the series of the live view. A counter is charted as a rate, a level as
 //!   it is. Several counters of one series are added up.
 //!
 //! The owner counts the statistic. `engine`, `second_level` and `mount` make a field of each of
-//! their rows; `other` stands for everything else, such as numbers that are computed on demand or
-//! rows of OpenZFS that ogive never counts. A name that ends in `_` stands for all rows that
-//! begin with it.
+//! their rows. `other` is everything else, such as numbers that are computed on demand or rows of
+//! OpenZFS that ogive never counts. A name that ends in `_` stands for all rows with this prefix.
 //!
-//! The order is that of the files: `arcstats` and `zfetchstats` are in OpenZFS's order
+//! The order is that of the files. `arcstats` and `zfetchstats` are in OpenZFS's order
 //! (`module/zfs/arc.c` and `dmu_zfetch.c`, release 2.4).
 
-/// Calls a macro with the whole table, behind the tokens in the parentheses.
+/// Calls a macro with the tokens in the parentheses and then the whole table.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! statistics {
     ($then:path, ($($before:tt)*)) => { $then! { $($before)*
     ARCSTATS {
     counter engine hits "Accesses that found their entry";
-    counter engine iohits "Accesses that found their entry being loaded and waited for it";
+    counter engine iohits "Accesses that waited for a load of their entry in flight";
     counter engine misses "Accesses that found nothing, or a ghost";
     counter engine demand_data_hits "Demand hits on data"
         in "ogive_cache_accesses" {access "demand", content "data", result "hit"}
@@ -43,7 +42,7 @@ macro_rules! statistics {
     counter engine demand_metadata_misses "Demand misses of metadata"
         in "ogive_cache_accesses" {access "demand", content "metadata", result "miss"}
         chart "demand_metadata_misses";
-    counter engine prefetch_data_hits "Prefetches of data that was here"
+    counter engine prefetch_data_hits "Prefetches of data that was in the cache"
         in "ogive_cache_accesses" {access "prefetch", content "data", result "hit"}
         chart "prefetch_hits";
     counter engine prefetch_data_iohits "Prefetches of data that waited for a load in flight"
@@ -52,7 +51,7 @@ macro_rules! statistics {
     counter engine prefetch_data_misses "Prefetches of data that had to be loaded"
         in "ogive_cache_accesses" {access "prefetch", content "data", result "miss"}
         chart "prefetch_misses";
-    counter engine prefetch_metadata_hits "Prefetches of metadata that was here"
+    counter engine prefetch_metadata_hits "Prefetches of metadata that was in the cache"
         in "ogive_cache_accesses" {access "prefetch", content "metadata", result "hit"}
         chart "prefetch_hits";
     counter engine prefetch_metadata_iohits
@@ -70,16 +69,16 @@ macro_rules! statistics {
         chart "mfu_hits";
     counter engine mfu_ghost_hits "Misses that found the ghost of an MFU entry"
         in "ogive_cache_list_hits" {list "mfu_ghost"} chart "mfu_ghost_hits";
-    counter other uncached_hits "Hits on entries that are not to be kept";
+    counter other uncached_hits "Hits on entries that are dropped after use";
     counter engine deleted "Entries that lost their bytes: evicted, demoted, removed or replaced"
         in "ogive_cache_deleted_entries" chart "deleted";
     counter engine mutex_miss "Evictions that had to wait for the lock of their sublist"
         chart "mutex_misses";
     counter other access_skip "Accesses that found the entry already freed";
-    counter engine evict_skip "Evictions that found their sublist empty, others having been quicker"
+    counter engine evict_skip "Evictions that found their sublist already empty"
         chart "evict_skips";
     counter engine evict_not_enough
-        "Entries brought in although the cache went over its target, all the rest being held";
+        "Entries inserted above the target, because all others were held";
     byte_counter second_level evict_l2_cached
         "Bytes evicted from the first level that a device held";
     byte_counter second_level evict_l2_eligible "Bytes evicted that a device could take";
@@ -89,7 +88,7 @@ macro_rules! statistics {
     counter other evict_l2_skip "Evictions put off because L2 was writing the entry";
     level engine hash_elements "Keys in the index: entries, ghosts and loads in flight";
     level engine hash_elements_max
-        "The most keys there have been in the index; the sum over the sublists' own maxima";
+        "Largest number of keys in the index: the sum of the sublists' maxima";
     counter other hash_collisions "Inserts into a bucket that was not empty";
     level other hash_chains "Buckets that hold more than one header";
     level other hash_chain_max "Longest chain in one bucket";
@@ -100,23 +99,24 @@ macro_rules! statistics {
     fraction engine pm "MRU's share of metadata's capacity (ARC's `p`), times 2^32"
         in "ogive_cache_mru_target_ratio" {content "metadata"};
     bytes engine c "The target" in "ogive_cache_target_bytes" chart "target";
-    bytes engine c_min "The least the target can be" in "ogive_cache_target_min_bytes"
+    bytes engine c_min "Smallest target" in "ogive_cache_target_min_bytes"
         chart "target_min";
-    bytes engine c_max "The most the target can be" in "ogive_cache_target_max_bytes"
+    bytes engine c_max "Largest target" in "ogive_cache_target_max_bytes"
         chart "target_max";
     bytes engine size "Weight of all entries plus `hdr_size`" in "ogive_cache_size_bytes"
         chart "size";
-    bytes other compressed_size "Entries as they are kept (compressed where they are)";
+    bytes other compressed_size "Size of entries in memory, compressed or not";
     bytes other uncompressed_size "The same entries at their logical size; may exceed memory";
-    bytes other overhead_size "Further copies that consumers hold";
+    bytes other overhead_size "Additional copies that consumers hold";
     bytes engine hdr_size "Real bytes of the nodes of entries, ghosts and loads, and of their index"
         in "ogive_cache_headers_bytes" chart "header_bytes";
-    bytes engine data_size "Weight of data entries, in flight and removed ones included";
-    bytes engine metadata_size "Weight of metadata entries, in flight and removed ones included";
+    bytes engine data_size "Weight of data entries, including those in flight and removed";
+    bytes engine metadata_size "Weight of metadata entries, including those in flight and removed";
     bytes other dbuf_size "ZFS's dbuf structures";
     bytes other dnode_size "ZFS's dnodes; here the inode table" in "ogive_cache_inodes_bytes";
     bytes other bonus_size "ZFS's bonus buffers";
-    bytes engine anon_size "Weight on its way in, or removed and still held" chart "anon_bytes";
+    bytes engine anon_size "Weight of entries in flight, or removed and still held"
+        chart "anon_bytes";
     bytes engine anon_data "The data part of `anon_size`";
     bytes engine anon_metadata "The metadata part of `anon_size`";
     bytes other anon_evictable_data "Of anon_data, evictable; always 0";
@@ -126,37 +126,37 @@ macro_rules! statistics {
         in "ogive_cache_list_bytes" {content "data", list "mru"};
     bytes engine mru_metadata "The metadata part of `mru_size`"
         in "ogive_cache_list_bytes" {content "metadata", list "mru"};
-    bytes engine mru_evictable_data "MRU data nobody holds";
-    bytes engine mru_evictable_metadata "MRU metadata nobody holds";
+    bytes engine mru_evictable_data "MRU data that is not held";
+    bytes engine mru_evictable_metadata "MRU metadata that is not held";
     bytes engine mru_ghost_size "Weight that MRU ghosts had" chart "mru_ghost_bytes";
     bytes engine mru_ghost_data "The data part of `mru_ghost_size`"
         in "ogive_cache_ghost_bytes" {content "data", list "mru"};
     bytes engine mru_ghost_metadata "The metadata part of `mru_ghost_size`"
         in "ogive_cache_ghost_bytes" {content "metadata", list "mru"};
-    bytes engine mru_ghost_evictable_data "The same as `mru_ghost_data`: nobody can hold a ghost";
+    bytes engine mru_ghost_evictable_data "The same as `mru_ghost_data`; a ghost is never held";
     bytes engine mru_ghost_evictable_metadata
-        "The same as `mru_ghost_metadata`: nobody can hold a ghost";
+        "The same as `mru_ghost_metadata`; a ghost is never held";
     bytes engine mfu_size "Weight of MFU entries" chart "mfu_bytes";
     bytes engine mfu_data "The data part of `mfu_size`"
         in "ogive_cache_list_bytes" {content "data", list "mfu"};
     bytes engine mfu_metadata "The metadata part of `mfu_size`"
         in "ogive_cache_list_bytes" {content "metadata", list "mfu"};
-    bytes engine mfu_evictable_data "MFU data nobody holds";
-    bytes engine mfu_evictable_metadata "MFU metadata nobody holds";
+    bytes engine mfu_evictable_data "MFU data that is not held";
+    bytes engine mfu_evictable_metadata "MFU metadata that is not held";
     bytes engine mfu_ghost_size "Weight that MFU ghosts had" chart "mfu_ghost_bytes";
     bytes engine mfu_ghost_data "The data part of `mfu_ghost_size`"
         in "ogive_cache_ghost_bytes" {content "data", list "mfu"};
     bytes engine mfu_ghost_metadata "The metadata part of `mfu_ghost_size`"
         in "ogive_cache_ghost_bytes" {content "metadata", list "mfu"};
-    bytes engine mfu_ghost_evictable_data "The same as `mfu_ghost_data`: nobody can hold a ghost";
+    bytes engine mfu_ghost_evictable_data "The same as `mfu_ghost_data`; a ghost is never held";
     bytes engine mfu_ghost_evictable_metadata
-        "The same as `mfu_ghost_metadata`: nobody can hold a ghost";
-    bytes other uncached_size "Entries to be dropped as soon as nobody holds them"
+        "The same as `mfu_ghost_metadata`; a ghost is never held";
+    bytes other uncached_size "Entries to be dropped after their last hold"
         chart "uncached_bytes";
     bytes other uncached_data "Of uncached_size, data";
     bytes other uncached_metadata "Of uncached_size, metadata";
-    bytes other uncached_evictable_data "Of uncached_data, not held by anyone";
-    bytes other uncached_evictable_metadata "Of uncached_metadata, not held by anyone";
+    bytes other uncached_evictable_data "Of uncached_data, not held";
+    bytes other uncached_evictable_metadata "Of uncached_metadata, not held";
     level other l2_ndev "L2 devices" in "ogive_l2_devices";
     counter second_level l2_hits "Misses of the first level that a device served"
         in "ogive_l2_lookups" {result "hit"} chart "l2_hits";
@@ -174,20 +174,20 @@ macro_rules! statistics {
         "Bytes read from devices for hits and for misses that looked like hits"
         in "ogive_l2_read_bytes" chart "l2_read_bytes";
     byte_counter second_level l2_write_bytes
-        "Bytes written to devices, headers, summaries and padding included"
+        "Bytes written to devices, including headers, summaries and padding"
         in "ogive_l2_written_bytes" chart "l2_write_bytes";
     counter second_level l2_writes_sent "Writes begun";
-    counter second_level l2_writes_done "Writes ended, well or not";
+    counter second_level l2_writes_done "Writes ended, with success or not";
     counter second_level l2_writes_error "Writes that failed" chart "l2_errors";
     counter other l2_writes_lock_retry "L2 write completions that waited for a lock";
     counter other l2_evict_lock_retry "L2 evictions that waited for a lock";
     counter other l2_evict_reading "L2 evictions of an entry being read";
     counter other l2_evict_l1cached "L2 evictions of an entry that is in memory too";
     counter other l2_free_on_write "Entries freed while L2 was writing them";
-    counter other l2_abort_lowmem "Feed passes given up for want of memory";
+    counter other l2_abort_lowmem "Feed passes given up for lack of memory";
     counter second_level l2_cksum_bad "Records whose seal or checksum was wrong"
         in "ogive_l2_errors" {error "checksum"} chart "l2_errors";
-    counter second_level l2_io_error "Reads that the system failed"
+    counter second_level l2_io_error "Reads that failed with a system error"
         in "ogive_l2_errors" {error "device"} chart "l2_errors";
     bytes other l2_size "Logical size of what L2 holds" in "ogive_l2_size_bytes"
         chart "l2_uncompressed_bytes";
@@ -201,7 +201,7 @@ macro_rules! statistics {
     level other l2_log_blk_count "Log blocks on L2";
     level other l2_data_to_meta_ratio "Moving average of L2 data bytes over log bytes";
     counter second_level l2_rebuild_success "Devices whose index was rebuilt";
-    counter other l2_rebuild_unsupported "Rebuilds refused: format not known";
+    counter other l2_rebuild_unsupported "Rebuilds refused: unknown format";
     counter second_level l2_rebuild_io_errors "Rebuilds with a segment that could not be read";
     counter other l2_rebuild_dh_errors "Rebuilds stopped: bad device header";
     counter second_level l2_rebuild_cksum_lb_errors "Summaries with a wrong seal, met in rebuilds";
@@ -209,7 +209,7 @@ macro_rules! statistics {
     byte_counter second_level l2_rebuild_size "Records rebuilt, in bytes before compression";
     byte_counter second_level l2_rebuild_asize "Records rebuilt, in bytes on the device";
     counter second_level l2_rebuild_bufs "Records rebuilt";
-    counter other l2_rebuild_bufs_precached "Entries met in a rebuild that were in memory already";
+    counter other l2_rebuild_bufs_precached "Entries in a rebuild that were already in memory";
     counter second_level l2_rebuild_log_blks "Summaries read in rebuilds";
     counter other memory_throttle_count "Writes delayed because memory was short";
     counter other memory_direct_count "Reclaims asked by an allocating thread";
@@ -231,10 +231,10 @@ macro_rules! statistics {
         "First demand hits on entries that a prefetch had brought";
     counter engine demand_iohit_predictive_prefetch
         "Demands that found the load of a prefetch in flight";
-    counter other prescient_prefetch "Reads begun because the caller said what comes next";
-    counter other demand_hit_prescient_prefetch "Demand hits on what was prefetched on request";
+    counter other prescient_prefetch "Reads begun on the caller's advice";
+    counter other demand_hit_prescient_prefetch "Demand hits on entries prefetched on request";
     counter other demand_iohit_prescient_prefetch "Demand I/O hits on a prefetch on request";
-    bytes engine arc_need_free "What reclaim could not free at its last try";
+    bytes engine arc_need_free "Memory that reclaim could not free at its last try";
     bytes other arc_sys_free "Free memory the cache leaves to the system";
     bytes other arc_raw_size "Entries kept encrypted";
     counter engine cached_only_in_progress
@@ -256,21 +256,21 @@ macro_rules! statistics {
     level engine sublists "Sublists";
     level engine entries "Entries, without ghosts and loads in flight" in "ogive_cache_entries";
     level engine ghosts "Ghosts" in "ogive_cache_ghosts";
-    counter engine inserts "Entries that were brought in";
+    counter engine inserts "Entries inserted";
     byte_counter engine insert_bytes "Their weight" in "ogive_cache_inserted_bytes";
     counter engine evict_parked
-        "Held entries that an eviction met and took off their list, until their release";
+        "Held entries that an eviction took off their list until their release";
     counter engine notes_lost
-        "Hits whose move was left to eviction, their ring being full and the lock taken";
+        "Hits whose move was left to eviction, because their ring was full and the lock taken";
     counter engine locks "Locks taken, of sublists and of the balance";
-    counter engine lock_waits "Locks somebody had to wait for" in "ogive_cache_lock_waits";
+    counter engine lock_waits "Locks that a thread had to wait for" in "ogive_cache_lock_waits";
     ns_counter engine lock_wait_ns "Time waited for locks" in "ogive_cache_lock_wait_seconds";
     counter engine evict_calls "Times room had to be made";
-    ns_counter engine evict_ns "Time it took, hooks and drops of values included"
+    ns_counter engine evict_ns "Time of evictions, including hooks and drops of values"
         in "ogive_cache_eviction_seconds";
     byte_counter engine evict_bytes "Weight of entries evicted or demoted"
         in "ogive_cache_evicted_bytes" chart "evict_bytes";
-    counter engine ghosts_forgotten "Ghosts forgotten to stay within bounds";
+    counter engine ghosts_forgotten "Ghosts dropped to stay within bounds";
     counter engine loads "Loads that ended with a value" in "ogive_cache_loads";
     ns_counter engine load_ns "Time from claim to value, over all loads"
         in "ogive_cache_load_seconds";
@@ -279,52 +279,52 @@ macro_rules! statistics {
     counter engine load_panics "Loads that ended with a panic";
     counter engine loads_abandoned "Loads that were given up without a result";
     counter engine loads_doomed
-        "Loads whose key was invalidated meanwhile, so that the value was not kept";
-    counter engine joined_waits "Waits for somebody else's load" chart "joined_waits";
-    ns_counter engine joined_wait_ns "Time waited for somebody else's load";
-    counter engine invalidations "Keys invalidated or removed that were here";
+        "Loads whose key was invalidated in the meantime, so the value was dropped";
+    counter engine joined_waits "Waits for another caller's load" chart "joined_waits";
+    ns_counter engine joined_wait_ns "Time waited for another caller's load";
+    counter engine invalidations "Keys invalidated or removed that were in the cache";
     counter engine demotions
-        "Entries demoted to ghosts at the wish of their owner, or because they were handed over";
+        "Entries demoted to ghosts by their owner, or because they were handed over";
     bytes engine handed_size
-        "Weight of entries that were handed over to a cache above: the first to leave";
+        "Weight of entries handed over to a cache above, which are evicted first";
     counter engine oversize "Entries heavier than the target, handed out but not kept";
     bytes engine oversize_size
         "Weight of such entries still held; in `anon_size`, but not counted against `c`";
     counter engine reclaim_calls "Calls of reclaim" in "ogive_reclaims" chart "reclaim_calls";
     byte_counter engine reclaim_bytes "Bytes by which reclaim has made the cache smaller"
         in "ogive_reclaimed_bytes" chart "reclaim_bytes";
-    counter engine prune_examined "Objects owners looked at when asked to prune"
+    counter engine prune_examined "Objects that owners examined to prune"
         in "ogive_prune_examined_objects" chart "prune_examined";
-    byte_counter engine prune_freed_bytes "Bytes owners freed" in "ogive_prune_freed_bytes";
-    counter engine prune_freed_objects "Objects owners freed" in "ogive_prune_freed_objects"
+    byte_counter engine prune_freed_bytes "Bytes that owners freed" in "ogive_prune_freed_bytes";
+    counter engine prune_freed_objects "Objects that owners freed" in "ogive_prune_freed_objects"
         chart "prune_freed";
-    counter engine prune_held "Objects owners looked at and could not free"
+    counter engine prune_held "Objects that owners examined and could not free"
         in "ogive_prune_held_objects";
     counter engine prune_backed_off
         "Requests not passed on because the owner had freed little lately";
-    counter engine prune_busy "Requests not passed on because the owner was at work on one";
+    counter engine prune_busy "Requests not passed on because the owner was busy with one";
     rule engine rule_data
-        "The rule data go by: 0 LIRS, 1 LRU, 2 2Q, 3 ARC (always, if the policy is ARC)"
+        "The rule for data: 0 LIRS, 1 LRU, 2 2Q, 3 ARC (always, if the policy is ARC)"
         in "ogive_cache_rule" {content "data"} chart "rule_data";
-    rule engine rule_metadata "The rule metadata go by" in "ogive_cache_rule" {content "metadata"}
+    rule engine rule_metadata "The rule for metadata" in "ogive_cache_rule" {content "metadata"}
         chart "rule_metadata";
     counter engine rule_changes "How often the duel has changed a rule"
         in "ogive_cache_rule_changes" chart "rule_changes";
-    counter engine referee_requests "Requests the referees of the duel were shown";
-    counter engine referee_busy "Requests they were not shown because they were at work";
+    counter engine referee_requests "Requests shown to the referees of the duel";
+    counter engine referee_busy "Requests not shown to them because they were busy";
     counter engine referee_spared
-        "Requests they were not shown because too many hits had come since the last miss";
+        "Requests not shown to them because of too many hits since the last miss";
     level engine referee_one_in_data
-        "One key in so many is sampled by the referee of data; 0 if the policy is ARC";
+        "One key in this many is sampled by the referee of data; 0 if the policy is ARC";
     level engine referee_one_in_metadata
-        "One key in so many is sampled by the referee of metadata; 0 if the policy is ARC";
+        "One key in this many is sampled by the referee of metadata; 0 if the policy is ARC";
     bytes engine referee_bytes "Real bytes of the referees' shadows";
     bytes engine window_size "Weight of entries in the windows; they are in `mru_size`, too"
         chart "window_bytes";
     counter engine window_admitted "Entries that went from a window to MFU";
     counter engine window_demoted "Entries that went from MRU or MFU back to a window";
     counter engine second_chances "MFU entries that 2Q gave another round" chart "second_chances";
-    counter engine ghosts_too_late "Ghosts that were asked for too late for their rule";
+    counter engine ghosts_too_late "Ghosts that were requested too late for their rule";
     counter mount read_requests "Reads of programs that reached the daemon"
         in "ogive_read_requests" chart "read_requests";
     byte_counter mount read_bytes "Bytes that programs read" in "ogive_read_bytes"
@@ -333,30 +333,30 @@ macro_rules! statistics {
     byte_counter mount origin_bytes "Bytes read from the source" in "ogive_origin_read_bytes"
         chart "origin_bytes";
     ns_counter other origin_read_ns
-        "Time of reads of the source, those side by side each by itself";
+        "Time of reads of the source; parallel reads count separately";
     counter other origin_reads_within_us_
-        "Reads of the source that took so many microseconds at most";
+        "Reads of the source within this many microseconds";
     counter mount write_requests "Writes of programs, or of the kernel for them"
         in "ogive_write_requests";
     byte_counter mount written_bytes "Bytes written through" in "ogive_written_bytes"
         chart "written_bytes";
     counter mount handed_over "Records handed over to the kernel's page cache";
-    counter mount ring_answered "Requests through rings that were answered where they arrived";
-    counter mount ring_waited "Requests through rings whose receiving thread asked the source";
+    counter mount ring_answered "Requests through rings answered by the receiving thread";
+    counter mount ring_waited "Requests through rings whose receiving thread read the source";
     counter mount ring_queued
         "Requests through rings that were queued for threads which wait for the source";
     counter mount ring_nudged
-        "Requests that ogive made so that the kernel looks at its queue again";
+        "Requests that ogive made to wake the kernel's queue";
     counter mount passthrough_opens "Opens of files that the kernel then read and wrote itself";
-    counter mount passthrough_refused "Opens of files for which the kernel refused to do so";
-    flag other source_gone "1 while the source is not there" in "ogive_source_gone"
+    counter mount passthrough_refused "Opens of files for which the kernel refused this";
+    flag other source_gone "1 while the source is unavailable" in "ogive_source_gone"
         chart "source_gone";
-    counter other source_losses "Times the source went" in "ogive_source_losses";
+    counter other source_losses "Times the source became unavailable" in "ogive_source_losses";
     level other descriptors_kept "Descriptors that are kept open for known files";
     level other descriptors_recent "Descriptors of recent lookups that are still open";
     level other descriptors_removed "Descriptors of files that have lost their last name";
     counter other keys_hidden
-        "Keys that cannot be names of files, each time that a listing met one";
+        "Keys that cannot be file names, for each listing that contained one";
     counter other origin_get "GET requests sent to the store";
     counter other origin_head "HEAD requests sent to the store";
     counter other origin_list "Requests for listings sent to the store";
@@ -367,7 +367,7 @@ macro_rules! statistics {
     byte_counter other origin_sent_bytes "Bytes of bodies that were sent to the store";
     counter other origin_microdollars "Price of all requests, in millionths of a dollar";
     level other origin_names_held "Names that kept listings hold";
-    level other origin_objects_known "Objects about which something is remembered";
+    level other origin_objects_known "Objects in the cache of attributes";
     bytes other origin_waiting_bytes "Bytes that came with an open and were not read yet";
     counter other origin_opened_with_bytes "Opens whose answer brought the bytes of the object";
     counter other origin_held_back_by_requests "Prefetches that the limit of requests held back";
@@ -377,7 +377,7 @@ macro_rules! statistics {
     counter other origin_throttled "Answers by which the store throttled requests";
     counter other origin_denied "Answers by which the store denied a request";
     counter other origin_retried "Reads that were sent again";
-    level other origin_reads_at_once "Reads that may be under way at once";
+    level other origin_reads_at_once "Limit of reads in flight";
     counter other origin_slow_downs "Times that this limit was lowered";
     bytes other origin_window_bytes "Bytes that a stream is read ahead";
     level other origin_bytes_per_second "Bytes a second that the store delivers, as measured";
@@ -430,16 +430,16 @@ macro_rules! statistics {
         "Offers dropped: the device was bypassed or its write failed";
     counter second_level l2_timeouts "Reads given up: the device took too long";
     counter second_level l2_busy "Reads not begun: too many were waiting";
-    counter second_level l2_stale "Reads that met another record than the wanted one";
-    counter second_level l2_index_lost "Records that the index had no room for";
+    counter second_level l2_stale "Reads that found another record";
+    counter second_level l2_index_lost "Records that did not fit into the index";
     byte_counter second_level l2_index_reclaimed_bytes
-        "Memory that the index has given back when it was asked to, in bytes";
-    counter second_level l2_index_reclaimed "Records that it has forgotten for that";
+        "Memory that the index released on request, in bytes";
+    counter second_level l2_index_reclaimed "Records dropped from the index for it";
     counter second_level l2_slow
         "Reads and writes that ended well but took so long that they count as failures";
     counter second_level l2_bypasses "Times a device was bypassed";
-    counter second_level l2_reads "Reads that were answered before their time was up";
-    ns_counter second_level l2_read_wait_ns "Time from asking to answer, over all of them";
+    counter second_level l2_reads "Reads answered in time";
+    ns_counter second_level l2_read_wait_ns "Time from request to answer, over all of them";
     ns_counter second_level l2_read_cpu_ns "CPU time of reading from devices"
         in "ogive_l2_cpu_seconds" {stage "read"};
     ns_counter second_level l2_unseal_cpu_ns "CPU time of unsealing"
@@ -462,7 +462,7 @@ macro_rules! statistics {
     bytes other l2_queue_bytes "Bytes that wait to be written";
     level other l2_recovering "Devices whose index is being rebuilt";
     ns other l2_recovery_ns "Time that the longest rebuild took";
-    level other l2_bypassed "Devices that are bypassed, being too slow or failing"
+    level other l2_bypassed "Devices bypassed because they are slow or fail"
         in "ogive_l2_bypassed_devices";
     }
     } };

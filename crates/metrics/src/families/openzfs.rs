@@ -1,8 +1,8 @@
-//! What the OpenZFS of a host counts, from its own kstats.
+//! The metric families of a host's OpenZFS, from its own kstats.
 //!
-//! Where OpenZFS has the rows of a mount's table, they are told by the same table: `openzfs_` stands
-//! for `ogive_` in the name, and there is no label `mount`. Its intent log, its cache of dbufs, its
-//! pools and data sets have families derived from the names of their rows.
+//! Rows that a mount's table also has use the same families, with `openzfs_` instead of `ogive_` in
+//! the name and without the label `mount`. The families of the intent log, the dbuf cache, pools
+//! and data sets are derived from the names of their rows.
 
 use ogive_kstat::{Kstat, files};
 use ogive_stats::{Field, Unit};
@@ -10,12 +10,12 @@ use ogive_stats::{Field, Unit};
 use super::{FAMILIES, From, kind_of, sample};
 use crate::exposition::{Exposition, Kind, Label};
 
-/// What is known of the OpenZFS of a host at a moment.
+/// The kstats of a host's OpenZFS at one moment.
 #[derive(Debug)]
 pub struct OpenZfs {
     /// Its `arcstats`.
     pub arcstats: Kstat,
-    /// Its `zfetchstats`, where there are some.
+    /// Its `zfetchstats`, if it exists.
     pub zfetchstats: Option<Kstat>,
     /// Its `zil`.
     pub zil: Option<Kstat>,
@@ -36,18 +36,18 @@ pub struct Pool {
     pub datasets: Vec<Kstat>,
 }
 
-/// Rows of `dbufstats` (`module/zfs/dbuf.c`) that say how its cache does.
+/// Rows of `dbufstats` (`module/zfs/dbuf.c`) about its cache.
 const DBUFSTATS: [Field; 7] = [
-    Field::bytes("cache_size_bytes", "Size of the cache of dbufs"),
-    Field::bytes("cache_target_bytes", "Size that the cache of dbufs aims at"),
-    Field::bytes("metadata_cache_size_bytes", "Size of the cache of dbufs of metadata"),
+    Field::bytes("cache_size_bytes", "Size of the dbuf cache"),
+    Field::bytes("cache_target_bytes", "Target size of the dbuf cache"),
+    Field::bytes("metadata_cache_size_bytes", "Size of the dbuf cache of metadata"),
     Field::counter("cache_total_evicts", "Dbufs evicted from the cache"),
     Field::counter("hash_hits", "Dbufs found in the hash table"),
     Field::counter("hash_misses", "Dbufs not found in the hash table"),
-    Field::counter("hash_collisions", "Dbufs put into a chain that had some"),
+    Field::counter("hash_collisions", "Dbufs added to a chain that was not empty"),
 ];
 
-/// Tells everything of a host's OpenZFS.
+/// Adds all families of a host's OpenZFS.
 pub fn tell(exposition: &mut Exposition, zfs: &OpenZfs) {
     for family in FAMILIES.iter() {
         let known = |(from, row): &(From, &'static Field)| Some((*row, zfs.number(*from, row)?));
@@ -94,7 +94,7 @@ pub fn tell(exposition: &mut Exposition, zfs: &OpenZfs) {
     }
 }
 
-/// Tells one row of kstats, each with its labels.
+/// Adds one row of each kstat, with its labels.
 fn tell_field(
     exposition: &mut Exposition,
     part: &str,
@@ -108,7 +108,7 @@ fn tell_field(
     if known.is_empty() {
         return;
     }
-    // What a mount's own row is like, stands behind a semicolon.
+    // The text after a semicolon is about a mount's own row.
     let help = field.doc.split(';').next().unwrap_or(field.doc);
     let samples = exposition.family(&name_of(part, field), kind_of(field), help);
     for (labels, number) in known {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hosts_own_kstats_are_told_by_the_table_of_mounts_and_by_their_rows() {
+    fn a_hosts_kstats_use_the_table_of_mounts_and_their_own_rows() {
         let dataset = "dataset_name 7 tank/a b\nwrites 4 3\nnwritten 4 4096\nnread 4 9\n";
         let zfs = OpenZfs {
             arcstats: kstat("arcstats", "size 4 4096\ndemand_data_hits 4 7\n"),
