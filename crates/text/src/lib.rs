@@ -9,11 +9,11 @@
 mod bytes;
 mod line;
 mod markup;
-mod said;
+mod recurring;
 mod shell;
 
 pub use bytes::Bytes;
 pub use line::one_line;
 pub use markup::escape;
-pub use said::{Change, Recurring};
+pub use recurring::{Change, Recurring};
 pub use shell::ShellWord;
