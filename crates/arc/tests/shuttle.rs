@@ -245,7 +245,7 @@ fn everything_held_is_trimmed_with_the_last_holds() {
 }
 
 #[test]
-fn the_cache_may_go_while_holds_stay() {
+fn the_cache_may_be_dropped_while_holds_stay() {
     explore(|policy| {
         let value = Arc::new(());
         let cache: Cache<u64, Arc<()>> = Cache::builder(10).policy(policy).sublists(2).build();

@@ -37,7 +37,7 @@ pub(crate) fn end_before(start: u64, sizes: &RangeInclusive<u64>) -> Option<u64>
 /// Bytes that are still to come, by the kernel's offsets, and their place in the file.
 #[derive(Debug)]
 struct Gap {
-    wanted: Range<u64>,
+    missing: Range<u64>,
     place: u64,
 }
 
@@ -49,14 +49,14 @@ impl AppendParts {
 
     /// The place of a part: in a gap, or behind all that arrived early.
     pub(crate) fn place(&mut self, part: &Range<u64>) -> Option<u64> {
-        let within = |gap: &Gap| gap.wanted.start <= part.start && part.end <= gap.wanted.end;
+        let within = |gap: &Gap| gap.missing.start <= part.start && part.end <= gap.missing.end;
         if let Some(number) = self.gaps.iter().position(within) {
             let gap = self.gaps.swap_remove(number);
-            let place = gap.place.saturating_add(part.start - gap.wanted.start);
-            let before = Gap { wanted: gap.wanted.start..part.start, place: gap.place };
+            let place = gap.place.saturating_add(part.start - gap.missing.start);
+            let before = Gap { missing: gap.missing.start..part.start, place: gap.place };
             let behind = place.saturating_add(part.end - part.start);
-            let after = Gap { wanted: part.end..gap.wanted.end, place: behind };
-            self.gaps.extend([before, after].into_iter().filter(|gap| !gap.wanted.is_empty()));
+            let after = Gap { missing: part.end..gap.missing.end, place: behind };
+            self.gaps.extend([before, after].into_iter().filter(|gap| !gap.missing.is_empty()));
             return Some(place);
         }
         let end = self.end.filter(|(end, _)| *end <= part.start)?;
@@ -69,7 +69,7 @@ impl AppendParts {
         let (end, place_of_end) = end;
         let place = place_of_end.saturating_add(part.start.saturating_sub(end));
         if end < part.start {
-            self.gaps.push(Gap { wanted: end..part.start, place: place_of_end });
+            self.gaps.push(Gap { missing: end..part.start, place: place_of_end });
         }
         self.end = Some((part.end, place.saturating_add(part.end - part.start)));
         place

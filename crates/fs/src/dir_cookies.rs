@@ -176,10 +176,10 @@ mod tests {
         for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {
             assert_eq!(offsets.cookie(never_told), None, "{never_told:#x}");
         }
-        let told: Vec<u64> = (0..10).map(|number| offsets.of(long(number))).collect();
-        let known = |at: usize| offsets.cookie(told[at]);
+        let given: Vec<u64> = (0..10).map(|number| offsets.of(long(number))).collect();
+        let known = |at: usize| offsets.cookie(given[at]);
         assert_eq!((known(6), known(7), known(9)), (None, Some(long(7)), Some(long(9))));
-        assert_ne!(offsets.of(long(0)), told[0], "a number is not reused so soon");
+        assert_ne!(offsets.of(long(0)), given[0], "a number is not reused so soon");
         assert_eq!(offsets.0.lock().numbers.len(), 3);
     }
 
@@ -187,12 +187,12 @@ mod tests {
     fn numbers_start_again_when_they_run_out() {
         let offsets = DirCookies::remembering(4, &Arc::default());
         offsets.0.lock().first = NUMBERED - 2;
-        let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
-        for (number, offset) in (0..).zip(&told).skip(2) {
+        let given: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
+        for (number, offset) in (0..).zip(&given).skip(2) {
             assert_eq!(offsets.cookie(*offset), Some(long(number)));
             assert_eq!(offsets.of(long(number)), *offset);
         }
-        assert!(told.iter().all(|offset| *offset < 1 << 31));
+        assert!(given.iter().all(|offset| *offset < 1 << 31));
     }
 
     #[test]
@@ -200,13 +200,13 @@ mod tests {
         let held = Arc::new(HeldNames::default());
         let offsets = DirCookies::new(&held);
         let least = COOKIES_LEAST as u64;
-        let told: Vec<_> = (0..2 * least).map(|number| offsets.of(long(number))).collect();
+        let given: Vec<_> = (0..2 * least).map(|number| offsets.of(long(number))).collect();
         assert_eq!(held.bytes(), 2 * least * COOKIE_BYTES);
         held.add(1 << 40);
         let last = offsets.of(long(2 * least));
         assert_eq!(offsets.cookie(last), Some(long(2 * least)));
-        assert_eq!(offsets.cookie(told[0]), None, "it stopped growing");
-        assert_eq!(offsets.cookie(told[1]), Some(long(1)));
+        assert_eq!(offsets.cookie(given[0]), None, "it stopped growing");
+        assert_eq!(offsets.cookie(given[1]), Some(long(1)));
         let small = DirCookies::new(&held);
         let first = small.of(long(0));
         (1..least).for_each(|number| assert_ne!(small.of(long(number)), first));

@@ -1,5 +1,5 @@
 //! The events that a mount logs: memory is short and the ARC shrinks, the ARC's rule has changed,
-//! the second level's write budget is used up.
+//! the second level's write budget is spent.
 //!
 //! The reclaim thread checks whenever it is awake: after some megabytes have come in, or when
 //! memory is short. No thread wakes up for a line in the log, so the end of an event may be logged

@@ -165,7 +165,7 @@ impl<O: Origin> SystemPressure<O> {
 
     /// Releases the memory of evicted records, which the allocator still has. Does so whenever the
     /// target has fallen since the last time, or copies were evicted.
-    fn release_what_was_reclaimed(&mut self) {
+    fn release_reclaimed_memory(&mut self) {
         let Some(view) = self.view.upgrade() else {
             return;
         };
@@ -185,7 +185,7 @@ impl<O: Origin> SystemPressure<O> {
 
 impl<O: Origin> Pressure for SystemPressure<O> {
     fn wait(&mut self, timeout: Option<Duration>) -> WakeReason {
-        self.release_what_was_reclaimed();
+        self.release_reclaimed_memory();
         match self.waiter.wait(timeout) {
             Ok(events) if (events.pressure || events.limit) && self.is_tight() => {
                 WakeReason::Pressure

@@ -82,7 +82,7 @@ struct Wear {
     /// Bytes that are free of charge: the first fill.
     free_bytes: f64,
     bucket: Bucket,
-    /// Earlier writes are known now; until then nothing may be written.
+    /// The account of earlier writes is read; until then nothing may be written.
     is_known: bool,
 }
 
@@ -107,7 +107,7 @@ impl Bucket {
         self.filled = now;
     }
 
-    /// Share that is left when so much more is taken, from 0 to 1.
+    /// Share that is left after this much more is taken, from 0 to 1.
     fn share(&self, pending_bytes: f64) -> f64 {
         ((self.level - pending_bytes) / self.most).clamp(0.0, 1.0)
     }
@@ -170,7 +170,7 @@ impl Gate {
         }
     }
 
-    /// The account as it is now, to be kept on the device.
+    /// The present account, to be kept on the device.
     pub(crate) fn account(&self, now: Instant, clock_seconds: u64) -> WearAccount {
         let allowance_bytes = self.wear.as_ref().map_or(i64::MAX, |wear| {
             let mut wear = wear.lock();
@@ -201,7 +201,7 @@ impl Gate {
         Verdict::Yes
     }
 
-    /// Notes that so many bytes were sent to the device, of whatever kind.
+    /// Notes bytes that were sent to the device, of any kind.
     pub(crate) fn charge(&self, bytes: u64, now: Instant) {
         self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
         let bytes = bytes as f64;
@@ -279,7 +279,11 @@ mod tests {
         let capacity = 10 << 30;
         let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(2.0) };
         let gate = Gate::new(Admission::Careful, limits, capacity, start);
-        assert_eq!(gate.judge(Offered::default(), 0, start), Verdict::Budget, "nothing is known");
+        assert_eq!(
+            gate.judge(Offered::default(), 0, start),
+            Verdict::Budget,
+            "no account was read"
+        );
         gate.found(None, start, TODAY);
         let (mut written, mut frequent) = (0, 0);
         for second in 0..86_400_u64 {

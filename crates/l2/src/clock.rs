@@ -18,7 +18,7 @@ struct Played {
 }
 
 impl Clock {
-    /// One that stands still until it is moved on, as do all clones of it.
+    /// A clock that stands still until a test moves it; all its clones move with it.
     pub fn played() -> Self {
         Self(Some(Arc::new(Played { start: Instant::now(), passed_ns: AtomicU64::new(0) })))
     }

@@ -3,7 +3,7 @@
 use crate::format::RECORD_MAX_BYTES;
 use std::fmt;
 
-/// A record is stored compressed only if that saves one byte in so many, as in OpenZFS.
+/// A record is stored compressed only if that saves one byte in this many, as in OpenZFS.
 const WORTH_SHARE: usize = 8;
 
 /// The compression to try on records that are written.
@@ -93,7 +93,7 @@ impl Compressor {
         Ok(Self { way, buffer: Vec::new() })
     }
 
-    /// One that leaves everything as it is.
+    /// A compressor that leaves everything unchanged.
     pub fn none() -> Self {
         Self { way: Way::Off, buffer: Vec::new() }
     }
@@ -143,7 +143,7 @@ impl fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// Fills `plain` with what `stored` stands for; false if they are not of that length.
+    /// Fills `plain` with the decompressed bytes; false if they have another length.
     #[must_use]
     pub fn decompress(&mut self, way: Stored, stored: &[u8], plain: &mut [u8]) -> bool {
         if plain.len() > RECORD_MAX_BYTES {

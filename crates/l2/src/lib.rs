@@ -7,13 +7,13 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`mod@format`] | what is on a device, byte for byte (`docs/l2-format.md`) |
+//! | [`mod@format`] | the contents of a device, byte for byte (`docs/l2-format.md`) |
 //! | [`device`] | where the bytes go |
 //! | `cipher` | seals, and the keys they are made with |
 //! | `compression` | fewer bytes, where it pays |
 //! | `padding` | lengths that tell less |
 //! | [`index`] | which records are where, in eight bytes each |
-//! | `admission` | what is worth wearing an SSD for |
+//! | `admission` | which records are worth the wear of an SSD |
 //! | `store` | one device: write, reclaim, recover |
 //! | `readers` | the threads that read and unseal |
 //! | `tier` | all of it together: [`Tier`] |

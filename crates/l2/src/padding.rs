@@ -26,7 +26,7 @@ pub enum Padding {
     /// They are as they are.
     #[default]
     Off,
-    /// Multiples of so many bytes, a power of two.
+    /// Multiples of this many bytes, a power of two.
     Step(u32),
     /// Powers of two.
     PowerOfTwo,

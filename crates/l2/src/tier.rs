@@ -76,7 +76,7 @@ pub struct Tier {
     versions: Zeroizing<[u8; 32]>,
 }
 
-/// The devices, each with threads of its own: one that hangs holds up no other.
+/// The devices, each with threads of its own: one that hangs delays no other.
 #[derive(Default)]
 struct Members {
     list: Vec<Arc<Member>>,
@@ -173,7 +173,7 @@ impl Tier {
         Ok(id)
     }
 
-    /// Takes a device out of use: what is being read ends, what waits is written, and it is closed.
+    /// Takes a device out of use: reads in flight end, queued records are written, it is closed.
     /// Its records are misses from the start, and found again when it is added again. `None` if
     /// there is no such device.
     pub fn remove(&self, device: &[u8; 16]) -> Option<Removed> {
@@ -371,7 +371,7 @@ impl Tier {
         self.list().iter().all(|member| member.store.wait_taken(deadline))
     }
 
-    /// Seals what is open and ends all threads. Also done when it is dropped.
+    /// Seals the open segments and ends all threads. Also done when it is dropped.
     pub fn close(&self) {
         let members = {
             let mut members = self.members.write();
@@ -433,7 +433,7 @@ impl Member {
         self.store.id()
     }
 
-    /// Seals what is open and ends the threads. The second time it does nothing.
+    /// Seals the open segment and ends the threads. The second time it does nothing.
     fn close(&self) {
         self.readers.stop();
         self.store.close();

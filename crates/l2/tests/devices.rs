@@ -230,7 +230,7 @@ fn any_damage_to_an_open_file_is_a_miss_on_every_engine() {
 }
 
 #[test]
-fn a_lost_file_is_begun_anew() {
+fn a_lost_file_starts_empty() {
     let directory = directory();
     let path = directory.path().join("device");
     let tier = open_file(&path, Engine::Probe);

@@ -41,7 +41,7 @@ fn forge(device: &MemoryDevice, place: u64, change: impl FnOnce(&mut Superblock)
 }
 
 #[test]
-fn an_unsealed_device_is_never_used_where_a_seal_is_wanted() {
+fn an_unsealed_device_is_never_used_where_a_seal_is_required() {
     let device = memory();
     fill(&open_as(&device, usual()).unwrap(), 30, RECORD);
     // An attacker can write to the device, and has no key.

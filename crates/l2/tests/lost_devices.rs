@@ -32,7 +32,7 @@ fn add(tier: &Tier, device: &Arc<impl Device + 'static>) -> [u8; 16] {
 }
 
 #[test]
-fn a_device_that_comes_takes_its_share_and_the_rest_stays_where_it_is() {
+fn an_added_device_takes_its_share_and_the_other_records_stay() {
     let first = formatted(0, 16);
     let tier = open(&first);
     fill(&tier, COUNT, LENGTH);
@@ -81,7 +81,7 @@ fn records_of_a_removed_device_miss_and_come_back_with_it() {
 }
 
 #[test]
-fn queued_records_are_written_before_a_device_goes() {
+fn queued_records_are_written_before_a_device_is_removed() {
     let devices = [formatted(0, 8), formatted(1, 8)];
     let tier = open(&devices[0]);
     let id = add(&tier, &devices[1]);
@@ -92,7 +92,7 @@ fn queued_records_are_written_before_a_device_goes() {
 }
 
 #[test]
-fn a_device_that_comes_makes_versions_with_the_secret_that_is_in_use() {
+fn an_added_device_makes_versions_with_the_secret_in_use() {
     let (first, second) = (formatted(0, 4), formatted(1, 4));
     drop(open(&second));
     let tier = open(&first);
@@ -124,7 +124,7 @@ fn a_refused_device_changes_nothing() {
 }
 
 #[test]
-fn a_copy_beside_its_original_is_refused_from_the_start() {
+fn a_copy_next_to_its_original_is_refused_from_the_start() {
     let original = memory(8);
     drop(open(&original));
     let copy = Arc::new(MemoryDevice::from_bytes(original.contents()));

@@ -30,7 +30,7 @@ fn plausible() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn parsers_bound_what_they_return(bytes in plausible()) {
+    fn parsers_bound_their_results(bytes in plausible()) {
         if let Some(record) = RecordHeader::parse(&bytes) {
             prop_assert!(record.plain_bytes as usize <= RECORD_MAX_BYTES);
             prop_assert!(record.stored_bytes <= record.plain_bytes);

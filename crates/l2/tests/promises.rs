@@ -60,7 +60,7 @@ fn a_stale_version_is_a_miss() {
 }
 
 #[test]
-fn the_log_goes_round_and_the_oldest_goes() {
+fn the_log_wraps_around_and_drops_the_oldest() {
     let device = memory();
     let tier = open(&device);
     // Twenty times round.
@@ -251,7 +251,7 @@ fn growing_and_shrinking_keep_the_remaining_slots() {
 }
 
 #[test]
-fn a_truncated_device_loses_its_end_and_no_more() {
+fn a_truncated_device_loses_only_its_end() {
     let device = memory();
     let tier = open(&device);
     fill(&tier, 900, RECORD);

@@ -84,24 +84,24 @@ pub(crate) fn groups() -> Rc<[u32]> {
 }
 
 /// The thread of a program that this thread acts for.
-pub(crate) fn asker() -> Option<Asker> {
+pub(crate) fn requester_thread() -> Option<RequesterThread> {
     ACTING.with_borrow(|acting| match acting {
         Acting::ForNobody | Acting::ForItself => None,
         Acting::For(Requester { user, group, thread, .. }, _) => {
-            Some(Asker { user: *user, group: *group, thread: *thread })
+            Some(RequesterThread { user: *user, group: *group, thread: *thread })
         }
     })
 }
 
 /// A thread of a program, and the user that it acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
+pub(crate) struct RequesterThread {
     user: u32,
     group: u32,
     thread: u32,
 }
 
-impl Asker {
+impl RequesterThread {
     /// Whether it acts for this user.
     pub(crate) fn is(&self, user: u32) -> bool {
         self.user == user
@@ -126,8 +126,8 @@ mod tests {
             assert_eq!(requester(), Ok(Some((5, 6))));
             assert_eq!((&*super::groups(), &*super::groups()), (&[7, 8][..], &[7, 8][..]));
             on_own_behalf(|| assert_eq!(requester(), Ok(None)));
-            assert_eq!(asker(), Some(Asker { user: 5, group: 6, thread: 0 }));
-            on_own_behalf(|| assert_eq!(asker(), None));
+            assert_eq!(requester_thread(), Some(RequesterThread { user: 5, group: 6, thread: 0 }));
+            on_own_behalf(|| assert_eq!(requester_thread(), None));
             let panicked = std::panic::catch_unwind(|| {
                 on_behalf_of(Requester { user: 9, ..somebody }, || panic!("on purpose"));
             });

@@ -27,8 +27,8 @@ pub(crate) struct Ledger {
     pub(crate) balance: Balance,
     /// Growth is denied at least until then.
     pub(crate) denied_until: Option<Instant>,
-    /// The hook has reported since then that growth was wanted.
-    pub(crate) denied_told: bool,
+    /// The hook has reported a denied growth since then.
+    pub(crate) denied_reported: bool,
     pub(crate) growth_hook: Option<GrowthHook>,
     pub(crate) growth_every_bytes: u64,
     pub(crate) grown_bytes: u64,
@@ -51,14 +51,14 @@ impl Ledger {
     /// Notes that growth was wanted and denied. Returns the hook to call, outside all locks; once
     /// for each time of denial.
     pub(crate) fn note_denied(&mut self, bytes: u64) -> Option<GrowthHook> {
-        if self.denied_told || !self.balance.no_grow() || !self.balance.wants_growth(bytes) {
+        if self.denied_reported || !self.balance.no_grow() || !self.balance.wants_growth(bytes) {
             return None;
         }
         let hook = self.growth_hook.as_ref()?;
         if self.denied_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
-        self.denied_told = true;
+        self.denied_reported = true;
         Some(Arc::clone(hook))
     }
 }
@@ -127,7 +127,7 @@ impl<K, V> Core<K, V> {
             ledger: Mutex::new(Ledger {
                 balance,
                 denied_until: None,
-                denied_told: false,
+                denied_reported: false,
                 growth_hook: None,
                 growth_every_bytes: 0,
                 grown_bytes: 0,

@@ -36,7 +36,7 @@ const BATCH: usize = 16;
 /// The most an arrival evicts under the lock of its own sublist.
 pub(super) const FEW: usize = 4;
 
-/// After so many sublists in a row that others have emptied first, an eviction gives up.
+/// An eviction gives up after this many sublists in a row that other threads emptied first.
 const FRUITLESS_MAX: u32 = 64;
 
 /// Entries that leave the cache: collected under locks, dropped after them.

@@ -1,4 +1,4 @@
-//! Handing entries over to a cache above, whose misses are all that this cache sees.
+//! Handing entries over to a cache above: this cache sees only the misses of that one.
 //!
 //! The bytes of such an entry are in memory twice. They stay while memory is free. They are the
 //! first to leave when an arrival needs room, when the cache shrinks, or when they weigh more than

@@ -111,7 +111,7 @@ pub struct Eviction<K, V> {
     pub kind: Kind,
     /// The list it was on.
     pub list: List,
-    /// It was prefetched, and no demand ever asked for it.
+    /// It was prefetched, and never demanded.
     pub prefetched: bool,
     /// Why it left.
     pub reason: Reason,

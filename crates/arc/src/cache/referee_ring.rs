@@ -4,7 +4,7 @@
 //! A thread usually writes to a ring of its own, so nothing here is more than a load and a store.
 //! Threads that share a ring may lose hits, or mix up hash and weight of two. That does little
 //! harm: a shadow uses only the weight of a key that it does not have. If they set the count back,
-//! the ring is taken for empty.
+//! the ring counts as empty.
 
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::atomic::{AtomicU32, AtomicU64};
@@ -46,7 +46,7 @@ impl Ring {
         true
     }
 
-    /// Takes the oldest out, at most so many.
+    /// Takes out the oldest, up to a limit.
     pub(super) fn drain(&self, count_max: u32, mut each: impl FnMut(u64, u64)) {
         let (noted, shown) = (self.noted.load(Acquire), self.shown.load(Relaxed));
         let mut count = noted.wrapping_sub(shown);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_whose_count_was_set_back_is_empty_and_goes_on() {
+    fn a_ring_whose_count_was_reset_is_empty_and_continues() {
         let ring = Ring::new();
         ring.shown.store(7, Relaxed);
         assert!(!ring.push(1, 1));

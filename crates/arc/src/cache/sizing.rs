@@ -59,7 +59,7 @@ impl<K, V> Cache<K, V> {
         self.level().max_bytes
     }
 
-    /// The number of entries: not ghosts, not loads in flight, not what was removed.
+    /// The number of entries, without ghosts, loads in flight and removed entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core().sublists().iter().map(|sublist| self.core().lock(sublist).resident()).sum()
@@ -155,7 +155,7 @@ impl<K, V> Cache<K, V> {
         let mut ledger = self.core().ledger();
         ledger.balance.set_no_grow(true);
         ledger.denied_until = Some(until);
-        ledger.denied_told = false;
+        ledger.denied_reported = false;
     }
 
     /// Allows the target to grow when entries need it.
@@ -163,7 +163,7 @@ impl<K, V> Cache<K, V> {
         let mut ledger = self.core().ledger();
         ledger.balance.set_no_grow(false);
         ledger.denied_until = None;
-        ledger.denied_told = false;
+        ledger.denied_reported = false;
     }
 
     /// Calls `hook` each time `every_bytes` have come in, and when denied growth is wanted again.

@@ -5,7 +5,7 @@ use super::{Cache, Hold};
 use crate::policy::{Access, Kind};
 use std::sync::Arc;
 
-/// A value that says whose it is.
+/// A value that names its key.
 type Value = Box<(u64, u64)>;
 
 fn work(cache: &Cache<String, Value>, thread: u64, steps: u64) {

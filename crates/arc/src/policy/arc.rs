@@ -51,7 +51,7 @@ impl ListBytes {
     }
 }
 
-/// REPLACE: the list whose oldest entry leaves.
+/// REPLACE: the list whose oldest entry is evicted.
 pub(super) fn replace(mru_bytes: u64, mru_target_bytes: f64, was_mfu_ghost: bool) -> List {
     let (mru, p) = (mru_bytes as f64, mru_target_bytes);
     let takes_mru = mru_bytes > 0 && (mru > p || (was_mfu_ghost && mru >= p));

@@ -24,7 +24,7 @@ impl Kind {
     }
 }
 
-/// Why an entry is asked for.
+/// The reason for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// A program needs it now.

@@ -13,7 +13,7 @@ pub use backoff::Backoff;
 pub use registry::Registration;
 pub(crate) use registry::Registry;
 
-/// An owner of memory that can let go of some.
+/// An owner of memory that can release some.
 pub trait Prune: Send + Sync {
     /// Lets go of about `want_bytes`, or of less, and says what it did. Called with no lock
     /// of the cache held, by one thread at a time. It may use the cache, but must not call

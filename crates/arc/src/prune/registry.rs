@@ -70,7 +70,7 @@ impl Registry {
         Registration { owner, owners: Arc::downgrade(&self.owners) }
     }
 
-    /// Asks one owner after the other for what is still wanted.
+    /// Asks one owner after the other for the bytes that are still needed.
     pub(crate) fn prune(&self, want_bytes: u64, now: Instant, counters: &Counters) -> PruneResult {
         let mut total = PruneResult::default();
         if want_bytes == 0 {
@@ -125,7 +125,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
-    /// Frees a fixed amount and remembers what it was asked for.
+    /// Frees a fixed amount and remembers the requests.
     struct Fixed {
         frees_bytes: u64,
         asked: AtomicU64,

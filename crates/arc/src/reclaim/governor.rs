@@ -84,7 +84,7 @@ pub struct Governor {
     config: GovernorConfig,
     no_grow_until: Option<Duration>,
     shrunk_from_bytes: Option<u64>,
-    /// When memory was last lacking, and what was given then.
+    /// When memory was last short, and how much was given back then.
     gave: Option<(Duration, u64)>,
 }
 

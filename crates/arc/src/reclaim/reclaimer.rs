@@ -31,8 +31,8 @@ pub enum WakeReason {
 
 /// A source of events of memory pressure.
 pub trait Pressure: Send {
-    /// Sleeps until there is pressure, or the waker is called (since the last wait, if it was
-    /// not waiting then), or `timeout` is over; `None` is no timeout.
+    /// Sleeps until pressure comes, the waker is called, or `timeout` is over; `None` is no
+    /// timeout. A call of the waker since the last wait counts, too.
     fn wait(&mut self, timeout: Option<Duration>) -> WakeReason;
 
     /// Reads the system's memory now. The reclaimer sets `stalled` by itself when `wait` has

@@ -30,7 +30,7 @@ const LINE: usize = 64;
 /// A huge page of the processors that this runs on, in bytes. Where it is larger, none is used.
 const HUGE_BYTES: usize = 2 << 20;
 
-/// A block is large, and made of huge pages, if it has so many at least.
+/// A block is large, and made of huge pages, if it has at least this many.
 const HUGE_PAGES_MIN: usize = 4;
 
 /// Slots of a chunk.
@@ -62,7 +62,7 @@ unsafe impl<K: Send + Sync, V: Send + Sync> Send for Blocks<K, V> {}
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Blocks<K, V> {}
 
 impl<K, V> Blocks<K, V> {
-    /// For so many sublists, a power of two.
+    /// For this many sublists, a power of two.
     pub(crate) fn new(sublists: usize) -> Self {
         debug_assert!(sublists.is_power_of_two(), "sublists are chosen by bits of the hash");
         Self { of: std::array::from_fn(|_| OnceLock::new()), sublists, entries: PhantomData }

@@ -85,7 +85,7 @@ const FLAGS: u64 = PREFETCHED
 /// A demand takes these away, each with something to do.
 pub(crate) const ASKED_FOR: u64 = PREFETCHED | DEMOTE | HANDED;
 
-/// A word as it was at one moment.
+/// A word at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 

@@ -127,8 +127,8 @@ impl Ages {
         }
     }
 
-    /// The place by its last use of an entry that is on no list: its older neighbour, if any, and
-    /// the least stamp that it gets.
+    /// The place of an entry that is on no list, by its last use: its older neighbour, if any, and
+    /// the least stamp for it.
     pub(super) fn place<K, V>(&mut self, (id, entry): (u32, &Entry<K, V>)) -> (u32, u64) {
         let used_in = entry.used_in();
         let back = self.now.wrapping_sub(used_in) as usize;

@@ -163,7 +163,7 @@ mod tests {
         use std::os::unix::fs::FileExt;
         let page = rustix::param::page_size();
         let mut entries = vec![0; bytes / page * 8];
-        let pagemap = std::fs::File::open("/proc/self/pagemap").expect("Linux has it");
+        let pagemap = std::fs::File::open("/proc/self/pagemap").expect("Linux has this file");
         pagemap.read_exact_at(&mut entries, (start / page * 8) as u64).expect("one a page");
         // Documentation/admin-guide/mm/pagemap.rst: bits 63 and 62, so the highest of eight bytes.
         entries.iter().skip(7).step_by(8).filter(|&&highest| highest & 0xC0 != 0).count()

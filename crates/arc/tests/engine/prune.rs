@@ -61,7 +61,7 @@ fn reclaim_asks_for_the_bytes_that_pinned_metadata_keep() {
 }
 
 #[test]
-fn truly_pinned_metadata_are_asked_for_a_few_times_only() {
+fn truly_pinned_metadata_are_asked_for_only_a_few_times() {
     let (cache, inodes) = pinned(0, 100);
     let _registration = cache.register_prune("inodes", Arc::clone(&inodes) as _);
     for _ in 0..10_000 {

@@ -72,7 +72,7 @@ fn a_small_shortage_shrinks_by_a_128th() {
 }
 
 #[test]
-fn a_shortage_that_comes_back_at_once_takes_twice_as_much_and_then_no_more_again() {
+fn a_shortage_that_returns_at_once_takes_twice_as_much_and_then_nothing_more() {
     let mut governor = Governor::new(CONFIG);
     let mut now = seconds(1);
     let mut give = |governor: &mut Governor, later: Duration, size_mib: u64| {

@@ -90,7 +90,7 @@ fn an_error_of_another_type_makes_the_waiter_load() {
 }
 
 #[test]
-fn a_panic_goes_on_in_its_caller_and_wakes_the_waiters() {
+fn a_panic_continues_in_its_caller_and_wakes_the_waiters() {
     let cache = cache();
     let (start, go) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {

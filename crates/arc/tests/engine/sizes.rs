@@ -3,7 +3,7 @@
 use ogive_arc::{Access, Cache, Hold, Kind, entry_bytes_max, ghost_bytes_max};
 
 #[test]
-fn an_entry_takes_at_most_64_bytes_beside_its_key_and_value() {
+fn an_entry_takes_at_most_64_bytes_without_its_key_and_value() {
     assert!(entry_bytes_max::<u64, ()>() <= 64, "{}", entry_bytes_max::<u64, ()>());
     assert!(entry_bytes_max::<(u64, u64, u64), ()>() <= 64);
     assert!(entry_bytes_max::<(u64, u64), ()>() <= 64);

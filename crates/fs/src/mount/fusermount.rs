@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_path_are_not_taken_for_a_message() {
+    fn words_of_a_path_are_not_mistaken_for_a_message() {
         let output = |text: &str| Output {
             status: std::process::ExitStatus::default(),
             stdout: Vec::new(),

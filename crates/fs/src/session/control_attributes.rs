@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_decide_what_users_may_do_in_the_control_directory() {
+    fn modes_decide_on_rights_in_the_control_directory() {
         let (read, write) = (Access::READ_OK, Access::WRITE_OK);
         for user in [0, 5] {
             assert!(may(user, 5, 0o644, read | write), "root and the owner");

@@ -164,7 +164,7 @@ impl<O: Origin> Session<O> {
         exchange: &mut impl Exchange,
     ) {
         let may_be_dropped = matches!(work, Work::Request) && !request.ends_something();
-        if may_be_dropped && !self.in_flight.is_wanted(request.unique) {
+        if may_be_dropped && !self.in_flight.is_waited_for(request.unique) {
             exchange.claim();
             return exchange.give_up();
         }

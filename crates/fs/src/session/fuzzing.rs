@@ -190,9 +190,9 @@ impl Exchange for Slot {
 }
 
 /// Fails if another thread answers.
-struct Nobody;
+struct NoLateReply;
 
-impl ReplyRoute for Nobody {
+impl ReplyRoute for NoLateReply {
     fn answer(self: Box<Self>, _unique: u64, _result: Result<&[u8]>) {
         panic!("answered in its stead");
     }
@@ -218,7 +218,7 @@ fn by_ring(session: &Arc<Session<FakeOrigin>>, how: u8, message: &[u8]) {
     buffer.resize(SLOT_BYTES, 0);
     let mut slot = Slot { payload: buffer, answered: answered.clone(), pending: None };
     if let Some(work) = session.at_once(&request, &mut slot) {
-        slot.wait(session.in_flight.begin(&request, Box::new(Nobody)));
+        slot.wait(session.in_flight.begin(&request, Box::new(NoLateReply)));
         match work {
             Work::Read(read) => match session.complete_elsewhere(read, slot) {
                 None => bring_all(session),

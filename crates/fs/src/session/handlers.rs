@@ -410,7 +410,7 @@ impl<O: Origin> Session<O> {
         if Numbers::is_control(to_node) {
             return Err(Errno::XDEV);
         }
-        self.before(request, Change::ContentsByAnybody, (to_node, Some(to.0)))?;
+        self.before(request, Change::ContentsByUnknown, (to_node, Some(to.0)))?;
         let copied = self.view.copy_range(from, to, length_bytes)?;
         Ok(answer(buffer, |reply| reply.count(copied)))
     }
@@ -421,7 +421,7 @@ impl<O: Origin> Session<O> {
         handle: u64,
         allocation: Allocation,
     ) -> Result<()> {
-        self.before(request, Change::ContentsByAnybody, (request.node, Some(handle)))?;
+        self.before(request, Change::ContentsByUnknown, (request.node, Some(handle)))?;
         self.view.allocate(handle, allocation)
     }
 

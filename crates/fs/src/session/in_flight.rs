@@ -144,7 +144,7 @@ impl InFlight {
     }
 
     /// Whether a request in flight still has to be answered.
-    pub(super) fn is_wanted(&self, unique: u64) -> bool {
+    pub(super) fn is_waited_for(&self, unique: u64) -> bool {
         self.shard(unique).lock().get(&unique).is_some_and(|waiting| waiting.back.is_some())
     }
 

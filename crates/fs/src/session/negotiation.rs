@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_reads_files_itself_if_that_is_wanted_and_it_offers_to() {
+    fn the_kernel_reads_files_itself_if_requested_and_offered() {
         let accept = |flags, passthrough_depth| {
             let offer =
                 InitRequest { unique: 1, version: VERSION, readahead_max_bytes: 1 << 17, flags };

@@ -39,7 +39,7 @@ pub(super) enum Sender {
     Owner,
     /// Any user with a descriptor, or the kernel on its own: before it reads or finds the end of a
     /// file, it asks for attributes.
-    Anybody,
+    AnyUser,
     /// Any user if the request names an open file; the owner otherwise.
     ByHandle,
 }
@@ -99,7 +99,7 @@ pub(super) enum ControlAnswer {
 use ControlAnswer::{Done, Refused, Served};
 use Effect::{Ends, Names, Other};
 use Gift::{Created, Directory, File, Inode, Inodes, Nothing};
-use Sender::{Anybody, ByHandle, Owner};
+use Sender::{AnyUser, ByHandle, Owner};
 use Wait::{Always, Never, OneWay, Outside, Unknown};
 
 impl Rules {
@@ -114,8 +114,8 @@ pub(super) fn of(opcode: u32) -> Option<Row> {
     Some(match opcode {
         // opcode            bytes, sender,  wait,    effect, gift,      control
         LOOKUP          => row( 0, Owner,    Unknown, Other, Inode,     Served),
-        FORGET          => row( 8, Anybody,  OneWay,  Ends,  Nothing,   Served),
-        GETATTR         => row(16, Anybody,  Outside, Other, Nothing,   Served),
+        FORGET          => row( 8, AnyUser,  OneWay,  Ends,  Nothing,   Served),
+        GETATTR         => row(16, AnyUser,  Outside, Other, Nothing,   Served),
         SETATTR         => row(88, ByHandle, Outside, Other, Nothing,   Served),
         READLINK        => row( 0, Owner,    Outside, Other, Nothing,   Served),
         SYMLINK         => row( 0, Owner,    Outside, Names, Inode,     Served),
@@ -126,32 +126,32 @@ pub(super) fn of(opcode: u32) -> Option<Row> {
         RENAME          => row( 8, Owner,    Outside, Names, Nothing,   Served),
         LINK            => row( 8, Owner,    Outside, Names, Inode,     Served),
         OPEN            => row( 8, Owner,    Unknown, Other, File,      Served),
-        READ            => row(40, Anybody,  Unknown, Other, Nothing,   Served),
-        WRITE           => row(40, Anybody,  Always,  Other, Nothing,   Served),
+        READ            => row(40, AnyUser,  Unknown, Other, Nothing,   Served),
+        WRITE           => row(40, AnyUser,  Always,  Other, Nothing,   Served),
         STATFS          => row( 0, Owner,    Always,  Other, Nothing,   Served),
-        RELEASE         => row(24, Anybody,  Outside, Ends,  Nothing,   Served),
-        FSYNC           => row(16, Anybody,  Outside, Other, Nothing,   Done),
+        RELEASE         => row(24, AnyUser,  Outside, Ends,  Nothing,   Served),
+        FSYNC           => row(16, AnyUser,  Outside, Other, Nothing,   Done),
         SETXATTR        => row( 8, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
         GETXATTR        => row( 8, Owner,    Unknown, Other, Nothing,   Refused(Errno::NODATA)),
         LISTXATTR       => row( 8, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
         REMOVEXATTR     => row( 0, Owner,    Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
-        FLUSH           => row(24, Anybody,  Outside, Ends,  Nothing,   Served),
+        FLUSH           => row(24, AnyUser,  Outside, Ends,  Nothing,   Served),
         OPENDIR         => row( 8, Owner,    Outside, Other, Directory, Served),
-        READDIR         => row(40, Anybody,  Outside, Other, Nothing,   Served),
-        RELEASEDIR      => row(24, Anybody,  Outside, Ends,  Nothing,   Done),
-        FSYNCDIR        => row(16, Anybody,  Outside, Other, Nothing,   Done),
+        READDIR         => row(40, AnyUser,  Outside, Other, Nothing,   Served),
+        RELEASEDIR      => row(24, AnyUser,  Outside, Ends,  Nothing,   Done),
+        FSYNCDIR        => row(16, AnyUser,  Outside, Other, Nothing,   Done),
         ACCESS          => row( 8, Owner,    Outside, Other, Nothing,   Done),
         CREATE          => row(16, Owner,    Outside, Names, Created,   Served),
         INTERRUPT       => row( 8, Owner,    OneWay,  Other, Nothing,   Served),
-        DESTROY         => row( 0, Anybody,  Never,   Other, Nothing,   Served),
+        DESTROY         => row( 0, AnyUser,  Never,   Other, Nothing,   Served),
         IOCTL           => row(32, Owner,    Unknown, Other, Nothing,   Refused(Errno::NOTTY)),
-        NOTIFY_REPLY    => row(40, Anybody,  Never,   Other, Nothing,   Served),
-        BATCH_FORGET    => row( 8, Anybody,  OneWay,  Ends,  Nothing,   Served),
-        FALLOCATE       => row(32, Anybody,  Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
-        READDIRPLUS     => row(40, Anybody,  Outside, Other, Inodes,    Served),
+        NOTIFY_REPLY    => row(40, AnyUser,  Never,   Other, Nothing,   Served),
+        BATCH_FORGET    => row( 8, AnyUser,  OneWay,  Ends,  Nothing,   Served),
+        FALLOCATE       => row(32, AnyUser,  Outside, Other, Nothing,   Refused(Errno::NOTSUP)),
+        READDIRPLUS     => row(40, AnyUser,  Outside, Other, Inodes,    Served),
         RENAME2         => row(16, Owner,    Outside, Names, Nothing,   Served),
-        LSEEK           => row(24, Anybody,  Outside, Other, Nothing,   Refused(Errno::INVAL)),
-        COPY_FILE_RANGE => row(56, Anybody,  Outside, Other, Nothing,   Refused(Errno::XDEV)),
+        LSEEK           => row(24, AnyUser,  Outside, Other, Nothing,   Refused(Errno::INVAL)),
+        COPY_FILE_RANGE => row(56, AnyUser,  Outside, Other, Nothing,   Refused(Errno::XDEV)),
         _ => return None,
     })
 }

@@ -292,9 +292,9 @@ fn a_request_that_panics_on_a_thread_for_requests_is_an_error_too() {
 }
 
 /// A late reply that must never be sent.
-struct Nobody;
+struct NoLateReply;
 
-impl ReplyRoute for Nobody {
+impl ReplyRoute for NoLateReply {
     fn answer(self: Box<Self>, _unique: u64, _result: Result<&[u8]>) {
         panic!("answered in its stead");
     }
@@ -315,7 +315,7 @@ fn a_request_of_a_ring_that_panics_is_an_error_and_its_slot_comes_back_once() {
             let session = fixture.session().clone();
             let done = session.guarded(|| {
                 if let Some(work) = session.at_once(&request, &mut answer) {
-                    answer.wait(session.in_flight.begin(&request, Box::new(Nobody)));
+                    answer.wait(session.in_flight.begin(&request, Box::new(NoLateReply)));
                     let work = match work {
                         Work::Read(read) => {
                             let Some((read, back)) = session.complete_elsewhere(read, answer)

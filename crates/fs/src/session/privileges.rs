@@ -42,7 +42,7 @@ pub(super) enum Change {
     /// Its contents, by a program that may not leave it privileged.
     Contents,
     /// Its contents, by a program with unknown rights.
-    ContentsByAnybody,
+    ContentsByUnknown,
     /// Its owner or group.
     Owner,
     /// No change, or its owner and group to the present ones: the kernel sends the same request for
@@ -64,7 +64,7 @@ impl<O: Origin> Session<O> {
         // `fs/open.c`).
         let is_concerned = match change {
             Change::Owner | Change::SameOwner => attributes.kind != FileKind::Directory,
-            Change::Contents | Change::ContentsByAnybody => attributes.kind == FileKind::Regular,
+            Change::Contents | Change::ContentsByUnknown => attributes.kind == FileKind::Regular,
         };
         if !is_concerned || !is_privileged {
             return Ok(());
@@ -109,7 +109,7 @@ fn left(attributes: &Attributes, change: Change, by: &Credentials) -> u16 {
     let permissions = attributes.permissions;
     let may_keep = match change {
         Change::Contents | Change::Owner | Change::SameOwner => false,
-        Change::ContentsByAnybody => by.may_keep_privileges,
+        Change::ContentsByUnknown => by.may_keep_privileges,
     };
     if may_keep {
         return permissions;
@@ -154,13 +154,13 @@ mod tests {
         let after = |mode, change, by| left(&attributes(mode), change, by);
         for by in [&member, &stranger] {
             assert_eq!(after(0o6777, Change::Contents, by), 0o777);
-            assert_eq!(after(0o6777, Change::ContentsByAnybody, by), 0o777);
+            assert_eq!(after(0o6777, Change::ContentsByUnknown, by), 0o777);
             assert_eq!(after(0o6777, Change::Owner, by), 0o777);
         }
         assert_eq!(after(0o6767, Change::Contents, &member), 0o2767);
         assert_eq!(after(0o6767, Change::Contents, &stranger), 0o767);
         assert_eq!(after(0o6767, Change::Owner, &stranger), 0o767);
-        assert_eq!(after(0o6777, Change::ContentsByAnybody, &root), 0o6777);
+        assert_eq!(after(0o6777, Change::ContentsByUnknown, &root), 0o6777);
         assert_eq!(after(0o6777, Change::Owner, &root), 0o777);
         assert_eq!(after(0o6767, Change::Owner, &root), 0o2767);
         assert_eq!(after(0o6777, Change::SameOwner, &root), 0o777);

@@ -94,7 +94,7 @@ impl Request {
             matches!(self.operation, Operation::SetAttributes { handle: Some(_), .. });
         match self.rules.sender {
             Sender::Owner => user == owner,
-            Sender::Anybody => true,
+            Sender::AnyUser => true,
             Sender::ByHandle => user == owner || is_by_handle,
         }
     }

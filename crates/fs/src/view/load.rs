@@ -84,7 +84,7 @@ pub(super) struct PrefetchInFlight<O: Origin>(Arc<View<O>>);
 /// One record on its way into the cache.
 pub(super) struct Load<O: Origin> {
     view: Arc<View<O>>,
-    wanted: MissingRecord<O>,
+    missing: MissingRecord<O>,
     claim: Claim<Key, Entry>,
     demand: Demand<O>,
     /// Nothing was written under this version before the load began.
@@ -140,21 +140,21 @@ impl<O: Origin> Drop for PrefetchInFlight<O> {
 impl<O: Origin> View<O> {
     /// Whether to ask the second level: nothing was written to the file, and the index has an entry
     /// that may be this record.
-    pub(super) fn may_be_in_second_level(&self, wanted: &MissingRecord<O>) -> bool {
+    pub(super) fn may_be_in_second_level(&self, missing: &MissingRecord<O>) -> bool {
         self.second_level.as_ref().is_some_and(|level| {
-            self.is_pristine(wanted) && level.may_have(wanted.version, wanted.index)
+            self.is_pristine(missing) && level.may_have(missing.version, missing.index)
         })
     }
 
-    fn is_pristine(&self, wanted: &MissingRecord<O>) -> bool {
-        let contents = wanted.open.inode.contents();
-        contents.is_some_and(|now| now.version == wanted.version && now.pristine)
+    fn is_pristine(&self, missing: &MissingRecord<O>) -> bool {
+        let contents = missing.open.inode.contents();
+        contents.is_some_and(|now| now.version == missing.version && now.pristine)
     }
 
     /// Whether the bytes that an open file just read belong to its version. They do if the origin
     /// guarantees it, or if the file still has the identity of its version. Times only go forward.
-    fn is_still(&self, wanted: &MissingRecord<O>) -> bool {
-        let OpenFile { inode, file, .. } = &*wanted.open;
+    fn is_still(&self, missing: &MissingRecord<O>) -> bool {
+        let OpenFile { inode, file, .. } = &*missing.open;
         let identity = match self.origin.pinned_identity(file) {
             Some(identity) => Some(identity),
             None if self.origin.reads_in_background() => None,
@@ -164,7 +164,7 @@ impl<O: Origin> View<O> {
                 attributes.ok().map(|now| now.identity(inode.generation))
             }
         };
-        identity.is_some_and(|identity| self.versions.stands_for(wanted.version, &identity))
+        identity.is_some_and(|identity| self.versions.stands_for(missing.version, &identity))
     }
 }
 
@@ -172,27 +172,27 @@ impl<O: Origin> Load<O> {
     /// *Claimed*.
     pub(super) fn begin(
         view: &Arc<View<O>>,
-        wanted: MissingRecord<O>,
+        missing: MissingRecord<O>,
         claim: Claim<Key, Entry>,
         demand: Demand<O>,
     ) -> Self {
         let record_size = view.settings.record_size_bytes;
-        let start = wanted.index.saturating_mul(record_size);
-        if wanted.open.inode.is_changing(&(start..start.saturating_add(record_size))) {
-            view.cache.invalidate(&wanted.key());
+        let start = missing.index.saturating_mul(record_size);
+        if missing.open.inode.is_changing(&(start..start.saturating_add(record_size))) {
+            view.cache.invalidate(&missing.key());
         }
         if !matches!(demand, Demand::Prefetch { .. }) {
-            view.observers.loads(wanted.version, wanted.index, Event::Miss);
+            view.observers.loads(missing.version, missing.index, Event::Miss);
         }
-        let pristine = view.is_pristine(&wanted);
-        Self { view: view.clone(), wanted, claim, demand, pristine }
+        let pristine = view.is_pristine(&missing);
+        Self { view: view.clone(), missing, claim, demand, pristine }
     }
 
     /// Runs a load to its end on the calling thread, which may wait for the second level and the
     /// origin. One run reads `following` as well, the records right behind this one.
     pub(super) fn here(
         view: &Arc<View<O>>,
-        wanted: MissingRecord<O>,
+        missing: MissingRecord<O>,
         claim: Claim<Key, Entry>,
         following: impl Iterator<Item = Self>,
     ) -> Result<Loaded> {
@@ -201,7 +201,7 @@ impl<O: Origin> Load<O> {
             // The waiting thread may have panicked.
             let _ = send.send(loaded);
         };
-        let load = Self::begin(view, wanted, claim, Demand::Request(Box::new(then)));
+        let load = Self::begin(view, missing, claim, Demand::Request(Box::new(then)));
         if let Some(load) = load.ask_second_level(SecondLevel::read) {
             Arriving::read(std::iter::once(load).chain(following).collect());
         }
@@ -210,7 +210,7 @@ impl<O: Origin> Load<O> {
 
     /// Whether the second level is the next state.
     fn may_be_in_second_level(&self) -> bool {
-        let MissingRecord { version, index, .. } = self.wanted;
+        let MissingRecord { version, index, .. } = self.missing;
         let level = self.view.second_level.as_ref();
         self.pristine && level.is_some_and(|level| level.may_have(version, index))
     }
@@ -241,10 +241,10 @@ impl<O: Origin> Load<O> {
         self,
         read: impl FnOnce(&SecondLevel, Version, u64, bool) -> Option<Vec<u8>>,
     ) -> Option<Self> {
-        let MissingRecord { version, index, sequential, .. } = self.wanted;
+        let MissingRecord { version, index, sequential, .. } = self.missing;
         let found = self.view.second_level.as_ref().and_then(|level| {
             let bytes = read(level, version, index, self.pristine)?;
-            let may_be_kept = self.wanted.open.may_be_kept;
+            let may_be_kept = self.missing.open.may_be_kept;
             let worth = may_be_kept.then(|| level.worth(self.start_bytes(), sequential));
             Some((bytes, worth.unwrap_or_default()))
         });
@@ -266,14 +266,14 @@ impl<O: Origin> Load<O> {
     fn arrived(self, bytes: Vec<u8>, took: Duration) {
         self.view.counters.origin_read(bytes.len() as u64, took);
         let event = Event::Origin(bytes.len() as u64);
-        self.view.observers.loads(self.wanted.version, self.wanted.index, event);
+        self.view.observers.loads(self.missing.version, self.missing.index, event);
         let worth = match &self.view.second_level {
-            Some(level) if !self.wanted.open.may_be_kept => {
+            Some(level) if !self.missing.open.may_be_kept => {
                 level.note_refused_path();
                 Worth::Fleeting
             }
-            Some(level) if self.pristine && self.view.is_still(&self.wanted) => {
-                level.worth(self.start_bytes(), self.wanted.sequential)
+            Some(level) if self.pristine && self.view.is_still(&self.missing) => {
+                level.worth(self.start_bytes(), self.missing.sequential)
             }
             _ => Worth::Fleeting,
         };
@@ -304,7 +304,7 @@ impl<O: Origin> Load<O> {
 
     /// First byte of the record. No read asks for a record that begins beyond a `u64`.
     fn start_bytes(&self) -> u64 {
-        self.wanted.index * self.view.settings.record_size_bytes
+        self.missing.index * self.view.settings.record_size_bytes
     }
 
     /// The cache entry of a record.
@@ -313,8 +313,8 @@ impl<O: Origin> Load<O> {
         if (bytes.len() as u64) < self.view.settings.record_size_bytes {
             // Before the record can be found in the cache: a write beyond this end has to
             // invalidate this record.
-            self.wanted.open.inode.update_contents(|contents| {
-                if contents.version == self.wanted.version {
+            self.missing.open.inode.update_contents(|contents| {
+                if contents.version == self.missing.version {
                     contents.size_bytes = contents.size_bytes.min(end);
                 }
             });
@@ -350,8 +350,8 @@ impl<O: Origin> Start<O> {
             true => records * load.view.settings.record_size_bytes >= self.run_bytes,
             false => records >= load.view.records_at_once(),
         };
-        let last = self.run.back().map(|last| last.wanted.index);
-        let is_gap = last.is_some_and(|last| last.checked_add(1) != Some(load.wanted.index));
+        let last = self.run.back().map(|last| last.missing.index);
+        let is_gap = last.is_some_and(|last| last.checked_add(1) != Some(load.missing.index));
         let is_started = if is_long || is_gap { self.send() } else { true };
         self.run.push_back(load);
         is_started
@@ -361,7 +361,7 @@ impl<O: Origin> Start<O> {
     pub(super) fn has_room_for(&self, index: u64) -> bool {
         let Some(last) = self.run.back() else { return false };
         let bytes = self.run.len() as u64 * last.view.settings.record_size_bytes;
-        last.wanted.index.checked_add(1) == Some(index) && bytes < self.run_bytes
+        last.missing.index.checked_add(1) == Some(index) && bytes < self.run_bytes
     }
 
     /// Starts the gathered loads.
@@ -387,9 +387,9 @@ impl<O: Origin> Arriving<O> {
     /// Reads consecutive records of one open file.
     fn read(run: VecDeque<Load<O>>) {
         let Some(first) = run.front() else { return };
-        let (view, open) = (first.view.clone(), first.wanted.open.clone());
+        let (view, open) = (first.view.clone(), first.missing.open.clone());
         let records = Run {
-            first: first.wanted.index,
+            first: first.missing.index,
             records: run.len() as u64,
             record_size_bytes: view.settings.record_size_bytes as usize,
             size_bytes: open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes),
@@ -405,7 +405,7 @@ impl<O: Origin> RunSink for Arriving<O> {
     fn asks(&mut self) {
         // The time of a partial record says little about a whole one, and most files are small and
         // have no other.
-        if self.run.front().is_some_and(|load| load.wanted.index < self.whole) {
+        if self.run.front().is_some_and(|load| load.missing.index < self.whole) {
             let timed = TimedRead::begin();
             self.asked = timed.since();
             self.here = Some(timed);
@@ -419,7 +419,7 @@ impl<O: Origin> RunSink for Arriving<O> {
         if let (Some(timed), Some(load)) = (self.here.take(), self.run.front()) {
             load.view.origin_latency.note(&timed, took);
         }
-        let is_next = self.run.front().is_some_and(|load| load.wanted.index == index);
+        let is_next = self.run.front().is_some_and(|load| load.missing.index == index);
         if is_next && let Some(load) = self.run.pop_front() {
             load.arrived(bytes, took);
         }

@@ -107,8 +107,8 @@ impl<O: Origin> View<O> {
                 let bytes = left.min(record_size) as usize;
                 self.observers.read_ahead(version, index, bytes);
             }
-            let wanted = MissingRecord { open: open.clone(), version, index, sequential: true };
-            if !start.prefetch(Load::begin(self, wanted, claim, Demand::prefetch(self))) {
+            let missing = MissingRecord { open: open.clone(), version, index, sequential: true };
+            if !start.prefetch(Load::begin(self, missing, claim, Demand::prefetch(self))) {
                 break;
             }
         }

@@ -176,8 +176,8 @@ impl<O: Origin> View<O> {
         Done: FnOnce(&Arc<Self>, Result<Read<O>>, Reply) + Send + 'static,
         Reply: Send + 'static,
     {
-        let wanted = read.next_missing(self.settings.record_size_bytes);
-        if !self.origin.reads_in_background() && !self.may_be_in_second_level(&wanted) {
+        let missing = read.next_missing(self.settings.record_size_bytes);
+        if !self.origin.reads_in_background() && !self.may_be_in_second_level(&missing) {
             return Some((read, reply));
         }
         self.complete_in_background(read, move |view, read| done(view, read, reply));
@@ -188,10 +188,10 @@ impl<O: Origin> View<O> {
     fn advance(&self, read: &mut Read<O>) -> Stage<O> {
         let record_size = self.settings.record_size_bytes;
         while !read.at_end {
-            let wanted = read.next_missing(record_size);
-            match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
+            let missing = read.next_missing(record_size);
+            match self.cache.get_or_claim(&missing.key(), Kind::Data, Access::Demand) {
                 Lookup::Hit(hold) => read.take(record_size, hold),
-                Lookup::Claimed(claim) => return Stage::Claimed(wanted, claim),
+                Lookup::Claimed(claim) => return Stage::Claimed(missing, claim),
                 Lookup::Loading(joined) => return Stage::Loading(joined),
             }
         }
@@ -205,13 +205,13 @@ impl<O: Origin> View<O> {
         loop {
             match self.advance(&mut read) {
                 Stage::Complete => return Ok(read),
-                Stage::Claimed(wanted, claim) => {
+                Stage::Claimed(missing, claim) => {
                     let rest =
                         loads_rest_here.then(|| self.claim_rest(&read).map_while(|load| load));
                     if rest.is_none() {
                         self.load_rest_elsewhere(&mut read);
                     }
-                    let hold = Load::here(self, wanted, claim, rest.into_iter().flatten())?;
+                    let hold = Load::here(self, missing, claim, rest.into_iter().flatten())?;
                     read.take(record_size, hold);
                 }
                 Stage::Loading(joined) => {
@@ -236,7 +236,7 @@ impl<O: Origin> View<O> {
         let view = self.clone();
         match self.advance(&mut read) {
             Stage::Complete => done(self, Ok(read)),
-            Stage::Claimed(wanted, claim) => {
+            Stage::Claimed(missing, claim) => {
                 let rest = self.claim_rest_once(&mut read);
                 let held_back = std::mem::take(&mut read.held_back);
                 let (open, version) = (read.open.clone(), read.version);
@@ -244,7 +244,7 @@ impl<O: Origin> View<O> {
                     view.resume_in_background(read, loaded.map(Some), done);
                 };
                 let mut start = Start::new(self.origin.read_ahead().run_bytes);
-                start.demanded(Load::begin(self, wanted, claim, Demand::Request(Box::new(then))));
+                start.demanded(Load::begin(self, missing, claim, Demand::Request(Box::new(then))));
                 rest.for_each(|load| start.demanded(load));
                 // The request is made in any case. A longer one costs no more, and saves later
                 // requests.
@@ -354,9 +354,9 @@ impl<O: Origin> View<O> {
         let (view, open, version, sequential) =
             (self.clone(), read.open.clone(), read.version, read.sequential);
         (next..=last).map(move |index| {
-            let wanted = MissingRecord { open: open.clone(), version, index, sequential };
-            let claim = view.cache.try_claim(&wanted.key(), Kind::Data, Access::Demand)?;
-            Some(Load::begin(&view, wanted, claim, Demand::Rest))
+            let missing = MissingRecord { open: open.clone(), version, index, sequential };
+            let claim = view.cache.try_claim(&missing.key(), Kind::Data, Access::Demand)?;
+            Some(Load::begin(&view, missing, claim, Demand::Rest))
         })
     }
 
@@ -449,9 +449,9 @@ impl<O: Origin> Read<O> {
         let index = at / record_size;
         let length = hold.bytes().len();
         let start = (at - index * record_size) as usize;
-        let wanted = start + (self.end - at).min(record_size - start as u64) as usize;
-        let range = start.min(length)..wanted.min(length);
-        self.at_end = length < wanted || at + range.len() as u64 == self.end;
+        let needed = start + (self.end - at).min(record_size - start as u64) as usize;
+        let range = start.min(length)..needed.min(length);
+        self.at_end = length < needed || at + range.len() as u64 == self.end;
         self.pieces.push(Piece { hold, range, index });
     }
 }

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 /// The keys of a segment, shared by all its readers.
 pub(crate) type SharedKey = Arc<SegmentKey>;
 
-/// The keys that come of the master key, for the superblock.
+/// The keys for the superblock, derived from the master key.
 pub(crate) struct HolderKeys {
     check: [u8; 16],
     superblock: hmac::Key,
@@ -49,7 +49,7 @@ impl fmt::Debug for DeviceKeys {
 }
 
 impl HolderKeys {
-    /// The keys to the superblock of a device that is named by these parts of it.
+    /// The keys to the superblock of a device that has these parts.
     pub(crate) fn new(master: &MasterKey, device: &[u8; 16], salt: &[u8; 32]) -> Self {
         let derive = |purpose: &[u8]| derive(master.expose(), salt, &[purpose, device]);
         let keyring = derive(b"ogive l2 keyring v2");
@@ -95,7 +95,7 @@ impl HolderKeys {
         superblock.keyring_tag.copy_from_slice(tag.as_ref());
     }
 
-    /// Opens the keyring in a superblock, if it is as it was sealed.
+    /// Opens the keyring in a superblock, if its seal is right.
     pub(crate) fn unlock(&self, superblock: &Superblock) -> Option<Keyring> {
         let mut keyring = LockedPage::zeroed();
         let nonce = Nonce::assume_unique_for_key([0; 12]);
@@ -158,7 +158,7 @@ impl DeviceKeys {
         }
     }
 
-    /// The keyed hash by which a record is known on the device.
+    /// The keyed hash that names a record on the device.
     pub(crate) fn name(&self, name: &[u8]) -> [u8; 16] {
         first_half(blake3::keyed_hash(&self.names, name).as_bytes())
     }

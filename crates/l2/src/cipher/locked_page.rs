@@ -14,7 +14,7 @@ const PAGE_BYTES: usize = 4096;
 #[repr(C, align(4096))]
 struct Page([u8; PAGE_BYTES]);
 
-/// A secret of so many bytes.
+/// A secret of this many bytes.
 pub(super) struct LockedPage<const LENGTH: usize> {
     page: Box<Page>,
     is_locked: bool,

@@ -57,7 +57,7 @@ impl Passphrase {
         *self.0.lock() = Zeroizing::default();
     }
 
-    /// The key that argon2id makes of it: see [`derive_from_passphrase`].
+    /// The key that argon2id derives from it: see [`derive_from_passphrase`].
     ///
     /// # Errors
     /// The same.

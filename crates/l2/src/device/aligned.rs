@@ -19,7 +19,7 @@ impl fmt::Debug for AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// At least so many zeroes.
+    /// At least this many zeroes.
     pub fn zeroed(len_bytes: usize) -> Self {
         Self(vec![Page::new_zeroed(); len_bytes.div_ceil(4096)])
     }
@@ -34,7 +34,7 @@ impl AlignedBuffer {
         self.0.as_mut_bytes()
     }
 
-    /// The first `len_bytes`; more memory is taken if there are not so many.
+    /// The first `len_bytes`; the buffer grows if it has fewer.
     pub fn first(&mut self, len_bytes: usize) -> &mut [u8] {
         let pages = len_bytes.div_ceil(4096);
         if self.0.len() < pages {

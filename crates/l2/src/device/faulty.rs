@@ -4,7 +4,7 @@
 //! the sectors of those writes, in any order. Writes are torn into sectors of 512 bytes.
 //!
 //! Its faults depend on its seed and on the requests, never on timing. Its time is played
-//! ([`FaultyDevice::clock`]). A request that hangs goes on when the fault is taken away.
+//! ([`FaultyDevice::clock`]). A request that hangs continues when the fault is removed.
 
 use super::Device;
 use super::memory::range;
@@ -25,7 +25,7 @@ pub struct Faults {
     pub write_error: u32,
     /// A write fails with ENOSPC, having written nothing.
     pub no_space: u32,
-    /// A bit of what is read is another.
+    /// Reads return one wrong bit.
     pub flip: u32,
     /// Each read and write takes so long by the device's clock.
     pub delay: Duration,
@@ -133,7 +133,7 @@ impl FaultyDevice {
         self.state.lock().hanging
     }
 
-    /// Has the power go after so many writes more. The writer does not notice:
+    /// Cuts the power after this many more writes. The writer does not notice:
     /// [`FaultyDevice::power_cut`] leaves the contents of that moment.
     pub fn cut_after(&self, writes: u64) {
         let mut state = self.state.lock();

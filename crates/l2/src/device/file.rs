@@ -45,7 +45,7 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// Another process has it.
+    /// Another process uses it.
     #[error("{} is in use by another process; unmount that mount first, or take it out of that \
         with `ogive l2 remove`", path.display())]
     Busy {

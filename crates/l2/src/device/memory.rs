@@ -33,7 +33,7 @@ impl MemoryDevice {
     }
 }
 
-/// The range of a device that is asked for, if it has it.
+/// The requested range of a device, if it is within the device.
 pub(super) fn range(len: usize, offset: u64, length: usize) -> io::Result<std::ops::Range<usize>> {
     let end = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let start = usize::try_from(offset).map_err(|_| end())?;

@@ -1,13 +1,13 @@
 //! Where the bytes go: one trait, and what implements it.
 //!
-//! | device | what it is |
+//! | device | meaning |
 //! |---|---|
 //! | [`FileDevice`] | a file or block device, around the page cache where the system allows it |
 //! | [`UringDevice`] | the same, read through io_uring where the kernel gives it |
 //! | [`MemoryDevice`] | memory, which forgets |
 //! | [`FaultyDevice`] | for tests: loses, tears, reorders, flips, refuses, dawdles and hangs |
 //!
-//! A device promises nothing but to try: what it reads may be anything
+//! A device promises only to try: a read may return any bytes
 //! (`docs/l2-format.md`, "Assumptions about the medium").
 
 mod aligned;
@@ -34,7 +34,7 @@ use std::time::Duration;
 pub struct ReadRequest<'a> {
     /// First byte.
     pub offset: u64,
-    /// Where the bytes go, all of them or none.
+    /// Destination of the bytes: all of them or none.
     pub buffer: &'a mut [u8],
     /// The outcome.
     pub result: io::Result<()>,

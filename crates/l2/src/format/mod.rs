@@ -2,7 +2,7 @@
 //!
 //! Structures are plain bytes with little-endian fields; their sizes are asserted. Nothing here
 //! checks a seal. Parsing says only that the bytes have the right shape. So every number that it
-//! returns is bounded, and none is believed.
+//! returns is bounded, and none is trusted.
 
 mod record;
 mod segment;
@@ -26,13 +26,13 @@ pub const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// See [`SEGMENT_BYTES_MIN`].
 pub const SEGMENT_BYTES_MAX: u64 = 32 << 20;
 
-/// Records stand at multiples of so many bytes.
+/// Records stand at multiples of this many bytes.
 pub const UNIT_BYTES: u64 = 512;
 
 /// Longest record, in bytes, before and after compression.
 pub const RECORD_MAX_BYTES: usize = 1 << 20;
 
-/// Ordinals of records stay below; the numbers above seal what is not a record.
+/// Ordinals of records stay below; the numbers above seal everything else.
 pub const RECORD_NUMBER_MAX: u32 = u32::MAX - 16;
 /// Number in the nonce of a segment's summary.
 pub const NUMBER_OF_SUMMARY: u32 = u32::MAX;

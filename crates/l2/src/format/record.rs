@@ -80,7 +80,7 @@ pub struct RecordHeader {
     pub is_padded: bool,
     /// Keyed hash of its name.
     pub key: [u8; 16],
-    /// The part of its nonce that depends on what is sealed.
+    /// The part of its nonce that depends on the sealed bytes.
     pub salt: [u8; 8],
     /// Ordinal in the segment.
     pub number: u32,
@@ -159,7 +159,7 @@ impl RecordHeader {
     }
 }
 
-/// Units that a record of so many stored bytes takes on the device.
+/// Units that a record with this stored length takes on the device.
 pub fn record_units(stored_bytes: usize) -> u64 {
     (RECORD_HEADER_BYTES as u64 + stored_bytes as u64).div_ceil(UNIT_BYTES)
 }

@@ -219,7 +219,7 @@ impl SegmentTrailer {
     }
 }
 
-/// Bytes of a summary of so many records on the device, padded.
+/// Bytes of a summary of this many records on the device, padded.
 pub fn summary_bytes(records: u64) -> u64 {
     (records * SUMMARY_ENTRY_BYTES as u64).next_multiple_of(SEGMENT_BLOCK_BYTES as u64)
 }

@@ -122,7 +122,7 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// The bytes of a copy; `mac` is given what it has to authenticate.
+    /// The bytes of a copy; `mac` gets the bytes to authenticate.
     pub fn to_bytes(&self, mac: impl FnOnce(&[u8]) -> [u8; 16]) -> [u8; SUPERBLOCK_BYTES] {
         let kdf = self.kdf.unwrap_or(KdfParameters { memory_kib: 0, passes: 0, lanes: 0 });
         let mut layout = Layout {
@@ -160,7 +160,7 @@ impl Superblock {
         if layout.magic != MAGIC {
             return Err(FormatError::Foreign);
         }
-        // Another version may have its checksum elsewhere, and is never taken for a damaged one.
+        // Another version may have its checksum elsewhere, and never counts as a damaged one.
         if layout.version.get() != VERSION {
             return Err(FormatError::Version(layout.version.get()));
         }

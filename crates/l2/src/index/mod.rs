@@ -2,8 +2,9 @@
 //!
 //! A cuckoo table of 64-byte buckets with eight slots, and two buckets per key. This is partial-key
 //! cuckoo hashing (Fan, Andersen and Kaminsky, "MemC3", NSDI '13; Pagh and Rodler, "Cuckoo
-//! Hashing", 2004). A slot is one word, [`Slot`]. It does not identify the key for certain; the record on the
-//! device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
+//! Hashing", 2004). A slot is one word, [`Slot`]. It does not identify the key for certain; the
+//! record on the device does that. A slot that finds no place is dropped: a lost hit, never a wrong
+//! one.
 //!
 //! It is cut into parts by hash, each a table of its own (`table`). So it grows and gives memory
 //! back piece by piece, and takes little memory for that.
@@ -39,7 +40,7 @@ const CROWDED_PERCENT: u64 = 98;
 const PART_BUCKETS_MIN: u64 = 4096;
 const PARTS_MAX: u64 = 64;
 
-/// A key, reduced to what the index uses of it.
+/// The parts of a key that the index uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     tag: u64,
@@ -99,7 +100,7 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
-    /// For so many records, at nine tenths full; it grows to at most `bytes_max`.
+    /// For this many records, at nine tenths full; it grows to at most `bytes_max`.
     pub fn new(records: u64, bytes_max: u64) -> Self {
         let wanted = (records * 100 / PLANNED_PERCENT).div_ceil(WAYS as u64);
         let most = (bytes_max / BUCKET_BYTES).max(1);

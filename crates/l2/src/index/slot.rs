@@ -92,7 +92,7 @@ impl LengthClasses {
         Self(units)
     }
 
-    /// The smallest class for a record of so many units.
+    /// The smallest class for a record of this many units.
     pub fn class_of(&self, units: u64) -> u8 {
         let class = self.0.partition_point(|length| u64::from(*length) < units);
         class.min(CLASSES - 1) as u8

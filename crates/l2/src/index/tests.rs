@@ -82,11 +82,11 @@ fn shrinking_gives_memory_back_and_keeps_slots_with_hits_and_the_young() {
     let half = index.shrink(full_bytes / 4, RECORDS);
     assert!(given.records + half.records > RECORDS / 3, "{given:?}, {half:?}");
     let used = (0..RECORDS / 10).filter(there).count() as u64;
-    assert!(used > RECORDS / 10 * 99 / 100, "{used} of those that were of use");
+    assert!(used > RECORDS / 10 * 99 / 100, "{used} of the used records");
     let old = (RECORDS / 10..RECORDS / 2).filter(there).count();
     let young = (RECORDS / 2..RECORDS).filter(there).count();
     assert!(young > old * 2, "{young} young ones and {old} old ones");
-    // It stays small while that is wished, goes on being of use, and grows again afterwards.
+    // It stays small while it must, remains useful, and grows again afterwards.
     let small_bytes = index.size_bytes();
     for number in RECORDS..RECORDS + MORE {
         index.insert(Place::of(&key(number)), 3, number + 1);

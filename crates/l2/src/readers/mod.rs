@@ -119,7 +119,7 @@ impl Readers {
         pushed == Pushed::Queued
     }
 
-    /// Ends the threads; what is queued is a miss. A thread that hangs in its device is left.
+    /// Ends the threads; queued reads are misses. A thread that hangs in its device is left.
     pub(crate) fn stop(&self) {
         let left = self.threads.stop(self.patience, std::mem::take);
         if left > 0 {
@@ -162,7 +162,7 @@ fn read(counters: &Counters, scratch: &mut Scratch, mut batch: Vec<Job>) {
     }
 }
 
-/// From what was read to the record, if it is that.
+/// Makes the record of the bytes that were read, if they are that record.
 fn finish(
     store: &Store,
     key: &[u8; 16],

@@ -16,7 +16,7 @@ thread_local! {
 }
 
 impl Readers {
-    /// Reads a record here, or on a thread of the pool where a read here could not be given up;
+    /// Reads a record here. If a read here could not be given up, a thread of the pool reads it.
     /// `None` is a miss, for whatever reason.
     pub(crate) fn read_here(
         &self,

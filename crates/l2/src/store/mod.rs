@@ -6,8 +6,8 @@
 //! closing the device waits for the writer.
 //!
 //! # What makes it safe
-//! A record is believed only if its seal is right. The seal covers the place it was read from, the
-//! sequence that the table of segments expects there, and the key that is wanted. Everything else
+//! A record is trusted only if its seal is right. The seal covers the place it was read from, the
+//! sequence that the table of segments expects there, and the requested key. Everything else
 //! may be wrong: the index, the device, the writer's account of its writes.
 //!
 //! # Nonces
@@ -387,12 +387,12 @@ impl Store {
         self.queue.wait_taken(deadline)
     }
 
-    /// Asks the writer to write what it has, without waiting for more.
+    /// Asks the writer to write its buffer, without waiting for more.
     pub(crate) fn write_soon(&self) {
         self.queue.write_soon();
     }
 
-    /// Gives back about so much of the index's memory: what it knows of the coldest segments.
+    /// Gives back about this much of the index's memory: the entries of the coldest segments.
     pub(crate) fn shrink_index(&self, want_bytes: u64) -> Shrunk {
         *self.shrunk.lock() = Some(self.now());
         let shrunk = self.index.shrink(want_bytes, self.head.load(Ordering::Relaxed));
@@ -426,7 +426,7 @@ impl Store {
         usage
     }
 
-    /// Seals what is open and ends the writer; a writer that hangs in its device is left behind.
+    /// Seals the open segment and ends the writer; one that hangs in its device is left behind.
     pub(crate) fn close(&self) {
         self.queue.stop();
         let Some(writer) = self.writer.lock().take() else { return };

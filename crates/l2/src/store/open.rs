@@ -150,7 +150,7 @@ pub enum FormatPolicy {
 /// How to open a device.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Size it shall have, in bytes; `None`: what it has.
+    /// Its new size in bytes; `None`: the present one.
     pub size_bytes: Option<u64>,
     /// How it shall be sealed; `None`: sealed as it is, or GCM for a new one. Only
     /// `Some(Cipher::Off)` takes one that is not sealed.

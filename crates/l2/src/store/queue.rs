@@ -23,7 +23,7 @@ pub(crate) struct WaitingRecord {
 pub(crate) enum Popped {
     /// A record to write.
     Record(WaitingRecord),
-    /// Nothing for as long as it was willing to wait.
+    /// No record came within the time limit.
     Idle,
     /// It is to end.
     Stop,
@@ -33,7 +33,7 @@ pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
     /// The writer rests, or has ended.
-    told: Condvar,
+    changed: Condvar,
     /// Records in flight: with none, no reader takes the lock.
     count: AtomicUsize,
     /// Bytes of them.
@@ -57,7 +57,7 @@ impl Queue {
         Self {
             state: Mutex::default(),
             wake: Condvar::new(),
-            told: Condvar::new(),
+            changed: Condvar::new(),
             count: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
@@ -125,7 +125,7 @@ impl Queue {
                 return Popped::Idle;
             }
             state.resting = true;
-            self.told.notify_all();
+            self.changed.notify_all();
             let is_late = match deadline {
                 None => {
                     self.wake.wait(&mut state);
@@ -175,7 +175,7 @@ impl Queue {
     pub(crate) fn wait_taken(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while !(state.resting && state.waiting.is_empty()) {
-            if state.ended || self.told.wait_until(&mut state, deadline).timed_out() {
+            if state.ended || self.changed.wait_until(&mut state, deadline).timed_out() {
                 return state.resting && state.waiting.is_empty();
             }
         }
@@ -191,14 +191,14 @@ impl Queue {
     /// The writer has ended.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
-        self.told.notify_all();
+        self.changed.notify_all();
     }
 
     /// Whether the writer ends before the deadline.
     pub(crate) fn wait_ended(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while !state.ended {
-            if self.told.wait_until(&mut state, deadline).timed_out() {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
                 return state.ended;
             }
         }

@@ -1,4 +1,4 @@
-//! Reading a record: from a slot of the index to bytes that can be believed.
+//! Reading a record: from a slot of the index to bytes that can be trusted.
 
 use super::Store;
 use crate::cipher::{Purpose, SharedKey};

@@ -15,7 +15,7 @@ use crate::padding::unpad;
 /// So rewriting stays within its promised share of admitted bytes.
 const CARRIED_SHARE: u64 = 10;
 
-/// A record that goes on into the next segment, unsealed and still compressed.
+/// A record that is carried over to the next segment, unsealed and still compressed.
 pub(super) struct Carried {
     key: [u8; 16],
     stored: Stored,

@@ -64,7 +64,7 @@ impl Segments {
         }
     }
 
-    /// Changes what is known of the contents.
+    /// Changes the known contents.
     pub(super) fn update(&self, number: u32, change: impl FnOnce(&mut Contents)) {
         if let Some(segment) = self.0.write().get_mut(number as usize) {
             change(&mut segment.contents);

@@ -34,7 +34,7 @@ pub struct Verification {
 /// are done, and says whether to go on.
 ///
 /// # Errors
-/// If the device cannot be opened; what is wrong with records is counted.
+/// If the device cannot be opened; faults of records are counted.
 pub fn verify(
     device: &Arc<dyn Device>,
     options: &OpenOptions,

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 /// Bytes that are written at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Writes are multiples of this, whatever the device says today.
+/// Writes are multiples of this, whatever the device reports today.
 const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
 
 /// A write of a chunk may take so many times the patience of a read before it counts as a failure.
@@ -247,7 +247,7 @@ impl<'a> Writer<'a> {
         watch.lap(&counters.l2_seal_cpu_ns);
     }
 
-    /// Writes what is in the buffer and lets the index know.
+    /// Writes the buffer and adds its records to the index.
     pub(super) fn flush(&mut self) {
         let Some(open) = &mut self.open else { return };
         if open.chunk_filled == 0 {
@@ -318,7 +318,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes the oldest segment for the next one; what of it was of use is carried over.
+    /// Takes the oldest segment for the next one; its used records are carried over.
     fn begin_segment(&mut self) -> bool {
         let store = self.store;
         let Some((number, old)) = store.segments.oldest() else { return false };

@@ -75,8 +75,8 @@ impl Nodes {
             Err(_) => return self.lookup(parent, name),
         };
         let found = self.found((parent, name), fd.as_fd())?;
-        if let Some(asker) = impersonation::asker() {
-            self.lookup_descriptors.keep_reader(found.node.key(), fd, asker);
+        if let Some(requester_thread) = impersonation::requester_thread() {
+            self.lookup_descriptors.keep_reader(found.node.key(), fd, requester_thread);
         }
         Ok(found)
     }

@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_system_and_the_user_decide_what_times_are_worth() {
+    fn the_file_system_and_the_user_decide_on_trust_in_times() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), "12345").unwrap();
         let top = std::fs::File::open(directory.path()).unwrap();
@@ -488,24 +488,24 @@ mod tests {
         let tag = |inspector: &Inspector, top: &std::fs::File, name: &str| {
             inspector.look(top.as_fd(), OsStr::new(name)).unwrap().attributes.tag
         };
-        let told = |inspector: &Inspector| {
-            let mut told = Vec::new();
-            inspector.untrusted_times(&mut |what, why| told.push(format!("{what}: {why}")));
-            told
+        let reported = |inspector: &Inspector| {
+            let mut reported = Vec::new();
+            inspector.untrusted_times(&mut |what, why| reported.push(format!("{what}: {why}")));
+            reported
         };
         assert_eq!(tag(&inspector, &process, "stat"), Tag::Nothing, "it is new at each read");
         assert_eq!(tag(&inspector, &process, ""), Tag::Nothing);
-        assert_eq!(told(&inspector), [""; 0], "no promise would make it valid later");
+        assert_eq!(reported(&inspector), [""; 0], "no promise would make it valid later");
 
         inspector.trust_times(TrustTimes::Always);
-        assert_eq!(told(&inspector), [""; 0]);
+        assert_eq!(reported(&inspector), [""; 0]);
         assert_eq!(tag(&inspector, &top, "file"), Tag::Times);
         assert_eq!(tag(&inspector, &process, "stat"), Tag::Times, "if the user says so");
         assert_eq!(tag(&inspector, &process, ""), Tag::Nothing, "but for directories");
         inspector.trust_times(TrustTimes::Never);
         assert_eq!(tag(&inspector, &top, "file"), Tag::Nothing);
-        assert_eq!(told(&inspector).len(), 1);
-        assert!(told(&inspector)[0].ends_with(": times are not to be trusted"));
+        assert_eq!(reported(&inspector).len(), 1);
+        assert!(reported(&inspector)[0].ends_with(": times are not to be trusted"));
     }
 
     #[test]
@@ -521,9 +521,9 @@ mod tests {
         // No file system with a change time of its own can imitate this.
         inspector.doubt(file.as_fd(), "its change time was set");
         assert_eq!(inspector.attributes(file.as_fd()).unwrap().tag, Tag::Nothing);
-        let mut told = Vec::new();
-        inspector.untrusted_times(&mut |_, why| told.push(why.to_owned()));
+        let mut reported = Vec::new();
+        inspector.untrusted_times(&mut |_, why| reported.push(why.to_owned()));
         inspector.doubt(file.as_fd(), "said once");
-        assert_eq!(told, ["its change time was set"]);
+        assert_eq!(reported, ["its change time was set"]);
     }
 }

@@ -24,7 +24,7 @@
 use super::descriptor_cache::Descriptor;
 use super::handle::FileHandle;
 use super::placed_object::ObjectIdentity;
-use crate::impersonation::Asker;
+use crate::impersonation::RequesterThread;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ struct Opened {
     key: Key,
     fd: Arc<Descriptor>,
     /// The thread and user that it was opened for; `None` if it is an `O_PATH` descriptor.
-    reader: Option<Asker>,
+    reader: Option<RequesterThread>,
 }
 
 /// The key of an object.
@@ -116,8 +116,8 @@ impl LookupDescriptors {
     }
 
     /// Keeps a file that was opened for reading.
-    pub(super) fn keep_reader(&self, key: Key, fd: OwnedFd, asker: Asker) {
-        self.add(Queue::Readers, (key, Descriptor::new(fd), Some(asker)), self.limit);
+    pub(super) fn keep_reader(&self, key: Key, fd: OwnedFd, requester_thread: RequesterThread) {
+        self.add(Queue::Readers, (key, Descriptor::new(fd), Some(requester_thread)), self.limit);
     }
 
     /// Keeps the descriptor of a directory.
@@ -128,7 +128,7 @@ impl LookupDescriptors {
     fn add(
         &self,
         queue: Queue,
-        (key, fd, reader): (Key, Arc<Descriptor>, Option<Asker>),
+        (key, fd, reader): (Key, Arc<Descriptor>, Option<RequesterThread>),
         limit: usize,
     ) {
         let opened = Opened { until: Instant::now() + self.time, key, fd, reader };
@@ -169,9 +169,13 @@ impl LookupDescriptors {
     }
 
     /// The file that was opened for this reader; it is returned only once.
-    pub(super) fn take_reader(&self, key: &Key, asker: Asker) -> Option<Arc<Descriptor>> {
+    pub(super) fn take_reader(
+        &self,
+        key: &Key,
+        requester_thread: RequesterThread,
+    ) -> Option<Arc<Descriptor>> {
         let readers = &mut self.shared.state.lock().queues[Queue::Readers as usize];
-        let is_it = |opened: &Opened| opened.reader == Some(asker) && opened.key == *key;
+        let is_it = |opened: &Opened| opened.reader == Some(requester_thread) && opened.key == *key;
         let place = readers.iter().rposition(is_it)?;
         readers.remove(place).map(|opened| opened.fd)
     }
@@ -311,17 +315,18 @@ mod tests {
     #[test]
     fn a_file_opened_for_a_reader_serves_only_that_reader_and_once() {
         let recent = LookupDescriptors::new(usize::MAX, Duration::from_secs(3600));
-        let asker = |user, thread| {
+        let requester_thread = |user, thread| {
             let requester = crate::Requester { user, group: 1, thread, groups: |_| Vec::new() };
-            crate::on_behalf_of(requester, impersonation::asker).unwrap()
+            crate::on_behalf_of(requester, impersonation::requester_thread).unwrap()
         };
         let key = |inode| Key::Object(ObjectIdentity { device: 1, inode, generation: 3 });
         let open = || OwnedFd::from(std::fs::File::open("/").unwrap());
-        let gets =
-            |inode, user, thread| recent.take_reader(&key(inode), asker(user, thread)).is_some();
+        let gets = |inode, user, thread| {
+            recent.take_reader(&key(inode), requester_thread(user, thread)).is_some()
+        };
         recent.keep(key(2), Descriptor::new(open()));
         assert!(!gets(2, 5, 7), "it is an `O_PATH` descriptor");
-        recent.keep_reader(key(2), open(), asker(5, 7));
+        recent.keep_reader(key(2), open(), requester_thread(5, 7));
         assert!(!gets(3, 5, 7) && !gets(2, 6, 7) && !gets(2, 5, 8));
         assert!(gets(2, 5, 7) && !gets(2, 5, 7));
     }

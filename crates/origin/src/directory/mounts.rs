@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_mount_is_let_go_of_and_entered_again_if_it_is_the_same() {
+    fn an_idle_mount_is_closed_and_reopened_if_it_is_the_same() {
         let directory = tempfile::tempdir().unwrap();
         let (here, there) = (directory.path(), directory.path().join("there"));
         std::fs::create_dir(&there).unwrap();

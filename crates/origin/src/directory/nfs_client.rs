@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_mount_say_how_long_its_client_believes() {
+    fn mount_options_set_how_long_the_client_caches() {
         let given = "vers=3,acregmin=5,acregmax=7,acdirmin=9,acdirmax=11,lookupcache=none";
         let found = client("nfs", given).unwrap();
         assert_eq!(

@@ -527,10 +527,11 @@ impl Nodes {
     /// Opens the node to read or write.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         let hides = self.kind_of(node).hides_what_is_open;
-        let asker = impersonation::asker().filter(|_| hides);
+        let requester_thread = impersonation::requester_thread().filter(|_| hides);
         // Taken in any case: another open than this one has to look up the name again.
-        let reader =
-            asker.and_then(|asker| self.lookup_descriptors.take_reader(&node.0.key(), asker));
+        let reader = requester_thread.and_then(|requester_thread| {
+            self.lookup_descriptors.take_reader(&node.0.key(), requester_thread)
+        });
         match (self.open_known(node, flags), reader) {
             // A server may open by name alone, and the name is gone.
             (Err(Errno::STALE | Errno::NOENT), Some(reader))

@@ -94,7 +94,8 @@ impl Submounts {
         if self.is_shared
             && let Some(user) = only_user((directory, name), &statx)
         {
-            let is_it = impersonation::asker().is_none_or(|asker| asker.is(user));
+            let is_it = impersonation::requester_thread()
+                .is_none_or(|requester_thread| requester_thread.is(user));
             return if is_it { Ok(For::One) } else { Err(Errno::ACCESS) };
         }
         // Without the table of mounts, only the own mount is known.

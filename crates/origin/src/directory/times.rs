@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_file_system_decides_what_times_prove() {
+    fn the_type_of_file_system_decides_on_the_proof_of_times() {
         for local in ["/", "/run", "/merged", "/over-nothing", "/own"] {
             assert_eq!(of(local), All, "{local}");
         }

@@ -36,7 +36,7 @@ pub struct Referee {
     shadows: [RuledCache<u64>; RULES],
     constants: Constants,
     capacity_bytes: u64,
-    /// A key is sampled if so many of its hash's bits are zero.
+    /// A key is sampled if this many of its hash's bits are zero.
     thinning: u32,
     scores: [f64; RULES],
     /// How often each rule has disagreed with the one in use, since it is in use.
@@ -81,7 +81,7 @@ impl Referee {
         self.changes
     }
 
-    /// The share of the keys that is sampled: one in so many.
+    /// The share of sampled keys: one in this many.
     #[must_use]
     pub const fn sampled_one_in(&self) -> u64 {
         1 << self.thinning

@@ -46,7 +46,7 @@ impl Rule {
     /// All rules. Where two are as good, the later is taken: so ARC stands last.
     pub const ALL: [Self; 4] = [Self::Lirs, Self::Lru, Self::TwoQueues, Self::Arc];
 
-    /// The rule a cache starts with: as long as nothing is known, what is in stays in.
+    /// The rule a cache starts with: before any verdict, cached entries stay.
     pub const FIRST: Self = Self::Lirs;
 
     /// Its name, as in statistics.
@@ -97,9 +97,9 @@ impl Rule {
 /// Every number in the duel that could be another. `docs/policy.md` says what changes with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// LIRS's window: one in so many bytes of the capacity (its authors: 1%).
+    /// LIRS's window: one in this many bytes of the capacity (its authors: 1%).
     pub lirs_window_divisor: u64,
-    /// 2Q's window: one in so many bytes of the capacity (S3-FIFO: 10%).
+    /// 2Q's window: one in this many bytes of the capacity (S3-FIFO: 10%).
     pub two_queues_window_divisor: u64,
     /// The least entries of a shadow. With twice as many, keys are sampled more thinly. With fewer,
     /// two rules look alike; with more, only the memory grows.
@@ -211,7 +211,7 @@ pub(crate) struct Arrival {
     pub(crate) was_mfu_ghost: bool,
 }
 
-/// A ghost that is asked for.
+/// A ghost hit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returning {
     /// The list it left.
@@ -295,7 +295,7 @@ pub(crate) fn demotes(lists: &impl Lists) -> bool {
     lists.rule().demotes() && main_is_over(lists, 0)
 }
 
-/// The list whose oldest leaves next.
+/// The list whose oldest entry is evicted next.
 pub(crate) fn victim(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
     let from = match lists.rule() {
         Rule::Lirs | Rule::TwoQueues => {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_looks_at_those_with_its_own_home_alone() {
+    fn a_search_visits_only_entries_with_its_home() {
         let count = if cfg!(miri) { 300 } else { 8000 };
         let word = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut places = GhostIndex::with_slots(count as usize * 5 / 4);

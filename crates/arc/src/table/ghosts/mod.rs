@@ -1,4 +1,4 @@
-//! The ghosts of a sublist: what was evicted lately, without its key.
+//! The ghosts of a sublist: recently evicted entries, without their keys.
 //!
 //! A ghost is one word: 46 bits of its key's hash, and its weight as a number with ten significant
 //! bits. It stands in a queue for its kind and list, and has one place of 4 bytes in an index of
@@ -6,7 +6,7 @@
 //! twelfth more goes to places that ghost hits have left empty, and 5 to 6.4 bytes to the index.
 //! [`queue`] and [`index`] have the details.
 //!
-//! Two keys with the same 46 bits are taken for each other. With a million ghosts that happens at
+//! Two keys with the same 46 bits count as one. With a million ghosts that happens at
 //! one miss in 10^8. It means that one entry starts on MFU and not on MRU.
 //!
 //! A mark says when a ghost was used last, and how much had left the window when the ghost left.

@@ -271,10 +271,10 @@ fn records_the_origin_vouches_for_are_their_versions() {
     let fixture = fixture(0);
     let open = fixture.view.file(fixture.handle).unwrap();
     let version = open.inode.contents().unwrap().version;
-    let wanted =
+    let missing =
         |version| MissingRecord { open: open.clone(), version, index: 0, sequential: false };
-    assert!(fixture.view.is_still(&wanted(version)));
-    assert!(!fixture.view.is_still(&wanted(version ^ 1)), "another version's");
+    assert!(fixture.view.is_still(&missing(version)));
+    assert!(!fixture.view.is_still(&missing(version ^ 1)), "another version's");
     let settled = attributes(2).identity().is_settled(Time::now(), Duration::ZERO);
     assert!(settled, "or the version would be unique");
 }

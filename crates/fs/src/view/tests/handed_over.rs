@@ -124,7 +124,7 @@ fn in_a_set_of_twice_the_memory_no_pass_reads_a_record_twice() {
 }
 
 #[test]
-fn no_copy_stays_that_the_next_open_could_not_use() {
+fn a_copy_that_the_next_open_could_not_use_is_not_kept() {
     let fixture = fixture_with(LONG, |settings| {
         (settings.direct_io, settings.exclusive) = (false, true);
     });

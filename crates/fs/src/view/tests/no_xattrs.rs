@@ -22,7 +22,7 @@ fn list() -> Vec<u8> {
 }
 
 #[test]
-fn a_missing_access_list_is_asked_for_now_and_then_and_our_own_is_seen_at_once() {
+fn a_missing_access_list_is_cached_and_our_own_is_seen_at_once() {
     let fixture = fixture();
     fs::write(fixture.path("file"), "x").unwrap();
     let number = fixture.lookup("file").number;

@@ -94,7 +94,7 @@ fn old_attributes_of_many_names_are_read_again_after_the_first_few_lookups() {
 /// An NFS client sends each write to the server before it answers with times. The kernel asks for
 /// the size each time that a program alternates between writes and reads.
 #[test]
-fn a_question_for_the_size_of_a_file_being_written_does_not_ask_for_its_times() {
+fn a_request_for_the_size_of_a_file_being_written_does_not_ask_for_its_times() {
     for (pristine, flushes, is_spared) in
         [(false, true, true), (false, false, false), (true, true, false)]
     {

@@ -38,7 +38,7 @@ impl Lane {
         Ok(Self { ring, buffer, registered_bytes: 0, under_way: false })
     }
 
-    /// Makes room for so many bytes. Where memory may not be locked (`RLIMIT_MEMLOCK`) the buffer
+    /// Makes room for this many bytes. Where memory may not be locked (`RLIMIT_MEMLOCK`) the buffer
     /// is used without being registered.
     fn make_room(&mut self, len_bytes: usize) {
         if self.buffer.bytes().len() >= len_bytes {
