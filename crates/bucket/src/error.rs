@@ -174,7 +174,7 @@ pub enum BucketError {
     Failed {
         /// The key.
         key: String,
-        /// What happened.
+        /// The reason.
         message: String,
     },
 }

@@ -60,7 +60,7 @@ pub enum JournalError {
     WrongKind {
         /// The directory.
         path: PathBuf,
-        /// What it was created with, and what to do.
+        /// The kind of key of the journal, and the next step.
         was: &'static str,
     },
     /// Deriving the key takes more work than allowed.
@@ -104,7 +104,7 @@ pub enum JournalError {
         path: PathBuf,
         /// The offset of the damage, in bytes.
         at: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         why: &'static str,
     },
     /// The system has no random bytes.

@@ -157,7 +157,7 @@ pub enum ScanError {
     Damaged {
         /// The offset of the damage.
         at: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         why: &'static str,
     },
     /// The system reported an error.

@@ -13,8 +13,8 @@
 //! 2. A replay restores the writes in their order, up to a torn tail. A tail is torn if no later
 //!    record says that it was durable. Damage before that is an error, and nothing of that log is
 //!    uploaded.
-//! 3. Only these are deleted: a log whose changes are uploaded ([`StagedLog::retire`]), a torn
-//!    tail, the note of an upload that has ended, and the copy of an unfinished compaction, whose
+//! 3. A log is deleted only once its changes are uploaded ([`StagedLog::retire`]). Other deletions
+//!    are a torn tail, the note of an ended upload, and the copy of an unfinished compaction, whose
 //!    original exists.
 //! 4. A directory belongs to one source and one key, and to one mount at a time. An unused
 //!    directory belongs to no source once its mount has ended.
@@ -75,7 +75,7 @@
 //! # Locks
 //!
 //! Each log has one, for its map of extents and its end. It is held during a write to the page
-//! cache and during a compaction, but never during a sync, a read of the log or a request.
+//! cache and during a compaction. It is never held during a sync, a read of the log or a request.
 
 mod conflicts;
 mod directory;

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// How many records of all objects have sums in memory; some 16 MiB.
 const RECORDS_MAX: usize = 1_000_000;
-/// What an object weighs in addition to its records, for its key and ETag.
+/// The weight of an object in addition to its records, for its key and ETag.
 const OBJECT_RECORDS: usize = 16;
 /// How many spoilt objects are remembered.
 const SPOILT_MAX: usize = 10_000;

@@ -1,5 +1,5 @@
-//! The promises of a bucket as an origin, over a store inside the process: what it shows, which
-//! requests it makes, and what it does when the store changes or fails.
+//! The promises of a bucket as an origin, over a store inside the process. They are about names and
+//! bytes, the requests for them, and a store that changes or fails.
 
 use super::*;
 use crate::{Algorithm, Budget, Checksum, Fault, MemoryBucket, Operation, Prices};

@@ -8,9 +8,9 @@
 //!
 //! # Required A bucket with Object Lock and a default retention rejects bodies without a checksum.
 //! After the first rejection the request is sent again with `Content-MD5`, and so are all later
-//! ones. Amazon also accepts a CRC. But a multipart upload would have to announce it at its start
-//! and list that of each part at its end, and copied parts have none. MD5 is a header of one
-//! request, and every store with locked objects accepts it.
+//! ones. Amazon also accepts a CRC. But a multipart upload would have to announce it at its start,
+//! and list that of each part at its end. Copied parts have none. MD5 is a header of one request,
+//! and every store with locked objects accepts it.
 //!
 //! # Locks
 //! One, a leaf.

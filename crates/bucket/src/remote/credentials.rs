@@ -3,7 +3,8 @@
 //!
 //! The library tries all of them. But it runs no program without an executor, and it cannot split a
 //! command whose first word is quoted. So the command is split into words here, like a shell would,
-//! and run without a shell (AWS CLI User Guide, "Sourcing credentials with an external process").
+//! and run without a shell. See the AWS CLI User Guide, "Sourcing credentials with an external
+//! process".
 //!
 //! The library drops the error of a source, such as an expired single sign-on. It is kept here, for
 //! the error of the request without credentials. The instance is left out: most machines are not

@@ -1,9 +1,9 @@
 //! Hedged requests: a second request for a read whose first byte is late; the first answer wins.
 //!
 //! A first byte is late after the 95th percentile of first-byte latencies, but never before twice
-//! the median. A few requests in a hundred take ten times as long as the others because of the
-//! machine that serves them; a second request reaches another machine. At most 5% of requests are
-//! hedged. If more are late, the link is slow, and more requests would not help.
+//! the median. A few requests in a hundred take ten times as long as the others, because the
+//! machine that serves them is slow. A second request reaches another machine. At most 5% of
+//! requests are hedged. If more are late, the link is slow, and more requests would not help.
 //!
 //! # Locks
 //! One, of the samples; a leaf.

@@ -1,8 +1,9 @@
 //! Listings, and directory markers without a slash.
 //!
-//! blobfuse, AzCopy and Data Lake mark a directory of Azure by an empty blob of its name, without a
-//! slash and with `hdi_isfolder` in its metadata. All layers above see the marker with a slash that
-//! other stores have: it is listed, looked up and deleted under that key, and no file has its name.
+//! blobfuse, AzCopy and Data Lake mark a directory of Azure by an empty blob of its name. The name
+//! has no slash, and the metadata have `hdi_isfolder`. All layers above see a marker with a slash,
+//! as on other stores. It is listed, looked up and deleted under that key, and no file has its
+//! name.
 //!
 //! A listing does not include metadata. So each empty blob costs a request, once for each ETag. If
 //! nothing is below a prefix, the blob that may mark it is requested.

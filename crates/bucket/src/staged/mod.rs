@@ -35,10 +35,10 @@
 //!
 //! # Locks
 //!
-//! Each file has three: `remote`, held during requests, so that a file has one upload at a time;
-//! `order`, held during a write to the journal; and the log's own. They are taken in this order. A
-//! write only tries `remote`, so it never waits for an upload. The lock of [`Uploads`] is taken
-//! within `remote` and is a leaf.
+//! Each file has three locks. `remote` is held during requests, so that a file has one upload at a
+//! time. `order` is held during a write to the journal. The third is the log's own. They are taken
+//! in this order. A write only tries `remote`, so it never waits for an upload. The lock of
+//! [`Uploads`] is taken within `remote` and is a leaf.
 
 mod file;
 mod plan;

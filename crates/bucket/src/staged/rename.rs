@@ -193,7 +193,7 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
     trouble.map_or(Ok(keys), Err)
 }
 
-/// What is below a prefix.
+/// The objects below a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Nothing,

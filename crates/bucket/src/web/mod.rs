@@ -5,8 +5,8 @@
 //! - All requests go below the mounted address, on its server. A server may redirect an object, but
 //!   not from https to http.
 //! - The validator of an object is its strong ETag. Without one it consists of the weak ETag, time
-//!   and size, if the object changed at least two seconds ago by the server's clock, because times
-//!   are in whole seconds. No request can depend on such a validator, so it is compared with each
+//!   and size. Times are in whole seconds, so the object must have changed at least two seconds ago
+//!   by the server's clock. No request can depend on such a validator, so it is compared with each
 //!   answer. An object with neither ETag nor time has no validator.
 //! - All answers are bounded: the length of a listing, the number of its names, the time.
 //!

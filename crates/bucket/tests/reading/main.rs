@@ -1,5 +1,5 @@
-//! Background reads from a store over HTTP: the requests, the behaviour while the store is slow,
-//! busy or breaks off, and the order of waiting reads.
+//! Background reads from a store over HTTP: the requests, the order of waiting reads, and a store
+//! that is slow, busy or breaks off.
 
 mod store;
 

@@ -75,7 +75,7 @@ impl Place {
         self.bucket.bytes(key).map(|bytes| bytes.to_vec())
     }
 
-    /// What the next mount would find after a kill now, in a copy of the directory.
+    /// The journal after a kill now, as the next mount would open it: a copy of the directory.
     fn killed(&self) -> (tempfile::TempDir, Opened) {
         let copy = tempfile::tempdir().unwrap();
         copy_files(self.directory.path(), copy.path());

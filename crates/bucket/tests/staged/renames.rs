@@ -80,7 +80,7 @@ fn an_error_about_the_new_name_does_not_count_as_an_existing_object() {
     }
     assert_eq!(objects(&place), before);
     assert_eq!(place.bucket.requests(Operation::Copy), 0);
-    // Any key besides the marker makes the target non-empty, wherever the marker is listed.
+    // Any key other than the marker makes the target non-empty, wherever the marker is listed.
     place.bucket.foreign_put("new/", "");
     place.bucket.foreign_put("new/x", "theirs");
     assert_eq!(rename(&place).unwrap_err().errno(), Errno::NOTEMPTY);

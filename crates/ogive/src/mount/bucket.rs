@@ -103,7 +103,7 @@ pub(crate) struct BucketArgs {
     )]
     pub(crate) metadata: Words,
 
-    /// What programs get while the store does not answer
+    /// Behaviour while the store does not answer
     ///
     /// Cannot be combined with --stage.
     #[arg(

@@ -48,13 +48,13 @@ pub struct WriteOptions {
     pub staged: Options,
     /// How many keys a directory may have to be renamed.
     pub rename_max: usize,
-    /// What a close waits for.
+    /// When a close returns.
     pub close: Durable,
-    /// What happens to modes, owners and times that cannot be stored.
+    /// How to treat modes, owners and times that cannot be stored.
     pub chmod: Chmod,
 }
 
-/// What happens to modes, owners and times that cannot be stored.
+/// How to treat modes, owners and times that cannot be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chmod {
     /// Setting them fails.
@@ -326,7 +326,7 @@ impl Writing {
         }
     }
 
-    /// What happens to attributes that cannot be stored.
+    /// How to treat attributes that cannot be stored.
     pub(super) fn chmod(&self) -> Chmod {
         self.options.chmod
     }
