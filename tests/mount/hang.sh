@@ -17,7 +17,7 @@ mount_view "$WORK/below" "$WORK/source"
 below="$(daemon_of "$WORK/source")"
 mount_view "$WORK/source" "$WORK/mount" --direct-io --metadata-ttl 1h
 cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs from what is below it'
-# A look of its own at how many requests wait.
+# The number of waiting requests.
 mkdir "$WORK/connections"
 mount -t fusectl fusectl "$WORK/connections" || skip 'no fusectl on this machine'
 remember_mount "$WORK/connections"
@@ -26,7 +26,7 @@ connection="$WORK/connections/$(mountpoint -d "$WORK/mount" | cut -d: -f2)"
 
 continue_at_exit "$below"
 
-# reads_cached: a program reads cached bytes by a descriptor that is open, on the first processor.
+# reads_cached: a program reads cached bytes through an open descriptor, on the first processor.
 reads_cached() {
     # shellcheck disable=SC2016 # perl's variables
     timeout 120 taskset -c "$processor" perl -e '
@@ -43,10 +43,10 @@ reads_cached || fail 'cached bytes cannot be read at all'
 stop_process "$below"
 for ((number = 0; number < WAITING; number++)); do
     taskset -c "$processor" stat "$WORK/mount/missing.$number" >/dev/null 2>&1 9<&- &
-    # Whoever is to wait next is just being made ready for.
+    # The next thread to wait is just being started.
     ((number % 10 != 9)) || reads_cached || fail "a cached read waits while requests come"
 done
-# all_wait: whether all requests wait that are to.
+# all_wait: whether all expected requests wait.
 all_wait() {
     [ "$(cat "$connection/waiting")" -ge "$WAITING" ]
 }
@@ -66,7 +66,7 @@ cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs afterwar
 say 'and all of them, when the source answers again'
 
 stop_process "$below"
-# Whoever makes a name in a directory keeps all others from looking names up there.
+# A program that creates a name in a directory blocks all lookups there.
 mkdir "$WORK/mount/made" &
 one_waits() {
     [ "$(cat "$connection/waiting")" -ge 1 ]

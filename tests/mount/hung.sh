@@ -18,7 +18,7 @@ head -c 1M /dev/urandom >"$WORK/below/uncached"
 for ((number = 0; number < WAITERS; number++)); do
     echo "$number" >"$WORK/below/full/$number"
 done
-# Nothing of it is believed without asking.
+# Nothing of it is cached.
 mount_view "$WORK/below" "$WORK/source" --metadata-ttl 0 --negative-ttl 0
 below="$(daemon_of "$WORK/source")"
 mount -t fusectl fusectl "$WORK/connections" || skip 'no fusectl on this machine'
@@ -26,12 +26,12 @@ remember_mount "$WORK/connections"
 
 continue_at_exit "$below"
 
-# hang: the source stops answering, when this returns.
+# hang: when this returns, the source does not answer any more.
 hang() {
     stop_process "$below"
 }
 
-# waiting: how many requests of the mount wait.
+# waiting: the number of waiting requests of the mount.
 waiting() {
     cat "$connection/waiting"
 }
@@ -51,7 +51,7 @@ look() {
     [ -r "$connection/waiting" ] || fail 'fusectl does not know the mount'
 }
 
-# operation NUMBER: one that asks the source; what follows the last is another of the same.
+# operation NUMBER: one that asks the source; after the last kind, the first follows again.
 operation() {
     local mount="$WORK/mount" number="$1"
     case $((number % 10)) in
@@ -68,12 +68,12 @@ operation() {
     esac
 }
 
-# reads_control: a look at the counters, by a program of its own.
+# reads_control: a separate program reads the counters.
 reads_control() {
     timeout 60 cat "$WORK/mount/.ogive/arcstats" | grep -q '^hits ' || fail "$1"
 }
 
-# tools_answer: statistics are told by what the mount knows, and not by what its source says.
+# tools_answer: statistics come from the mount, without its source.
 tools_answer() {
     local path
     for path in "$WORK/mount" "$WORK/mount/directory/below"; do
@@ -93,10 +93,10 @@ killed_waiters() {
     for ((number = 0; number < WAITERS; number++)); do
         operation "$number" >/dev/null 2>&1 9<&- &
         pids+=($!)
-        # That it was killed is not worth a line each.
+        # Without a line about each kill.
         disown "$!"
     done
-    # Most wait for one another in the kernel: for a name that is being looked up, for a directory.
+    # Most wait for each other in the kernel: for a lookup in progress, for a directory.
     wait_until 10
     # shellcheck disable=SC2016 # a variable of Perl
     timeout 60 \
@@ -120,10 +120,10 @@ killed_waiters() {
     cmp "$WORK/mount/uncached" "$WORK/below/uncached" || fail 'the view differs afterwards'
     echo new >"$WORK/mount/after" || fail 'nothing can be written afterwards'
     [ "$(cat "$WORK/below/after")" = new ] || fail 'what was written afterwards is not there'
-    # What was begun for those who died may be under way still.
+    # Requests of killed programs may still be in progress.
     within_seconds 60 diff -r "$WORK/mount/full" "$WORK/below/full" ||
         fail "the view differs: $(diff -r "$WORK/mount/full" "$WORK/below/full" | head -n 5)"
-    # Nothing that was opened for those who died is still open.
+    # No file opened for a killed program is still open.
     unmount_view "$WORK/mount"
     say "$WAITERS of $WAITERS waiters died, and the mount healed (${options[*]:-page cache})"
 }
@@ -158,7 +158,7 @@ signals_that_do_not_kill() {
     pid=$!
     wait_until 1
     kill -USR1 "$pid"
-    # Once it was interrupted, only what kills ends its waiting.
+    # After an interrupt, only a kill ends its wait.
     eventually 60 'the signal has come' waits_to_be_killed "$pid"
     kill -9 "$pid"
     wait_gone "$pid" || fail 'a program that had got a signal before survived kill -9'
@@ -194,7 +194,7 @@ timeouts() {
 }
 
 # asks_source PID: whether a daemon has asked its source and waits for the answer. Not every kernel
-# tells where a thread waits; this shell does.
+# shows where a thread waits; this shell's own entry tells whether this one does.
 asks_source() {
     grep -l request_wait_answer "/proc/$1/task/"*/wchan || [ "$(cat "/proc/$$/wchan")" = 0 ]
 }
@@ -224,7 +224,7 @@ the_end() {
     kill -9 "$pid"
     wait_gone "$pid" || fail 'a program survived kill -9'
     wait "$pid" 2>/dev/null || :
-    # Its process is caught in the source, of which the command tells.
+    # Its process hangs in the source, and the command reports that.
     timeout 60 "$OGIVE" unmount --wait 2s "$WORK/mount" 2>/dev/null || :
     ! is_mounted "$WORK/mount" || fail 'it cannot be unmounted while its source hangs'
     kill -CONT "$below"

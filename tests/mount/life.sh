@@ -10,7 +10,7 @@ mount="$WORK/mount"
 mkdir -p "$source"
 echo bytes >"$source/file"
 
-# The command returns when the mount answers, not before and not never.
+# The command returns as soon as the mount answers.
 mount_view "$source" "$mount"
 [ "$(cat "$mount/file")" = bytes ] || fail 'the mount does not answer when the command returned'
 daemon="$(daemon_of "$mount")"
@@ -19,14 +19,14 @@ daemon="$(daemon_of "$mount")"
 [ "$(readlink "/proc/$daemon/cwd")" = / ] || fail 'the daemon keeps a directory busy'
 say 'the daemon runs in the background'
 
-# Mounting twice is refused and hurts nobody.
+# A second mount is refused and does no harm.
 if "$OGIVE" mount "$source" "$mount" 2>"$WORK/message"; then
     fail 'a second mount over a living one succeeded'
 fi
 [ "$(cat "$mount/file")" = bytes ] || fail 'a refused mount hurt the first one'
 say "a second mount is refused: $(head -n 1 "$WORK/message")"
 
-# An open file keeps the mount busy; closing it lets it go.
+# An open file keeps the mount busy until it is closed.
 exec 9<"$mount/file"
 if "$OGIVE" unmount "$mount" 2>"$WORK/message"; then
     fail 'a busy mount was unmounted'
@@ -49,7 +49,7 @@ for signal in TERM INT; do
 done
 say 'SIGTERM and SIGINT end cleanly'
 
-# In the foreground the exit code tells.
+# In the foreground, the exit code is the result.
 "$OGIVE" mount -f "$source" "$mount" >"$WORK/foreground" 2>&1 &
 daemon=$!
 eventually 60 'a mount in the foreground' is_mounted "$mount"
@@ -85,7 +85,7 @@ wait_gone "$daemon" || fail 'SIGKILL does not kill'
 unmount_view "$mount"
 say 'a dead mount point is mended and cleared'
 
-# waits_of PID NAME: how often each thread whose name begins so has gone to sleep.
+# waits_of PID NAME: the number of sleeps of each thread with this prefix of a name.
 waits_of() {
     local task
     for task in "/proc/$1/task"/*; do
@@ -101,13 +101,13 @@ if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
     daemon="$(daemon_of "$mount")"
     threads="$(cat "/proc/$daemon"/task/*/comm)"
     grep -q '^fuse_uring-0$' <<<"$threads" || fail 'no thread is named after a ring'
-    # Nobody asks for anything: the threads that wait for requests sleep on. (Others may be told of
-    # memory pressure on this machine meanwhile.)
+    # Without requests, the threads that wait for them sleep on. (Other threads may wake up for memory
+    # pressure on this machine.)
     eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon" fuse
     before="$(waits_of "$daemon" fuse)"
     sleep 5
     [ "$before" = "$(waits_of "$daemon" fuse)" ] || fail 'an idle daemon wakes up'
-    # Readers and writers are in the middle of something when the daemon is killed.
+    # Readers and writers are in the middle of operations when the daemon is killed.
     for number in 1 2 3 4; do
         while dd if=/dev/zero of="$mount/busy.$number" bs=64k count=20 && cat "$mount/busy.$number"
         do :; done >"$WORK/busy.$number" 2>&1 &
@@ -134,7 +134,7 @@ else
     say 'no io_uring here: by the device, and refused where it was asked for'
 fi
 
-# What cannot be mounted says so and leaves nothing.
+# A failed mount reports its error and leaves nothing.
 expect_failure "$WORK/missing" "$OGIVE" mount "$WORK/missing" "$mount"
 expect_failure "$WORK/nowhere" "$OGIVE" mount "$source" "$WORK/nowhere"
 expect_failure '' "$OGIVE" mount "$source" "$source/inside"

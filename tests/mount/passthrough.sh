@@ -16,7 +16,7 @@ count() {
     awk -v name="$1" '$1 == name { print $3 }' "$view/.ogive/ogivestats"
 }
 
-# goes_to_kernel COMMAND...: the command succeeds, and no byte of it is asked of ogive.
+# goes_to_kernel COMMAND...: the command succeeds, and none of its bytes pass ogive.
 goes_to_kernel() {
     local reads writes
     reads="$(count read_requests)"
@@ -50,7 +50,7 @@ goes_to_kernel perl -e 'open my $f, "+<", $ARGV[0] or die; unlink $ARGV[0] or di
     syswrite $f, "gone" or die; sysseek $f, 0, 0; sysread $f, my $b, 4; $b eq "gone" or die' \
     "$view/copy"
 [ ! -e "$source/copy" ] || fail 'not removed'
-# What others change behind the mount is there at once, also in a file that is open.
+# Changes behind the mount show at once, also in an open file.
 exec 8<"$view/data"
 printf changed | dd of="$source/data" conv=notrunc status=none
 [ "$(head -c 7 <&8)" = changed ] || fail 'a change behind the mount is not seen'
@@ -59,7 +59,7 @@ exec 8<&-
 [ "$(count passthrough_refused)" -eq 0 ] || fail 'refused without a reason'
 say 'reads and writes do not come to ogive'
 
-# A mapping lives longer than its file is open.
+# A mapping stays after its file is closed.
 cat >"$WORK/map.py" <<'MAP'
 import mmap, os, sys
 descriptor = os.open(sys.argv[1], os.O_RDWR)
@@ -75,7 +75,7 @@ if command -v python3 >/dev/null; then
     say 'mappings'
 fi
 
-# One way a file: whoever opens it first chooses, and nobody gets EIO.
+# One mode for each file: the first open chooses it, and no open gets EIO.
 chmod 4777 "$source/data"
 exec 8<>"$view/data"
 [ "$(count passthrough_refused)" -eq 1 ] || fail 'a file with set-id bits is written past ogive'
@@ -126,7 +126,7 @@ if truncate -s 16M "$WORK/image" && mkfs.ext4 -q "$WORK/image" 2>/dev/null &&
     say 'a file system below the source can be unmounted'
 fi
 
-# What cannot go with it is refused.
+# Contradictory options are refused.
 if "$OGIVE" mount --help | grep -q -- --passthrough; then
     for option in --direct-io --sole-writer --no-atime; do
         expect_failure "--passthrough cannot go with $option" \
@@ -138,7 +138,7 @@ expect_failure 'not supported' cat "$view/.ogive/trace"
 unmount_view "$view"
 say 'what cannot go with it is refused'
 
-# Upon an overlay it goes one level up; upon two of them it is done through the cache.
+# Over one overlay the kernel reads the files; over two of them they go through the cache.
 mkdir -p "$WORK/lower" "$WORK/upper" "$WORK/work" "$WORK/overlay" "$WORK/upper2" "$WORK/work2" \
     "$WORK/overlay2"
 echo lower >"$WORK/lower/file"
@@ -168,7 +168,7 @@ if mount -t overlay overlay "$WORK/overlay" \
     say 'overlays'
 fi
 
-# Somebody who is not root is told so.
+# Users other than root get an error.
 if "$OGIVE" mount --help | grep -q -- --passthrough; then
     chmod 777 "$WORK"
     expect_failure 'is for root' setpriv --reuid 4003 --regid 4003 --clear-groups -- \

@@ -15,7 +15,7 @@ PATH="$programs:$PATH"
 need postgres psql pgbench pg_amcheck pg_checksums
 id postgres >/dev/null 2>&1 || skip 'no user postgres on this machine'
 
-# Rows that a client is told are committed, at most, before something is killed.
+# Committed rows at most, before something is killed.
 readonly ROWS="${OGIVE_POSTGRESQL_ROWS:-600}"
 # What follows from it is the same in every run with one seed.
 RANDOM="$(seed_of 1)"
@@ -34,7 +34,7 @@ sql() {
     as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -h "$WORK/run" -d postgres "$@"
 }
 
-# no_server: whatever happens, no process of the server stays.
+# no_server: at every end, no process of the server stays.
 no_server() {
     local code=$?
     set +e
@@ -62,7 +62,7 @@ answers_or_gone() {
     sql -c 'SELECT 1' || ! kill -0 "$server"
 }
 
-# start_server: returns when it answers, which is after its recovery.
+# start_server: returns when the server answers, after its recovery.
 start_server() {
     (cd "$WORK" && exec setpriv --reuid postgres --regid postgres --clear-groups -- \
         postgres -D "$data" >>"$WORK/server.log" 2>&1) &
@@ -73,8 +73,8 @@ start_server() {
     fail 'the server does not start'
 }
 
-# begin_load: transactions of pgbench, and one client that notes each row it was told is committed.
-# Returns after as many of them as the seed decides.
+# begin_load: transactions of pgbench, and one client that notes each committed row. Returns after a
+# number of such rows that the seed gives.
 begin_load() {
     as_postgres pgbench -n -h "$WORK/run" -c "$CLIENTS" -j 2 -T 600 postgres \
         >"$WORK/bench.log" 2>&1 &
@@ -83,12 +83,12 @@ begin_load() {
         sed 's/.*/INSERT INTO told VALUES (&, repeat(md5(&::text), 8)) RETURNING number;/' |
         sql 2>/dev/null >"$WORK/told.new" &
     writer=$!
-    # What is asserted below means something only after some rows.
-    eventually 300 'rows are committed' are_told $((50 + RANDOM % ROWS))
+    # The assertions below need some rows.
+    eventually 300 'rows are committed' are_committed $((50 + RANDOM % ROWS))
 }
 
-# are_told COUNT: whether the client was told of so many rows.
-are_told() {
+# are_committed COUNT: whether the client has noted so many rows.
+are_committed() {
     [ "$(wc -l <"$WORK/told.new")" -ge "$1" ]
 }
 
@@ -97,7 +97,7 @@ end_load() {
     end_of 120 'the end of the client' "$writer" || true
     end_of 120 'the end of pgbench' "$bench" || true
     cat "$WORK/told.new" >>"$WORK/told"
-    # One row may be there that nobody was told of.
+    # One row may be there that the client has not noted.
     first=$(($(tail -n 1 "$WORK/told") + 2))
 }
 

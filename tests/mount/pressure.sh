@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Memory that others want: a daemon in a memory cgroup that is much smaller than its ARC may be, and
-# a neighbour in the same group that asks for half of it. Nobody is killed, no byte is wrong, the
-# cache shrinks while the neighbour is there and grows again afterwards.
+# Memory that other programs need: a daemon in a memory cgroup that is much smaller than its largest
+# ARC, and a neighbour in the same group that takes half of it. The kernel kills no process, no byte
+# is wrong, the cache shrinks while the neighbour is there, and grows again afterwards.
 #
 # Works with a writable memory controller of cgroup v2 or v1.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -12,7 +12,7 @@ need perl cmp
 readonly MIB=$((1 << 20))
 readonly LIMIT=$((224 * MIB))
 readonly NEIGHBOUR=$((112 * MIB))
-# Beside the ARC: the process itself and what the kernel charges for the pages it reads.
+# In addition to the ARC: the process itself, and the kernel's charge for the pages it reads.
 readonly ASIDE=$((24 * MIB))
 readonly FILES=24
 readonly FILE=$((16 * MIB))
@@ -70,7 +70,7 @@ read_all() {
     done
 }
 
-# Processes leave a group before it can go; the daemon has when it is unmounted.
+# A group can be removed once it has no process; the daemon leaves it at the unmount.
 remove_group() {
     local code=$?
     set +e
@@ -112,7 +112,7 @@ full="$(size)"
 say "$((full / MIB)) MiB in the ARC; a neighbour takes $((NEIGHBOUR / MIB)) MiB"
 mkfifo "$WORK/until"
 exec 8<>"$WORK/until"
-# As fast as it can: the kernel kills when it finds nothing to reclaim in a group with a hard limit.
+# As fast as it can: in a group with a hard limit, the kernel kills when it finds nothing to reclaim.
 # shellcheck disable=SC2016 # perl's variables
 within perl -e '
     my @x;
@@ -135,7 +135,7 @@ kill -0 "$neighbour" || fail 'the neighbour is gone'
 # It has its memory as long as its standard input is open.
 exec 8>&-
 end_of 60 'the end of the neighbour' "$neighbour_job" || fail 'the neighbour was killed'
-# Growth is by what is read, and careful for a while after a shrink.
+# The cache grows with reads, and slowly for a while after a shrink.
 end=$((SECONDS + 120))
 read_all
 until [ "$(size)" -gt $((small + ASIDE)) ]; do
@@ -148,7 +148,7 @@ say "$(($(size) / MIB)) MiB in the ARC after it has gone"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 kill -0 "$daemon" || fail 'the daemon is gone'
 
-# told EVENT: how many lines of the log tell of it, each with its figures.
+# told EVENT: the number of lines of the log with this event and its figures.
 told() {
     perl -MJSON::PP -ne '
         BEGIN { $event = shift; $count = 0 }
@@ -158,7 +158,7 @@ told() {
         $line->{target_bytes} =~ /^\d+$/ && $line->{level} eq "notice" or die "$_\n";
         END { print "$count\n" }' "$1" "$WORK/log"
 }
-# It is told when it begins and, a minute after it has ended, that it has: twice a minute at most.
+# The log reports its beginning and, a minute after, its end: at most two lines a minute.
 end=$((SECONDS + 180))
 until [ "$(told memory_ample)" -ge 1 ] || [ "$SECONDS" -gt "$end" ]; do
     read_all

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who loses set-user-id and set-group-id when: every operation that changes a file, by root, its
+# When files lose set-user-id and set-group-id: every operation that changes a file, by root, its
 # owner, a member of its group and a stranger, on files of all kinds of modes, through the page
 # cache and past it, compared with the same on the bare file system.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -38,14 +38,14 @@ esac
 ACT
 chmod 755 "$WORK/act"
 
-# outcome DIRECTORY OPERATION MODE USER GROUP GROUPS: what becomes of a file, in words.
+# outcome DIRECTORY OPERATION MODE USER GROUP GROUPS: the file after the operation, as text.
 outcome() {
     local directory="$1" operation="$2" mode="$3" file="$1/file" code=0
     rm -f "$file"
     head -c 8192 /dev/zero >"$file"
     chown "$OWNER:$GROUP" "$file"
     chmod "$mode" "$file"
-    # What a mount tells is to be true at once, also of what it has told before.
+    # The mount must show the change at once, also for attributes that it has given before.
     stat "$file" >/dev/null
     setpriv --reuid "$4" --regid "$5" --groups "$6" -- \
         "$WORK/act" "$operation" "$file" "$directory/other" 2>/dev/null || code=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Options that every file system has: each is honoured or refused with words, at mounting and at
-# remounting, by ogive itself and through mount(8).
+# Options that every file system has: each is honoured, or refused with a message, at a mount and at
+# a remount, by ogive itself and through mount(8).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite remount 'options of mount(8), and remounting'
 needs_ogive
@@ -9,7 +9,7 @@ need "$OGIVE" mkfs.ext4
 view="$WORK/view"
 disk="$WORK/disk"
 mkdir "$view" "$disk"
-# A disk of its own that keeps access times strictly, so that one that changes is seen.
+# A separate disk with strict access times, so that each change shows.
 truncate -s 16M "$WORK/image"
 mkfs.ext4 -q "$WORK/image"
 mount -o loop,strictatime "$WORK/image" "$disk" || skip 'no loop device on this machine'

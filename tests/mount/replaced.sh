@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What replaces an object behind the mount, of another type or with its inode number, is seen at
-# once, and nobody gets EIO for it: neither who looks, nor who has the earlier one open.
+# Objects that are replaced behind the mount by another type, or by one with the same inode number.
+# The mount shows the new object at once, and no program gets EIO: neither a program that looks, nor
+# one that has the earlier object open.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite replaced \
     "objects that change their type, and inode numbers that are used again, behind the mount"
@@ -11,8 +12,8 @@ disk="$WORK/disk"
 source="$disk/source"
 view="$WORK/view"
 mkdir "$disk" "$view"
-# A file system of its own, where nobody else takes the numbers that become free. Not its root:
-# there ext4 gives each directory a group of inodes far from those of files.
+# A separate file system, where no other program takes the freed numbers. Not its root, because there
+# ext4 gives each directory a group of inodes far from those of files.
 if truncate -s 64M "$WORK/image" && mkfs.ext4 -q "$WORK/image" 2>/dev/null &&
     mount -o loop "$WORK/image" "$disk" 2>/dev/null; then
     remember_mount "$disk"
@@ -34,10 +35,10 @@ same_number() {
     return 1
 }
 
-# How often each looker looks and the writer changes everything, at least, beside each other.
+# The least number of concurrent turns of each looker and of the writer.
 readonly TURNS=300
 
-# has_turns FILE: whether somebody who writes a byte a turn there has had his.
+# has_turns FILE: whether a program that writes a byte for each turn has had its turns.
 has_turns() {
     [ "$(stat -c %s "$1")" -ge "$TURNS" ]
 }
@@ -87,7 +88,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     [ "$(cat "$view/first/second")" = linked ] || fail "$options: a file by its second name"
     rm -r "$view/first" "$view/away"
 
-    # Somebody is in a directory that is removed behind the mount, and a file gets its number.
+    # A program is in a directory that is removed behind the mount, and a file gets its number.
     mkdir "$source/left"
     number="$(stat -c %i "$source/left")"
     mkfifo "$WORK/go"
@@ -104,12 +105,12 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     # Opened for writing once the directory has been entered.
     exec 8>"$WORK/go"
     rmdir "$source/left"
-    # The daemon may hold on to what it has looked up for a second.
+    # The daemon may keep results of lookups for a second.
     within_seconds 30 same_number "$number" "$source/taken" ||
         skip 'the file system does not give numbers out again'
     [ "$(stat -c %F "$view/taken")" = 'regular empty file' ] || fail "$options: not a file"
     [ "$(stat -c %i "$view/taken")" = "$number" ] || fail "$options: another number is shown"
-    # What the kernel was told of the directory holds for a second.
+    # The kernel may use its attributes of the directory for a second.
     sleep 1.2
     echo go >&8
     exec 8>&-

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the kernel keeps of directories, and that it is never shown for too long: requests are
-# counted by the kernel's own trace event, and changes behind the mount are looked for while many
-# programs read and rewind the directory.
+# The kernel's caches of directories, and that they never show old contents for too long. The
+# kernel's own trace event counts requests, and many programs read and rewind the directory while it
+# changes behind the mount.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite requests 'requests that need not be made, and names that the kernel keeps'
 needs_ogive
@@ -26,7 +26,7 @@ finish() {
     cleanup
 }
 
-# counted COMMAND...: runs a command; what it asked is in $WORK/asked, one kind a line.
+# counted COMMAND...: runs a command; $WORK/asked gets its requests, one kind a line.
 counted() {
     local event="$events/events/fuse/fuse_request_send"
     echo "connection==$(mountpoint -d "$WORK/mount" | cut -d: -f2)" >"$event/filter"
@@ -37,7 +37,7 @@ counted() {
     sed -n 's/.*(FUSE_\([A-Z0-9_]*\)).*/\1/p' "$events/trace" >"$WORK/asked"
 }
 
-# asked KIND...: how many requests of these kinds were made.
+# asked KIND...: the number of requests of these kinds.
 asked() {
     local kind count=0
     for kind in "$@"; do
@@ -56,7 +56,7 @@ absent() {
     [ ! -e "$WORK/mount/missing" ] || fail 'a name that is missing was found'
 }
 
-# expect COUNT WHAT KIND...: that exactly so many were made.
+# expect COUNT WHAT KIND...: the number of requests must be COUNT.
 expect() {
     local count="$1" what="$2"
     shift 2
@@ -97,12 +97,12 @@ asks_by_directory() {
     [ "$(asked LOOKUP GETATTR)" -le $((DIRECTORIES + 2)) ]
 }
 
-# Attributes come with names: once they are not believed any more, one request a directory brings
-# all of them back, where kept names would cost one a file.
+# Attributes come with names: once they expire, one request for each directory fetches all of them.
+# Kept names would cost a request for each file.
 attributes() {
     mount_view "$WORK/source" "$WORK/mount" --racy-window 50ms
     walk >"$WORK/said"
-    # A walk that takes longer than what it was told is believed asks for it once more.
+    # A walk that takes longer than the TTL asks once more.
     within_seconds 60 asks_by_directory ||
         fail "a walk of names known for long asks file by file: $(sort "$WORK/asked" | uniq -c)"
     unmount_view "$WORK/mount"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a file system keeps for root: an ordinary user who writes through the mount of a root daemon
-# gets no more of it than without the mount, by whichever way bytes are written.
+# The space that a file system reserves for root: an ordinary user who writes through the mount of a
+# root daemon gets no more of it than without the mount, by every way of writing.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite reserve 'users get nothing of what a file system keeps for root'
 needs_ogive

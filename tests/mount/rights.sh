@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What other users may do where the source decides: as on the source itself, for each of them.
+# The rights of other users where the source decides: as on the source itself, for each of them.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite rights 'three users on a source that decides itself what each of them may do'
 needs_ogive
@@ -19,7 +19,7 @@ asked_as_the_source() {
     answers_agree "$WORK/below" "$WORK/below" "$WORK/view"
 }
 
-# control_is_guarded: by its modes, as everywhere.
+# control_is_guarded: the modes of the control directory hold here, too.
 control_is_guarded() {
     local control="$WORK/view/.ogive"
     as bob grep -q '^hits' "$control/arcstats" || fail 'bob cannot read counters'
@@ -39,7 +39,7 @@ control_is_guarded() {
     say 'the control directory is guarded by its modes'
 }
 
-# default_lists_count: instead of the umask, for whatever is made.
+# default_lists_count: default lists replace the umask for all new files.
 default_lists_count() {
     local umask where made
     setfacl -d -m u::rwx,u:2003:rw,g::rx,m::rwx,o::--- "$WORK/source"

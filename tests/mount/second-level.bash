@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the suites of the second level have in common: a source that is known, a check of all of it
+# Shared by the suites of the second level: a source with known contents, a check of all of it
 # through the mount, and its counters. Read after lib.sh and `suite`; sets SRC and MNT.
 
 needs_ogive
@@ -24,7 +24,7 @@ fill_source() {
             >"$SRC/text-$number"
     done
     (cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
-    # Older than the racy window of the options, or nothing of it would be kept.
+    # Older than the racy window of the options; otherwise no record would stay valid.
     sleep 0.2
 }
 
@@ -52,19 +52,19 @@ statistic_above() {
     [ "$(statistic "$1")" -gt "$2" ]
 }
 
-# forget: memory lets go of everything, and what the second level took is written.
+# forget: empties memory, and waits until the second level has written its queue.
 forget() {
     echo all >"$MNT/.ogive/reclaim"
     eventually 60 'what the second level took is written' statistic_is l2_queue_bytes 0
 }
 
-# recovered: the second level knows again what is on its devices.
+# recovered: whether the second level has read the index of its devices.
 recovered() {
     eventually 60 'the second level knows its devices' statistic_is l2_recovering 0
 }
 
-# keep RECORDS: reads everything and lets memory forget it until the second level holds so many
-# records. Its queue drops what comes too fast for the device, so that once may not be enough.
+# keep RECORDS: reads everything and empties memory until the second level holds so many records. Its
+# queue drops records that come too fast for the device, so once may not be enough.
 keep() {
     local end=$((SECONDS + 180))
     check 'while the second level fills'

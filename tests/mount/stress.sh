@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# stress-ng's class of file systems, all of its stressors at once, each with its own checks. What
-# one of them finds is looked for on the file system below, too: what it says there as well, it does
-# not say of the mount. What is left at the end must be the same files in the mount as below it.
+# stress-ng's class of file systems, all of its stressors at once, each with its own checks. A
+# failure of a stressor is tried on the file system below, too; if it fails there as well, it is not
+# a fault of the mount. The files left at the end must be the same in the mount and below it.
 #
 # Environment:
 #   OGIVE_STRESS_SECONDS  how long for each mode (default: 12)
@@ -14,18 +14,17 @@ need stress-ng chattr
 seconds_each="${OGIVE_STRESS_SECONDS:-12}"
 
 # All of the class but those that never touch a file of the directory they are given (bind-mount,
-# binderfs, eventfd, ioprio and procfs), and io, which opens every mount of the machine to sync it,
-# so that nobody else can unmount his.
+# binderfs, eventfd, ioprio and procfs), and io, which opens every mount of the machine to sync it, so
+# that no other program can unmount its own.
 wanted=(access chattr chdir chmod chown copy-file dentry dir dirdeep dirmany dnotify dup fallocate
     fanotify fcntl fiemap file-ioctl filename flock fpunch fsize fstat getdent handle hdd
     inode-flags iomix lease link locka lockf lockofd mknod open rename symlink sync-file touch
     utime verity xattr)
-# By themselves. Beside the others inotify waited in half of the runs more than its ten seconds for
-# IN_DELETE_SELF of a directory that had been removed. Who holds that directory so long is not
-# known.
+# These run alone. With the others, inotify waited more than its ten seconds for IN_DELETE_SELF of a
+# removed directory, in half of the runs. The holder of that directory is unknown.
 alone=(inotify)
 
-# Those that the mount cannot do, each with its reason. They are to say so, and not to fail.
+# Stressors of features that the mount lacks, each with its reason. They must report that, not fail.
 declare -A impossible=(
     [fiemap]='FUSE has no request for FS_IOC_FIEMAP'
     [verity]='ogive answers FS_IOC_ENABLE_VERITY with ENOTTY (docs/limits.md)'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# File systems mounted below the source belong to whoever mounted them: while nobody uses them
-# through the view they can be unmounted, and what is mounted there next is what the view shows.
+# File systems mounted below the source: while no program uses them through the view, they can be
+# unmounted, and the view shows the next file system that is mounted there.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite submounts 'file systems mounted below the source are let go of when they are idle'
 needs_ogive
@@ -11,7 +11,7 @@ echo under >"$WORK/source/a/b/under"
 truncate -s 16M "$WORK/image"
 mkfs.ext4 -q "$WORK/image"
 
-# waits_of PID: how often its threads have gone to sleep, but for those that the kernel wakes.
+# waits_of PID: the number of sleeps of its threads, without those that the kernel wakes.
 waits_of() {
     local task
     for task in "/proc/$1/task"/*; do
@@ -34,24 +34,24 @@ try_kind() {
     remember_mount "$below"
     mkdir -p "$below/inner/deep"
     echo "$kind" >"$below/inner/deep/file"
-    # The kernel may believe for a second that a/b is what it was.
+    # The kernel may use the old a/b for a second.
     sleep 1.2
     [ "$(cat "$WORK/view/a/b/inner/deep/file")" = "$kind" ] ||
         fail "cannot read $kind below the source"
     echo written >"$WORK/view/a/b/inner/new"
     ls -lR "$WORK/view/a/b" >/dev/null
-    # A program holds it, and no longer.
+    # A program holds it, and then no longer.
     exec 9<"$WORK/view/a/b/inner/deep/file"
     sleep 2.5
     ! umount "$below" 2>/dev/null ||
         fail "$kind was unmounted although a program reads a file of it"
     [ "$(cat <&9)" = "$kind" ] || fail 'the open file cannot be read'
     exec 9<&-
-    # It is found again after it was let go of, by what the kernel knows.
+    # The kernel's inode finds it again after the daemon has released it.
     sleep 2.5
     [ "$(cat "$WORK/view/a/b/inner/deep/file")" = "$kind" ] || fail "$kind is not found again"
     eventually 60 "$kind, which nobody uses, can be unmounted" umount "$below"
-    # What is there then is what is shown.
+    # The view shows the file system that is there then.
     within_seconds 60 shows under || fail "the view shows $(ls "$WORK/view/a/b" 2>&1)"
     expect_failure '' cat "$WORK/view/a/b/inner/deep/file"
     [ "$(cat "$WORK/view/a/b/under")" = under ] || fail 'what is below cannot be read'
@@ -65,7 +65,7 @@ try_kind ext4 mount -o loop "$WORK/image"
 try_kind 'ext4 again' mount -o loop "$WORK/image"
 try_kind 'a bind mount' mount --bind "$WORK/source/plain"
 
-# One in the other.
+# Nested mounts.
 mount -t tmpfs outer "$WORK/source/file-system"
 remember_mount "$WORK/source/file-system"
 mkdir "$WORK/source/file-system/nested"
@@ -91,7 +91,7 @@ one_file_system() {
         fail "the view of one file system shows $(find "$alone" -xdev)"
     [ "$(cat "$alone/a/b/under")" = under ] || fail 'what is below the mount cannot be read'
     echo written >"$alone/a/b/new"
-    # What is mounted later is left out, too.
+    # A later mount is left out, too.
     mount -t tmpfs later "$WORK/source/plain"
     remember_mount "$WORK/source/plain"
     echo precious >"$WORK/source/plain/file"
@@ -106,7 +106,7 @@ one_file_system() {
     say 'one file system alone'
 }
 
-# Nobody uses anything: no thread wakes.
+# Without requests, no thread wakes up.
 eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon"
 before="$(waits_of "$daemon")"
 sleep 4

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_syscalls of libfuse: what each system call on files gives, through the mount and, of the same
-# files, in the source; for root and for a user, with files that have lost their last name, too.
+# test_syscalls of libfuse: the results of each system call on files, through the mount and in the
+# source of the same files, for root and for a user, also with files that have lost their last name.
 #
 # Environment:
 #   LIBFUSE_DIR  a tree of libfuse's sources (without it test_syscalls must be in $PATH, where
@@ -12,7 +12,7 @@ need setpriv
 program="$(command -v test_syscalls || true)"
 if [ -n "${LIBFUSE_DIR:-}" ]; then
     need cc
-    # What meson would find out.
+    # The results of meson's checks.
     touch "$WORK/fuse_config.h"
     cc -w -DHAVE_COPY_FILE_RANGE -DHAVE_STATX -D_FILE_OFFSET_BITS=64 -I "$WORK" \
         -o "$WORK/test_syscalls" "$LIBFUSE_DIR/test/test_syscalls.c" || fail 'test_syscalls.c'
@@ -20,7 +20,7 @@ if [ -n "${LIBFUSE_DIR:-}" ]; then
 fi
 [ -n "$program" ] || skip 'no test_syscalls on this machine, and no LIBFUSE_DIR to build it from'
 
-# call_all NAME USER ARGUMENT...: all tests, as a user, in a directory of his.
+# call_all NAME USER ARGUMENT...: all tests, as a user, in a directory of that user.
 call_all() {
     local name="$1" user="$2" code=0 cases
     shift 2
@@ -35,7 +35,7 @@ call_all() {
         grep -v -e 'OK$' -e 'START$' "$WORK/log" | tail -n 20
         fail "$name as $user: test_syscalls $* ended with $code"
     }
-    # Less than this is not the program that is known.
+    # Fewer tests would mean another program.
     [ "$cases" -ge 55 ] || fail "$name as $user: only $cases tests"
     say "$name as $user${1:+, ${1/#:*/beside the source}}: $cases tests"
 }
@@ -50,8 +50,8 @@ for mode in believing direct; do
     unmount_view "$WORK/$mode"
 done
 
-# The program makes files in the source and looks at once for what a moment ago was not there, so
-# that nothing may be believed.
+# The program makes files in the source and looks at once for names that were missing, so nothing may
+# be cached.
 mount_view "$WORK/asking-source" "$WORK/asking" --allow-other --metadata-ttl 0s --negative-ttl 0s
 for user in root nobody; do
     call_all asking "$user" ":$WORK/asking-source/$user"

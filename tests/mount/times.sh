@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the times of a source are worth: nothing is believed because of a time that can be set, or
-# that does not change when something else does. Sources are what can be mounted here.
+# The trust in the times of a source: ogive trusts no time that a program can set, or that stays
+# equal over another change. The sources are those that can be mounted here.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite times 'sources whose times can be set, or do not change'
 needs_ogive

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whole trees by the programs people use: rsync, tar, cp, find, du, ls, and a crowded directory.
+# Whole trees by common programs: rsync, tar, cp, find, du, ls, and a crowded directory.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite trees 'rsync, tar, cp, find, du and ls see in the mount what is in the source'
 need rsync tar setfattr getfattr setfacl

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The mount of an ordinary user, by the real fusermount3: what it must refuse (set-user-id programs,
-# devices, other users, root's options), what it must do all the same, with the 1,024 descriptors
-# that a login gets and a tree of several times as many files, and how it ends.
+# The mount of an ordinary user, by the real fusermount3: what it refuses (set-user-id programs,
+# devices, other users, root's options), and how it ends. It must work with the 1,024 descriptors of
+# a login and a tree of several times as many files.
 #
 # Environment:
 #   OGIVE_ALL  1: a million files instead of 3,000
@@ -13,8 +13,8 @@ need setpriv fusermount3 perl unshare
 [ -u "$(command -v fusermount3)" ] || skip 'fusermount3 is not set-user-id root here'
 id nobody daemon >/dev/null 2>&1 || skip 'no users nobody and daemon'
 
-# Desktops let everybody open /dev/fuse, and some servers and containers root alone. There the suite
-# goes on in a mount namespace of its own, in which it is as udev makes it.
+# Desktops let all users open /dev/fuse; some servers and containers let only root. There the suite
+# continues in its own mount namespace, where the device has the mode of udev.
 if ! setpriv --reuid nobody --clear-groups --regid "$(id -g nobody)" \
     sh -c 'exec 3<>/dev/fuse' 2>/dev/null; then
     [ -z "${OGIVE_USER_SUITE:-}" ] || skip '/dev/fuse cannot be opened by a user'
@@ -31,7 +31,7 @@ files=150
 [ "${OGIVE_ALL:-}" != 1 ] || files=50000
 readonly DESCRIPTORS=1024
 
-# as USER COMMAND...: with the limits of a login. Nothing is taken from what fusermount3 may become.
+# as USER COMMAND...: with the limits of a login, and without limits on fusermount3's privileges.
 as() {
     local user="$1"
     shift
@@ -45,7 +45,7 @@ as_user() {
     as nobody "$@"
 }
 
-# The program may stand where only root may look.
+# The program may be in a directory that only root can read.
 if [ "$OGIVE" != "$WORK/ogive" ]; then
     need "$OGIVE"
     cp "$(command -v "$OGIVE")" "$WORK/ogive"
@@ -55,7 +55,7 @@ fi
 source="$WORK/source" mount="$WORK/mount"
 mkdir "$source" "$mount"
 chown nobody: "$source" "$mount"
-# What root left in the user's directory, and must not help him.
+# A file of root in the user's directory, which must give the user no rights.
 cp "$(command -v id)" "$source/id"
 chmod 4755 "$source/id"
 mknod -m 666 "$source/null" c 1 3

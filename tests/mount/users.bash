@@ -1,5 +1,5 @@
-# Three users, a tree with something for each of them, and what they ask of it: of a view and of its
-# source. Read after lib.sh and `suite`.
+# Three users, a tree with files for each of them, and their requests to a view and to its source.
+# Read after lib.sh and `suite`.
 # shellcheck shell=bash
 
 need setpriv setfacl python3
@@ -24,7 +24,7 @@ for one in $(type -aP python3); do
 done
 [ -n "$PYTHON" ] || skip 'no python3 that other users may run'
 
-# tree DIRECTORY: something for everybody.
+# tree DIRECTORY: files for each user.
 tree() {
     local name
     mkdir -p "$1"/{closed,home/sub,dd,shared,sticky,open}
@@ -55,13 +55,13 @@ for path in sys.argv[1:]:
     os.setxattr(path, "user.ogive", b"1")' "$1"/{own,foreign,public,grouped,denied,closed,home}
 }
 
-# state DIRECTORY: everything that is in it.
+# state DIRECTORY: all of its contents.
 state() {
     (cd "$1" && find . -mindepth 1 -printf '%P %y %m %U %G %s %n\n' | sort)
 }
 
-# compare NAME: what the view has said, and what the source has. Lines with a difference that is
-# known match UNLIKE, and are kept.
+# compare NAME: compares the answers of the view and of the source. Lines with a known difference
+# match UNLIKE, and are kept.
 compare() {
     diff "$WORK/bare" "$WORK/asked" | grep '^[<>]' >"$WORK/differences" || true
     if [ -n "${UNLIKE:-}" ]; then
@@ -82,10 +82,10 @@ ask_as() {
 # source goes by access lists, unless WITHOUT_LISTS says that it does not.
 answers_agree() {
     local server="$1" source="$2" view="$3" user number=0
-    # Where it lies others may not come.
+    # Other users cannot reach its directory.
     cp "$HERE_USERS/ask.py" "$WORK/ask.py"
     tree "$server/shared-by-all"
-    # Each after another who has just been there, and has everything in the caches.
+    # Each user comes right after another, whose answers are in the caches.
     for user in root bob alice bob root alice; do
         ask_as "$user" "$source/shared-by-all" >"$WORK/bare"
         ask_as "$user" "$view/shared-by-all" >"$WORK/asked"

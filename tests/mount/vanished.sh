@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A source whose path leads elsewhere, and one that goes for good: what is written goes to the file
-# system that was mounted or it fails, and a source that has gone is an error, said once, until it
-# is back as the same file system.
+# A source whose path leads elsewhere, and one that is gone. Writes go to the file system that was
+# mounted, or fail. A source that is gone is an error, reported once, until the same file system is
+# back.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite vanished 'a source that is renamed, covered, unmounted, removed, shut down, killed'
 needs_ogive
@@ -11,7 +11,7 @@ view="$WORK/view"
 disk="$WORK/disk"
 mkdir "$view" "$disk"
 
-# says_gone: whether the mount says that its source has gone.
+# says_gone: whether the mount says that its source is gone.
 says_gone() {
     grep -q '"error"' "$view/.ogive/mount"
 }
@@ -107,11 +107,11 @@ for type in ext4 xfs btrfs; do
         fail 'stat does not say so'
     [ "$(grep -c 'has gone' "$WORK/log.$type")" -eq 1 ] ||
         fail "not said once: $(cat "$WORK/log.$type")"
-    # The view does not hold on to it.
+    # The view does not hold it.
     eventually 60 "$type that has gone can be unmounted" umount "$disk"
     expect_failure 'rror' touch "$view/under"
     [ -z "$(ls -A "$disk")" ] || fail 'a write is under the mount point'
-    # Another file system, even if it looks the same, is not taken for it.
+    # The view does not accept another file system, even if it looks the same.
     make_image "$WORK/other" "$type" && mount_image "$WORK/other"
     sleep 1.2
     expect_failure 'rror' touch "$view/other"
@@ -119,7 +119,7 @@ for type in ext4 xfs btrfs; do
     says_gone || fail 'another file system was taken for the one that has gone'
     umount "$disk"
     rm "$WORK/other"
-    # The same one is.
+    # It accepts the same one.
     mount_image "$WORK/image"
     eventually 60 "$type comes back" sh -c "echo back >'$view/directory/back'"
     [ "$(cat "$disk/directory/back")" = back ] || fail 'a write is not where the source came back'

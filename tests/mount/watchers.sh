@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Programs that open files of a mount without looking a path up: a watcher that is handed a
-# descriptor of what others open (fanotify), a server that was given a handle, whoever opens his own
-# descriptors again, and all of them through a bind mount. No open is refused, and no event lost,
-# because a file has several names, is new, or was just renamed.
+# Programs that open files of a mount without a path: a watcher that gets a descriptor of other
+# programs' opens (fanotify), a server with a handle, programs that open their own descriptors
+# again, and all of them through a bind mount. No open is refused, and no event is lost, because a
+# file has several names, is new, or was just renamed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite watchers 'opens without a path'
 need python3

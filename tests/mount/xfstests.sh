@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The quick tests of xfstests for any file system, of two mounts. Which of them are expected to
-# fail, and why, stands in xfstests.expected: any other failure fails the suite, and so does a test
-# that is expected to fail and passes.
+# The quick tests of xfstests for any file system, of two mounts. xfstests.expected lists the tests
+# that should fail, with their reasons. Any other failure fails the suite, and so does a listed test
+# that passes.
 #
 # usage: tests/mount/xfstests.sh [TEST...]    (default: all of generic/quick)
 #
-# Everything happens in a mount namespace of its own, in which the users that the tests want exist;
-# the machine's own list of users stays as it is.
+# The suite has its own mount namespace, with the users that the tests require. The machine's list of
+# users stays unchanged.
 #
 # Environment:
 #   XFSTESTS_DIR      a built tree of xfstests
@@ -79,7 +79,7 @@ at="$VIEWS/$place"
 case ",$options," in *,remount,*) ;; *) options="fsname=view-$place${options:+,$options}" ;; esac
 exec $VIEW_COMMAND -o "$options" "$VIEWS/$place-source" "$at"
 END
-# They look for the type that they were told, without the name of the program.
+# They look for the configured type, without the name of the program.
 cat >"$WORK/bin/df" <<'END'
 #!/bin/sh
 "$REAL_DF" "$@" | sed 's/ fuse\.[a-z]* / fuse /'
@@ -109,7 +109,7 @@ fi
 [ "${#tests[@]}" -gt 0 ] || fail "no tests in $tree/tests/generic/group.list"
 
 # Starting ./check takes longer than most tests, so it gets many at once; when one of them takes too
-# long, the rest are begun anew.
+# long, the rest start again.
 : >"$WORK/found"
 
 check=''
@@ -121,7 +121,7 @@ end_check() {
 }
 trap end_check EXIT
 
-# one_result TEST: what became of it, by what ./check has written, in one word.
+# one_result TEST: its result in one word, from the output of ./check.
 one_result() {
     local line
     line="$(grep -a "^$1 " "$WORK/log" | head -n 1 || true)"
