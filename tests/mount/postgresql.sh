@@ -3,6 +3,7 @@
 # clients, and killed in the middle, once the server and twice the mount below it. After each kill,
 # all acknowledged rows are there, accounts and history add up, and amcheck finds every table and
 # index intact. At the end pg_checksums reads every page without the mount.
+# shellcheck source=tests/mount/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite postgresql 'a server of databases killed, and the mount killed below it'
 needs_ogive

@@ -4,14 +4,13 @@
 #
 # usage: tests/sources/boot.sh SUITE
 #
-# The root of the guest is built once, by root.sh, and kept below ~/.cache/ogive/sources. Nothing
-# is written to it: a guest begins as the one before did. It shares one folder with this machine:
-# programs and suites go in by it, what a suite says and its exit code come out. A guest that does
-# not come to its end is killed, and then the suite has failed.
+# root.sh builds the root of the guest once, below ~/.cache/ogive/sources. Nothing is written to it,
+# so every guest starts alike. It shares one folder with this machine, for programs and suites, their
+# output and exit code. A guest that does not end in time is killed, and the suite has failed.
 #
 # Environment:
 #   OGIVE, OGIVE_TORTURE  the programs (default: the workspace's release build)
-#   OGIVE_SEED            what is random in a suite follows from it (default: 1)
+#   OGIVE_SEED            the seed of the random decisions of a suite (default: 1)
 #   MIRROR                the mirror of Debian that the root is built from
 set -euo pipefail
 
@@ -36,7 +35,7 @@ root_image() {
     if [ ! -e "$folder/root.img" ]; then
         command -v mmdebstrap >/dev/null || skip 'no mmdebstrap to build a guest with'
         command -v mke2fs >/dev/null || skip 'no mke2fs to build a guest with'
-        # Those of other scripts are nobody's any more.
+        # Leftovers of other scripts are unused.
         find "$KEPT" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
         timeout 1500 sh "$HERE/root.sh" "$folder.new" >"$KEPT/log" 2>&1 8>&- || {
             tail -n 5 "$KEPT/log"
@@ -49,7 +48,7 @@ root_image() {
     IMAGE="$folder"
 }
 
-# accelerator: KVM where a kernel starts under it. That there is a device for it proves nothing.
+# accelerator: KVM, if a kernel starts under it. Its device alone proves nothing.
 accelerator() {
     ulimit -c 0
     if [ -w /dev/kvm ] &&
@@ -61,7 +60,7 @@ accelerator() {
     fi
 }
 
-# Ends the guest; unless it told how its suite ended, with the end of its console.
+# Ends the guest. If the result of the suite is missing, prints the end of its console.
 finish() {
     local code=$?
     set +e
@@ -97,8 +96,8 @@ cp -r "$HERE/.." "$WORK/host/tests"
 printf 'export OGIVE_SEED=%q SUITE=%q\n' "${OGIVE_SEED:-1}" "$1" >"$WORK/host/environment"
 : >"$WORK/host/said"
 truncate -s 16G "$WORK/disk"
-# A disk is gone with its guest, so that none is ever waited for. A guest goes with this script,
-# also where that is killed.
+# A disk ends with its guest, so nothing waits for its writes. The guest ends with this script, also
+# after a kill.
 accelerator="$(accelerator </dev/null)"
 setpriv --pdeathsig KILL "${MACHINE[@]}" -accel "$accelerator" -smp 2 -m 3G \
     -initrd "$IMAGE/initrd" \

@@ -4,9 +4,9 @@
 #
 # usage: root.sh DIRECTORY
 #
-# DIRECTORY gets root.img, vmlinuz and initrd. The programs of the suites come later, by the folder
-# that the guest shares with its host, so that this is built once. Environment: MIRROR, the mirror
-# of Debian (default: http://deb.debian.org/debian).
+# DIRECTORY gets root.img, vmlinuz and initrd. The programs of the suites come later, through the
+# folder that the guest shares with its host, so this is built only once. Environment: MIRROR, the
+# mirror of Debian (default: http://deb.debian.org/debian).
 set -eu
 directory=$1
 packages=linux-image-amd64,initramfs-tools,nfs-kernel-server,nfs-common,rpcbind,samba,cifs-utils

@@ -1,12 +1,12 @@
-"""After how long each reader sees each kind of change that others make.
+"""The delay until each reader sees each kind of change by others.
 
 usage: behind.py BELIEVED READER=DIRECTORY... -- CHANGER=DIRECTORY...
 
-The directories are one, by different ways; the first reader is the bare source, the others are
-views of it. BELIEVED is for how many seconds the source's client believes names and attributes.
-All delays are told, and as `WRONG` those that are longer than is promised. A file that is opened by
-a name that was known may be late by a second and a half after bare. Names and attributes may be so
-after bare or after the client's belief ends. A change that bare never saw need not be seen.
+All directories are the same one, by different paths. The first reader is the bare source; the others
+are views of it. BELIEVED is the TTL of names and attributes in the source's client, in seconds. The
+output has all delays, and `WRONG` for those that are longer than promised. A file opened by a known
+name may be a second and a half later than bare. Names and attributes may be that much later than
+bare, or than the end of the TTL. A change that bare never saw need not be seen.
 """
 
 import errno
@@ -156,7 +156,7 @@ def look(reader, changer, kind):
 
 
 def prepare():
-    """The rows of what can be made there, read by everybody until it is well known."""
+    """The rows of the changes that are possible there; all readers read them until they are cached."""
     rows = []
     for changer, top in changers.items():
         for kind, (_, before, *_) in KINDS.items():
@@ -176,7 +176,7 @@ def prepare():
 
 
 def follow(rows):
-    """Makes the changes and looks until all are seen, each at once after its change.
+    """Makes the changes, and looks right after each until all are seen.
 
     For how long a cell was not as it is now, at least, and after how long it was, at most.
     """

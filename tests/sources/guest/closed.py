@@ -1,4 +1,4 @@
-"""What is written through a view and closed: do others see it when they open the file?
+"""Writes through a view and closes the file: do others see the bytes when they open it?
 
 usage: closed.py VIEW OTHER SERVER
 """

@@ -1,9 +1,9 @@
-"""Where a full disk is told, a line for each way of writing, to be compared with another's.
+"""The errors of a full disk, a line for each way of writing, for a comparison with another directory.
 
 usage: full.py DIRECTORY
 
-The disk has room for less than is written. Told are the errors that came before `close` had
-returned, and whether what was synced before them is there. The call that fails first is no promise.
+The disk is too small for the writes. A line has the errors up to the return of `close`, and whether
+the bytes synced before are there. Which call fails first is not promised.
 """
 
 import errno
@@ -20,7 +20,7 @@ WAYS = {
 
 
 def fill(path, chunk, each, last):
-    """The errors, and how many bytes were acknowledged for good."""
+    """The errors, and the number of bytes that a sync acknowledged."""
     failed, written, synced = [], 0, 0
     file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
 
@@ -46,7 +46,7 @@ def fill(path, chunk, each, last):
 
 
 def has_room():
-    """A server frees the room of a removed file a moment later."""
+    """A server frees the space of a removed file a moment later."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         found = os.statvfs(sys.argv[1])
@@ -63,6 +63,6 @@ for name, way in WAYS.items():
     failed, synced = fill(path, *way)
     kept = os.stat(path).st_size >= synced
     print(name, sorted(set(failed)) or 'no error', 'kept' if kept else 'LOST')
-    # An NFS client keeps a file open whose close has failed, and with it its room.
+    # An NFS client keeps a file open, with its space, if its close has failed.
     os.truncate(path, 0)
     os.unlink(path)

@@ -1,8 +1,8 @@
-# The first process of the guest, once it has the folder of its host: runs a suite and ends.
+# The first process of the guest after the host's folder is mounted: runs a suite and ends.
 # shellcheck shell=bash
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# Nothing of the guest outlives its suite, which therefore needs no name spaces of its own.
+# The guest ends with its suite, which therefore needs no name spaces.
 export HOME=/root LANG=C.UTF-8 OGIVE_GUEST=1 OGIVE_SUITE_INSIDE=1
 export OGIVE=/usr/local/bin/ogive OGIVE_TORTURE=/usr/local/bin/ogive-torture
 # shellcheck source=/dev/null
@@ -26,6 +26,6 @@ cp -r /host/tests /srv/tests
 cd / || exit
 bash "/srv/tests/sources/guest/$SUITE.sh" >/host/said 2>&1 </dev/null
 echo $? >/host/code
-# No mount whose server is dead is waited for.
+# Does not wait for mounts of dead servers.
 echo o >/proc/sysrq-trigger
 sleep 60

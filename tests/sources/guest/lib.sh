@@ -1,14 +1,13 @@
-# Common ground of the suites of sources, on top of that of the mount suites. Sourced, never run.
+# Shared by the suites of sources, on top of the library of the mount suites. Sourced, never run.
 #
 # A suite starts with
 #     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 #     guest_suite NAME "what it does"
-# and ends with `verdict`. Called on a machine it is run by its guest (boot.sh); in the guest it
-# finds its servers running. A fault is told with `wrong`, and the suite goes on: the next kind of
-# source has an answer of its own. `fail` ends it, as ever.
+# and ends with `verdict`. On a machine, the suite runs in its guest (boot.sh), with servers running.
+# `wrong` reports a fault, and the suite continues with the next kind of source. `fail` ends it.
 #
-# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash
-# the server takes root for nobody, with -small its disk is one of 64 MiB.
+# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash the
+# server maps root to nobody; with -small its disk has 64 MiB.
 # shellcheck shell=bash
 
 GUEST="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -25,7 +24,7 @@ guest_suite() {
     start_servers
 }
 
-# wrong TEXT...: the suite goes on and has failed.
+# wrong TEXT...: the suite has failed, and continues.
 wrong() {
     printf '[%s] FAILED: %s\n' "$SUITE_NAME" "$*"
     WRONG=$((WRONG + 1))
@@ -37,9 +36,8 @@ verdict() {
     passed
 }
 
-# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a shell
-# of its own, which ends with the first command that fails. Its words are shown if it does not hold,
-# or if SHOWN is set.
+# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a separate
+# shell, which ends at the first failing command. Its output is shown on failure, or if SHOWN is set.
 row() {
     local text="$1" started="$SECONDS" said="$WORK/row" code
     shift
@@ -80,7 +78,7 @@ mount_client() {
     remember_mount "$2"
 }
 
-# mount_nfs ADDRESS KIND MNT [OPTIONS]: no mount shares what it knows with another.
+# mount_nfs ADDRESS KIND MNT [OPTIONS]: mounts without a cache shared with other mounts.
 mount_nfs() {
     local version="${2#nfs}" options
     options="vers=${version%-*},nosharecache,port=2049"
@@ -88,8 +86,8 @@ mount_nfs() {
     mount -t nfs -o "$options${4:+,$4}" "$1:$(server_of "$2")" "$3"
 }
 
-# mount_other NUMBER KIND MNT [OPTIONS]: mounts it as another machine does: NFS in a network of its
-# own (2 or 3) and by another host's name, SMB by another session.
+# mount_other NUMBER KIND MNT [OPTIONS]: mounts it like another machine: NFS in a separate network (2
+# or 3) under another host name, SMB by another session.
 mount_other() {
     case "$2" in
         nfs*)
@@ -105,8 +103,8 @@ mount_other() {
     esac
 }
 
-# open_source KIND [OPTIONS]: a source of a kind, in a folder of its own: SOURCE as this machine's
-# client shows it, SERVER on the server. NAME is the folder.
+# open_source KIND [OPTIONS]: a source of a kind, in a new folder: SOURCE through this machine's
+# client, SERVER on the server. NAME is the folder.
 open_source() {
     FOLDERS=$((FOLDERS + 1))
     NAME="$FOLDERS-$1"
@@ -114,7 +112,7 @@ open_source() {
     SOURCE="$WORK/client-$NAME/$NAME"
     SERVER="$(server_of "$1")/$NAME"
     VIEW="$WORK/view-$NAME"
-    # A server frees the room of removed files a moment later.
+    # A server frees the space of removed files a moment later.
     eventually 60 'the server has room' mkdir -p "$SERVER"
 }
 
@@ -126,7 +124,7 @@ open_others() {
     OTHER="$WORK/other-$NAME/$NAME" THIRD="$WORK/third-$NAME/$NAME"
 }
 
-# close_source: all of it.
+# close_source: unmounts all clients of the source.
 close_source() {
     local mount
     cd /
@@ -145,15 +143,15 @@ view_of() {
     mount_view "$SOURCE" "$VIEW" --log-file "$WORK/log" "${words[@]}" "${@:2}"
 }
 
-# operations MNT: how often an NFS mount has asked its server what, a line each.
+# operations MNT: the operations of an NFS mount with their counts, a line each.
 operations() {
     awk -v at="$1" '$1 == "device" { here = ($5 == at); named = 0 }
         here && /per-op/ { named = 1; next }
         here && named && NF > 2 { sub(":", "", $1); print $1, $2 }' /proc/self/mountstats
 }
 
-# operations_since FILE MNT: how many more they are than those in the file: all, then by name. The
-# client says that it lives and gives delegations back when it likes, which is nobody's work.
+# operations_since FILE MNT: the growth since the counts in the file: all, then by name. Without lease
+# renewals and returned delegations, which no program causes.
 operations_since() {
     operations "$2" | awk 'NR == FNR { before[$1] = $2; next }
         /^(SEQUENCE|RENEW|DELEGRETURN) / { next }

@@ -5,8 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite names-without-case 'other spellings of names, before and after changes'
 
-# same_answers LINES [BEHIND]: changes behind the mount are made there, for the source as for the
-# view.
+# same_answers LINES [BEHIND]: makes changes behind the mount in BEHIND, for source and view.
 same_answers() {
     mkdir "$SOURCE/bare" "$SOURCE/view"
     python3 "$GUEST/names.py" "$SOURCE/bare" ${2:+"$2/bare"} >"$WORK/bare"
@@ -19,14 +18,14 @@ same_answers() {
     fi
 }
 
-# A client of SMB that is not told that spellings do not matter remembers each by itself.
+# Without the option that ignores case, an SMB client caches each spelling separately.
 for kind in vfat exfat smb ntfs3; do
     options=''
     [ "$kind" != smb ] || options=nocase
     open_source "$kind" "$options"
     for mode in default --direct-io '--metadata-ttl 60 --negative-ttl 60'; do
         view_of "$mode"
-        # Where spellings are told apart, names are remembered for as long as is documented.
+        # Where spellings differ, names stay cached for the documented TTL.
         if [ "$kind" = ntfs3 ]; then
             row "$kind $mode" same_answers 11
         else

@@ -1,10 +1,9 @@
-"""The answers to names where any spelling of one leads to the same file, a line for each point.
+"""The answers to names where any spelling leads to the same file, a line for each point.
 
 usage: names.py DIRECTORY [BEHIND]
 
-BEHIND is the same directory for those who work behind the mount; then changes are made there, too.
-Each point asks for other spellings before a change, so that somebody might remember them, and at
-once after it.
+BEHIND is the same directory behind the mount; with it, changes are made there, too. Each point looks
+up other spellings before a change, so that caches have them, and right after it.
 """
 
 import errno

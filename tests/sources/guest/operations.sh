@@ -2,15 +2,13 @@
 # How often the view asks the server, compared with the NFS mount alone, for the same work in the
 # same run. Counts, never seconds.
 #
-# A row of the table: work, and how many operations the view may have for a hundred of the bare
-# mount, by default and with --direct-io; `none` allows no READ at all, and counts nothing else. A
-# goal that is not reached yet stands behind its row, which has today's figure, so that it gets no
-# worse.
+# A row of the table: work, and the most operations of the view for a hundred of the bare mount, by
+# default and with --direct-io. `none` allows no READ, and counts nothing else. If a goal is not
+# reached yet, the row has today's figure, so that it gets no worse, and the goal as a comment.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite operations 'operations on NFS 4.2, beside those of the mount without a view'
 
-# Attributes that NFS believed for a few seconds only would be asked for more often by a slow
-# machine than by a fast one.
+# With a TTL of a few seconds, a slow machine would ask for attributes more often than a fast one.
 readonly BELIEVED=acregmin=60,acdirmin=60
 
 # do_work WORK DIRECTORY
@@ -19,7 +17,7 @@ do_work() {
     case "$1" in
         random-* | 8k-* | find-* | status-* | make-*)
             case "$1" in
-                # A cold start: nothing is in the kernel's memory.
+                # A cold start: the kernel's caches are empty.
                 random-* | 8k-* | *-cold) drop_caches ;;
             esac
             python3 "$GUEST/work.py" "${1%%-*}" "$2"
@@ -77,8 +75,8 @@ reads_of() {
     { grep -oE '\bREAD(_PLUS)?=[0-9]+' || true; } | awk -F = '{ all += $2 } END { print all + 0 }'
 }
 
-# judge MODE ROWS: each row of the table that begins so, against $WORK/bare and $WORK/view. A view
-# may look at its own folder besides, which is once for all files.
+# judge MODE ROWS: checks each row of the table with this mode against $WORK/bare and $WORK/view. A
+# view may also look at its own folder, once for all files.
 judge() {
     local work default direct goal bound view bare counted allowed
     while read -r work default direct _ goal; do
@@ -125,8 +123,8 @@ for mode in default --direct-io; do
     unmount_view "$VIEW"
 done
 
-# The second level has most of the set, and has it still after the mount has ended. The first pass
-# is a row of the table.
+# The second level has most of the set, also after the end of the mount. The first pass is a row of
+# the table.
 readonly L2="--direct-io --arc-max 16M --l2 $WORK/l2 --l2-size 200M --l2-admit all"
 view_of "$L2"
 for pass in 1 2 3; do

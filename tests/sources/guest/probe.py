@@ -1,8 +1,8 @@
-"""What the file system of a directory does, a line for each point, to be compared with another's.
+"""The behaviour of a directory's file system, a line for each point, for a comparison with another.
 
 usage: probe.py DIRECTORY
 
-No point needs another, and none says what differs from one run to the next.
+The points are independent, and no line has values that differ between runs.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def point(function):
 
 
 def attempt(function, *arguments):
-    """What a function answers, or the name of its error."""
+    """The result of a function, or the name of its error."""
     try:
         return function(*arguments)
     except OSError as error:
@@ -58,7 +58,7 @@ def get(path):
 
 
 def shell(command):
-    """What a command says and its exit code."""
+    """The output of a command and its exit code."""
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=240)
     said = (done.stdout + done.stderr).strip().replace(os.getcwd(), 'HERE')
     return said.replace('\n', ' | ')[:300], done.returncode

@@ -66,7 +66,7 @@ replaced() {
     done
 }
 
-# temporary: as programs do it, without a second try.
+# temporary: directories that programs remove without a second try.
 temporary() {
     python3 - <<'PYTHON'
 import os
@@ -100,7 +100,7 @@ while read -r kind mode; do
     for what in repositories trees replaced temporary; do
         row "$kind $mode: $what" in_view "$what"
         cd /
-        # The next one begins with nothing.
+        # The next one starts in an empty folder.
         rm -rf "${VIEW:?}"/* 2>/dev/null || { sleep 5 && rm -rf "${VIEW:?}"/*; } || true
     done
     close_source

@@ -6,11 +6,11 @@ guest_suite rights 'three users on servers that decide themselves what each of t
 # shellcheck source=tests/mount/users.bash
 source "$HERE/users.bash"
 
-# agree: a program that may be executed and not read does not run where root is nobody
+# agree: an executable program without read permission does not run where root is squashed
 # (docs/rights.md).
 agree() {
     UNLIKE='' WITHOUT_LISTS=''
-    # All users of a machine are one to this server.
+    # This server treats all users of a machine as one.
     [ "$kind" != smb ] || WITHOUT_LISTS=yes
     [[ "$kind" != *-squash ]] || UNLIKE='execute (unreadable|program-x) EACCES'
     answers_agree "$SERVER" "$SOURCE" "$VIEW"

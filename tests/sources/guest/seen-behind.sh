@@ -4,7 +4,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite seen-behind 'kinds of changes by others, and when they are seen'
 
-# seen_in_time BELIEVED: by another client of the source, and by two views on a client each.
+# seen_in_time BELIEVED: another client of the source and two views, each with its own client, see
+# every change in time.
 seen_in_time() {
     local bare="$SOURCE" changers=(server="$SERVER")
     case "$kind" in
@@ -16,10 +17,9 @@ seen_in_time() {
     ! grep -q '^WRONG' "$WORK/behind"
 }
 
-# NFS believes for a short time only, so that a suite need not wait a minute for it.
+# A short TTL of NFS, so that the suite need not wait a minute.
 readonly SHOWN=yes SHORT=acregmin=1,acdirmin=1,acregmax=4,acdirmax=4
-# SMB keeps a directory that was changed without its server for 30 s, and looks every 30 s for those
-# that are so old.
+# SMB caches a directory that was changed on the server for 30 s, and checks the age only every 30 s.
 while read -r kind believed options; do
     open_source "$kind" "$options"
     open_others "$kind" "$options"

@@ -17,7 +17,7 @@ stopped() {
     ! grep -q '^WRONG' "$WORK/stopped"
 }
 
-# export_removed: and given back. An open file is served from memory meanwhile.
+# export_removed: removes the export and restores it. An open file is served from memory meanwhile.
 export_removed() {
     local file code=0
     head -c 1M /dev/zero | tr '\0' 1 >"$SERVER/f"
@@ -31,7 +31,7 @@ export_removed() {
     [ "$code" -ne 124 ] || fail 'the view waits for what is no more exported'
     [ "$code" -ne 0 ] || fail 'the view shows what is no more exported'
     timeout 60 "$OGIVE" stat "$VIEW" 1 1
-    # Nothing is asked of the server: neither the file's attributes nor where it ends.
+    # The read needs nothing from the server, neither attributes nor the size.
     [ "$(timeout 60 dd bs=4 count=1 status=none <&"$file")" = 1111 ] ||
         fail 'an open file is not served from memory'
     exec {file}<&-
@@ -44,7 +44,7 @@ export_removed() {
         "$VIEW/.ogive/mount"
 }
 
-# ended_meanwhile: the daemon is told to end while the server is away.
+# ended_meanwhile: the daemon gets SIGTERM while the server is away.
 ended_meanwhile() {
     local daemon
     daemon="$(daemon_of "$VIEW")"

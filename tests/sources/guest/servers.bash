@@ -1,7 +1,7 @@
-# The servers of the guest and what they serve. Sourced by lib.sh.
+# The servers of the guest and their directories. Sourced by lib.sh.
 # shellcheck shell=bash
 
-# server_of KIND: the directory on the server, which is this machine, too.
+# server_of KIND: the directory on the server, which is this same machine.
 server_of() {
     case "$1" in
         *-small) echo /srv/small ;;
@@ -12,7 +12,7 @@ server_of() {
     esac
 }
 
-# start_servers: unless they run.
+# start_servers: starts the servers, unless they run.
 start_servers() {
     [ ! -d /srv/ext4/nfs ] || return 0
     {
@@ -41,14 +41,14 @@ make_disks() {
     chmod 1777 /srv/ext4/squash
 }
 
-# Those of the suites of rights have numbers only; servers of NFSv4 want names, too.
+# Users of the suites of rights have only numbers; servers of NFSv4 need names, too.
 make_users() {
     groupadd --gid 4321 group
     useradd --uid 1234 --groups group alice
     useradd --uid 1235 bob
 }
 
-# Two other machines, as far as a server can tell.
+# For a server, these are two other machines.
 make_networks() {
     local number
     for number in 2 3; do
@@ -79,7 +79,7 @@ start_nfs() {
     rpc.statd --no-notify
     rpc.idmapd
     rpc.mountd --manage-gids
-    # A server that has been away waits so long before it serves again.
+    # The grace period of a restarted server.
     echo 10 >/proc/fs/nfsd/nfsv4leasetime
     echo 10 >/proc/fs/nfsd/nfsv4gracetime
     exportfs -ra

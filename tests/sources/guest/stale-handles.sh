@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite stale-handles 'what others replace, make anew, remove or lead elsewhere is never stale'
 
-# never_stale CHANGER FOLDER: see stale.py. NFS clients believe names for a minute.
+# never_stale CHANGER FOLDER: see stale.py. NFS clients cache names for a minute.
 never_stale() {
     mkdir "$1/$2"
     python3 "$GUEST/stale.py" "$VIEW/$2" "$OTHER/$2" "$1/$2" 70 | tee "$WORK/stale"

@@ -1,11 +1,10 @@
-"""Names whose file is changed elsewhere are opened again and again: is one ever stale?
+"""Opens names again and again while their files are changed elsewhere: is one ever stale?
 
 usage: stale.py VIEW BARE CHANGER SECONDS
 
-The directories are one, as the view, another client and those who change it see it. Every kind of
-change is made to a name that is read four times a second, and to one that is read now and then. A
-line for each that went wrong: ESTALE at any open, or not the new file in the end, though the other
-client has it.
+All directories are the same one, through the view, another client and the changer. Every kind of
+change is made to a name that is read four times a second, and to one that is read now and then. Each
+fault is a line: ESTALE at any open, or not the new file in the end although the other client has it.
 """
 
 import errno
@@ -49,7 +48,7 @@ CHANGES = {replaced: 'new', recreated: 'new', os.unlink: 'ENOENT', retargeted: '
 
 
 def look(names, log):
-    """Opens all of them by both ways, and notes what came."""
+    """Opens all of them by both paths, and notes the results."""
     for name in names:
         for way, directory in (('view', view), ('bare', bare)):
             log.setdefault((name, way), []).append(get(directory, name))
@@ -72,7 +71,7 @@ def trial(label, pause):
             else:
                 put(f'{changer}/{name}', 'old')
         except OSError as error:
-            # No links there, on the source itself either.
+            # The source itself has no links.
             if change is not retargeted or error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
                 raise
             continue
@@ -89,7 +88,7 @@ def trial(label, pause):
             break
         time.sleep(0.1)
         look(names, log)
-    # The view may be late by a second after the other client.
+    # The view may be a second later than the other client.
     time.sleep(2)
     last = {name: get(view, name) for name in names}
     for name, change in names.items():

@@ -2,8 +2,8 @@
 
 usage: stopped.py VIEW SOURCE SERVER STOP START hard|errors
 
-STOP and START are commands. `hard`: programs wait until the server is back. `errors`: they get an
-error, EIO. A promise that is not kept is a line that begins with `WRONG`.
+STOP and START are commands. `hard`: programs wait until the server is back. `errors`: they get EIO. A
+broken promise is a line that begins with `WRONG`.
 """
 
 import errno
@@ -74,7 +74,7 @@ def ended(process, seconds):
 
 
 def answer(command, seconds):
-    """How long a command took and its output, or None: it is left behind, and may not die."""
+    """The time and the output of a command, or None if it hangs: it is left behind."""
     at = time.monotonic()
     process = subprocess.Popen(
         command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -87,7 +87,7 @@ def answer(command, seconds):
     return time.monotonic() - at, said
 
 
-# Commands that look at the mount, and a word of their answers.
+# Commands that examine the mount, and a word of their output.
 LOOKS = {
     'ogive stat': (f'exec {OGIVE} stat {view} 1 1', 'read'),
     'the control directory': (f'cat {view}/.ogive/mount', '"source_gone"'),
@@ -97,7 +97,7 @@ LOOKS = {
 
 
 def looks_answer(usual):
-    """Those answer while the server is away, after so much longer than usual."""
+    """These commands answer while the server is away, with this additional delay."""
     for name, (command, word) in LOOKS.items():
         allowed = 2 * usual[name][0] + SOON
         found = answer(command, allowed)
@@ -112,7 +112,7 @@ def looks_answer(usual):
 
 
 def watch_answers():
-    """The figures of the page that shows what the mount does."""
+    """The figures of the live page about the mount."""
     watch = subprocess.Popen(
         [OGIVE, 'watch', view, '--listen', '127.0.0.1:7390'], stdout=subprocess.DEVNULL
     )
@@ -132,7 +132,7 @@ def watch_answers():
 
 
 def while_away(held, usual):
-    """The mount does not answer for its server, and answers for itself."""
+    """Requests to the server hang, and the mount's own files answer."""
     looks_answer(usual)
     watch_answers()
     data = os.pread(held.fileno(), 65536, 0)
@@ -172,7 +172,7 @@ def judge_writer(writer):
     say(f'{len(noted)} lines acknowledged, {len(kept)} kept, errors: {errors}')
     if not noted or lost:
         wrong(f'{len(lost)} of {len(noted)} acknowledged lines are lost: {lost[:3]}')
-    # A line whose write ended with an error may come later, and stand anywhere.
+    # A line whose write ended with an error may appear later, at any place.
     ordered = [line for line in kept if line.isdigit() and str(int(line)) in set(noted)]
     if ordered != sorted(ordered) or not all(line.isdigit() for line in kept):
         wrong('the log is out of order or has zeros:', kept)
@@ -183,7 +183,7 @@ def judge_writer(writer):
 
 
 def is_current(name):
-    """Whether the view shows what the server has."""
+    """Whether the view has the same content as the server."""
     reader = python(READ, f'{view}/{name}')
     with open(f'{server}/{name}', 'rb') as file:
         data = file.read()

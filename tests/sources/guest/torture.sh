@@ -5,20 +5,20 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite torture 'the promises of coherence on network file systems and FAT'
 
-# keeps MOUNT BEHIND PROMISE ROUNDS: whether the promise is kept there.
+# keeps MOUNT BEHIND PROMISE ROUNDS: whether the promise holds there.
 keeps() {
     mkdir -p "$1" "$2"
     timeout 120 "$OGIVE_TORTURE" coherence --mount "$1" --source "$2" --rounds "$4" \
         --names-ms 1500 "$3"
 }
 
-# clear_away DIRECTORY: by those who have made it, because others may remember it. A file that was
-# replaced while the view had it open is there for a moment still, on the same NFS client.
+# clear_away DIRECTORY: through the client that made it, because others may have it cached. On the same
+# NFS client, a file that was replaced while the view had it open stays for a moment.
 clear_away() {
     rm -rf "${1:?}"/* 2>/dev/null || { sleep 3 && rm -rf "${1:?}"/*; } || true
 }
 
-# promise NAME BEHIND: through the view, and behind it there.
+# promise NAME BEHIND: through the view, with changes in BEHIND.
 promise() {
     local try
     if keeps "$VIEW" "$2" "$1" 3 >"$WORK/said" 2>&1; then
@@ -36,8 +36,8 @@ promise() {
     wrong "$kind $mode: $1, which bare keeps in $try runs: $(tail -n 4 "$WORK/said")"
 }
 
-# NFS believes no names where another machine works: the promises are of changes seen at once. SMB
-# closes no file later than its programs do: what is removed while it is open stays.
+# With another machine at work, NFS caches no names, because the promises require changes at once. SMB
+# closes each file with its program, because a file removed while it is open would stay.
 while read -r kind options mode; do
     open_source "$kind" "${options#-}"
     open_others "$kind" "${options#-}"

@@ -1,4 +1,4 @@
-"""One piece of work on a directory, to have its operations counted.
+"""One piece of work on a directory, whose operations the suite counts.
 
 usage: work.py random|8k|find|status|make DIRECTORY
        work.py prepare DIRECTORY
@@ -61,7 +61,7 @@ def prepare(directory):
         'O = $(patsubst %.c,%.o,$(wildcard *.c))\nprogram: $(O)\n\tgcc -o $@ $(O)\n'
         '%.o: %.c h.h\n\tgcc -O1 -c -o $@ $<\nclean:\n\trm -f *.o program\n'
     )
-    # There is as much to clean the first time as later.
+    # The first run has as much to clean as later ones.
     run('make -s', program)
 
 

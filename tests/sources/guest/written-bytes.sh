@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite written-bytes 'closed files as others see them, full disks, kill -9 under fsync'
 
-# same_as_bare PROGRAM [DIRECTORY...]: it says the same of the view as of the source.
+# same_as_bare PROGRAM [DIRECTORY...]: its output is equal for the view and the source.
 same_as_bare() {
     timeout 300 python3 "$GUEST/$1" "$SOURCE" "${@:2}" >"$WORK/bare"
     timeout 300 python3 "$GUEST/$1" "$VIEW" "${@:2}" >"$WORK/view"
@@ -12,7 +12,7 @@ same_as_bare() {
     diff "$WORK/bare" "$WORK/view"
 }
 
-# killed MODE: the daemon, in the middle of writes.
+# killed MODE: kills the daemon in the middle of writes.
 killed() {
     local options=()
     [ "$1" = default ] || options=("$1")
