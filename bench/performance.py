@@ -3,10 +3,10 @@
 
 bench/performance.py [--check]
 
-Each table is one run of `bench/run.sh` on one machine at one commit: what its file of results says
-in its first line. bench/claims.json says which figures are claimed, against whom, and the target.
-A ratio is taken round by round, so that both of its figures stood next to each other; the page has
-the median and, in parentheses, the least and the greatest. A target that is missed says so.
+Each table is one run of `bench/run.sh` on one machine at one commit, which the first line of its
+results names. bench/claims.json has the claimed figures, their peers and targets. A ratio is taken
+round by round, from two neighbouring runs. The page has the median and, in parentheses, the least
+and the greatest, and it names missed targets.
 
 --check writes nothing and fails if the pages are not what the results give.
 """
@@ -135,7 +135,7 @@ def page(parts):
 
 
 def readme(parts):
-    """README.md with the table between its markers: how many times as fast."""
+    """README.md with a new table between the markers: how many times as fast."""
     rows = ["| | against | ogive |", "|---|---|--:|"]
     for part in parts:
         found = read(part["group"])

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Measures a bucket behind ogive beside other programs that mount buckets.
+"""Compares a bucket through ogive with other programs that mount buckets.
 
 usage: sudo bench/bucket/run.py [--rounds N] [--quick] [--ogive FILE]   measures, and writes the page
-       bench/bucket/run.py --page                                       writes the page alone
-       bench/bucket/run.py --check                                      fails if it is another one
+       bench/bucket/run.py --page                                       only writes the page
+       bench/bucket/run.py --check                                      fails if the page is not up to date
 
-Peers are those of s3fs, rclone, geesefs and mount-s3 that are on the PATH. The store is MinIO, on
-loopback; rows with a delay reach it through toxiproxy. What is not there is said and left out.
+Peers are s3fs, rclone, geesefs and mount-s3, if they are on the PATH. The store is MinIO, on
+loopback; rows with a delay reach it through toxiproxy. Missing programs are reported and left out.
+BENCH_CHANGED=1 measures a tree that differs from its commit, and marks the results.
 
-A round mounts each program in turn, so that all of them meet what else the machine does; a ratio is
-taken within a round. Bytes and requests are counted in a pass of their own, by a forwarder between
-the program and the store, and no time is taken in that. Results: bench/results/bucket.jsonl.
+A round mounts each program in turn, so that other load of the machine affects all of them; a ratio
+is taken within a round. A separate, untimed pass counts bytes and requests, by a forwarder between
+the program and the store. Results: bench/results/bucket.jsonl.
 """
 
 import argparse
@@ -37,13 +38,13 @@ sys.path.insert(0, str(BENCH.parent / "tests" / "bucket"))
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testtest", "AWS_SECRET_ACCESS_KEY": "testtest12"}
 ENVIRONMENT = {**os.environ, **KEYS, "AWS_REGION": "us-east-1", "NO_PROXY": "*", "no_proxy": "*"}
-# rclone refuses to start with it.
+# rclone refuses to start with this variable.
 ENVIRONMENT.pop("AWS_CA_BUNDLE", None)
 RECORD = 128 << 10
 
 
 def commands(ogive, endpoint, mount, work):
-    """How each program mounts, in the foreground: as its authors advise for speed, where they do."""
+    """The command of each program, in the foreground, with its authors' advice for speed if there is any."""
     return {
         "ogive": [ogive, "mount", "--foreground", "--arc-max", "1G", "--endpoint-url", endpoint,
                   "s3://bench", mount],
@@ -77,7 +78,7 @@ def wait_for(port):
 
 
 class Forwarder(threading.Thread):
-    """Counts what goes through it."""
+    """Forwards and counts requests and bytes."""
 
     def __init__(self, to):
         super().__init__(daemon=True)
@@ -97,7 +98,7 @@ class Forwarder(threading.Thread):
         try:
             while piece := source.recv(1 << 20):
                 if is_up:
-                    # Nobody sends the next request before the answer, so one begins a piece.
+                    # No client sends the next request before the answer, so each request begins a piece.
                     self.requests += piece.startswith(methods)
                 else:
                     self.received += len(piece)
@@ -182,7 +183,7 @@ def measure(mounting, sizes, is_far):
     row = {"load": os.getloadavg()[0]}
     mounted = mounting()
     try:
-        # Some ask for each name, which takes minutes over a long way.
+        # Some programs ask for each name, which takes minutes with a delay.
         directory, wanted = ("few", sizes["few"]) if is_far else ("many", sizes["names"])
         row["list_s"], names = timed(lambda: subprocess.run(
             ["ls", "-l", f"{mounted.mount}/{directory}"], capture_output=True, check=True
@@ -219,7 +220,7 @@ def measure(mounting, sizes, is_far):
 
 
 def count(mounting, forwarder, sizes):
-    """What one program asks of the store."""
+    """The requests of one program to the store."""
     row = {}
 
     def counted(name, asked, act):
@@ -252,7 +253,7 @@ def fill(port, sizes):
     store.ask("PUT")
     dice = random.Random(1)
     store.put("big", b"".join(dice.randbytes(1 << 20) for _ in range(sizes["big"] >> 20)))
-    # s3fs shows no directory that has no object of its own.
+    # s3fs shows no directory without a marker object.
     for name in ("many/", "few/", "small/"):
         store.put(name, b"")
     body = dice.randbytes(1024)
@@ -324,7 +325,7 @@ def run(args):
                 print(f"{name}: {error}")
         for round_ in range(args.rounds):
             for way, at in ways.items():
-                # Another first one in each round.
+                # Each round begins with another program.
                 for name in peers[round_ % len(peers):] + peers[: round_ % len(peers)]:
                     print(f"round {round_ + 1}, {way}, {name}", flush=True)
                     try:
@@ -382,10 +383,10 @@ def spread(values, form):
     return text if len(values) == 1 else f"{text} ({form.format(min(values))} to {form.format(max(values))})"
 
 
-# What was aimed at: figure, way, in words, the bound, whether more is better, beside the best
-# other.
+# The goals: figure, way, description, bound, whether more is better, whether relative to the best
+# other program.
 AIMS = [
-    ("sequential_mb_s", "loopback", "in order, cold, beside the best other", 1.4, True, True),
+    ("sequential_mb_s", "loopback", "in order, cold, to the best other", 1.4, True, True),
     ("sequential_mb_s", "20 ms", "the same with 20 ms", 1.4, True, True),
     ("sequential_cpu_s_gb", "loopback", "CPU of that, s/GB", 0.6, False, False),
     ("random_cpu_s_gb", "loopback", "CPU of 128 KiB at random, s/GB", 1.2, False, False),
@@ -399,7 +400,7 @@ AIMS = [
 
 
 def aims(rows):
-    text = ["## What was aimed at", "", "| | aim | measured | |", "|---|---|---|---|"]
+    text = ["## Goals", "", "| | goal | measured | |", "|---|---|---|---|"]
     for name, way, label, bound, is_more, is_ratio in AIMS:
         measured = [row for row in rows if row["way"] == way and name in row]
         ours = [row for row in measured if row["peer"] == "ogive"]
@@ -425,25 +426,25 @@ def page():
     peers = list(header["versions"])
     sizes = header["sizes"]
     loads = [row["load"] for row in rows if "load" in row]
-    text = ["# A bucket behind ogive, beside others", "",
+    text = ["# A bucket through ogive and other programs", "",
             "<!-- Written by bench/bucket/run.py from bucket.jsonl. Do not edit. -->", "",
             f"{header['date']}, commit {header.get('commit', 'unknown')}, {header['cpus']} processors, "
-            f"Linux {header['kernel']}, MinIO on the same machine. The load was {min(loads):.1f} to {max(loads):.1f}, that of the store and of the programs "
-            "among it, so rates are",
-            "lower bounds; what to trust are ratios, taken within a round, CPU, and what was counted.",
+            f"Linux {header['kernel']}, MinIO on the same machine. The load was {min(loads):.1f} to "
+            f"{max(loads):.1f}, including the store and",
+            "the programs, so rates are lower bounds. Trust ratios within a round, CPU, and counts.",
             f"A value is a median of {header['rounds']} rounds, with the least and the greatest.", "",
-            f"The object has {sizes['big'] >> 20} MiB, the directory {sizes['names']:,} names (over the "
-            f"long way {sizes['few']:,}, because some",
-            f"ask for each of them), {sizes['small']} small files are read (there "
-            f"{sizes['small'] // 4}), and {sizes['reads']} times at random. Each cold",
-            "figure is one of a fresh mount. All others fetch more than they are asked for",
-            "when they are read at random, and then have it: see what was counted before the rates.", ""]
+            f"The object has {sizes['big'] >> 20} MiB and the directory {sizes['names']:,} names (with "
+            f"the delay {sizes['few']:,}, because some",
+            f"programs ask for each of them). {sizes['small']} small files are read (with the delay "
+            f"{sizes['small'] // 4}), and {sizes['reads']} records at random.",
+            "Each cold figure is of a new mount. All other programs fetch more than random reads ask for, and",
+            "keep it, so look at the counts before the rates.", ""]
     for way in ("loopback", "20 ms"):
         measured = [row for row in rows if row["way"] == way]
         if not measured:
             continue
         text += [f"## {'On loopback' if way == 'loopback' else 'With 20 ms of delay'}", "",
-                 "| | " + " | ".join(peers) + " | ogive beside the best other |", "|---" * (len(peers) + 2) + "|"]
+                 "| | " + " | ".join(peers) + " | ogive to the best other |", "|---" * (len(peers) + 2) + "|"]
         for name, label, form, is_more_better in FIGURES:
             of = {peer: {row["round"]: row[name] for row in measured if row["peer"] == peer and name in row}
                   for peer in peers}
@@ -454,24 +455,24 @@ def page():
                 if others:
                     best = max(others) if is_more_better else min(others)
                     ratios.append(ours / best if best else float("inf"))
-            told = spread(ratios, "{:.2f}") if ratios else "-"
+            ratio = spread(ratios, "{:.2f}") if ratios else "-"
             better = "more is better" if is_more_better else "less is better"
-            text.append(f"| {label} | " + " | ".join(cells) + f" | {told}, {better} |")
+            text.append(f"| {label} | " + " | ".join(cells) + f" | {ratio}, {better} |")
         text.append("")
-    text += ["## Counted, in a pass of its own", "",
+    text += ["## Counts, of a separate pass", "",
              "| | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
     for name, label, form in COUNTED:
         of = {row["peer"]: row[name] for row in rows if row["way"] == "counted" and name in row}
         cells = [form.format(of[peer]) if peer in of else "-" for peer in peers]
         text.append(f"| {label} | " + " | ".join(cells) + " |")
     text += ["", *aims(rows), "## Settings", "",
-             "Each as its authors advise for speed, where they do; its defaults else.", "",
+             "The advice of each program's authors for speed, otherwise its defaults.", "",
              "| | version | command |", "|---|---|---|"]
     for peer in peers:
         text.append(f"| {peer} | {header['versions'][peer]} | `{header['settings'][peer].strip()}` |")
     missing = [name for name in ("s3fs", "rclone", "geesefs", "mount-s3") if name not in peers]
     if missing:
-        text += ["", f"Not there, and so not measured: {', '.join(missing)}."]
+        text += ["", f"Not installed, and so not measured: {', '.join(missing)}."]
     return "\n".join(text) + "\n"
 
 
@@ -480,8 +481,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it runs at all")
     parser.add_argument("--ogive", default=str(BENCH.parent / "target" / "release" / "ogive"))
-    parser.add_argument("--page", action="store_true", help="write the page alone")
-    parser.add_argument("--check", action="store_true", help="fail if the page is another one")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--check", action="store_true", help="fail if the page is not up to date")
     args = parser.parse_args()
     if args.check:
         sys.exit(0 if PAGE.read_text() == page() else f"{PAGE} is not what {RESULTS} gives")

@@ -25,7 +25,7 @@ def rows():
 
 
 def machine(found, part):
-    """What the header of a part says, in a sentence."""
+    """The header of a part as a sentence."""
     headers = [row for row in found if row.get("header") == part]
     if not headers:
         return ""
@@ -67,7 +67,7 @@ def hits(found):
 
 
 def memory(found):
-    """Bytes an entry takes."""
+    """Bytes of an entry."""
     out = ["| bytes an entry of 1 byte takes | full | after three times as many |", "|---|--:|--:|"]
     for row in found:
         if "memory" in row:
@@ -93,7 +93,7 @@ def counts(found):
 
 
 def page(text):
-    """The page with everything between its markers written anew."""
+    """The page with new tables between its markers."""
     found = rows()
     parts = {
         "times": machine(found, "times") + "\n" + "\n".join(times(found, n) for n in (1, 2, 8)),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The engine beside other caches: `bench/engine/run.sh [quick|full] [PART...]` (default: quick,
-# all).
+# Compares the engine with other caches: `bench/engine/run.sh [quick|full] [PART...]` (default:
+# quick, all).
 #
 # Builds the program and writes results.jsonl (a header line, then a row a line) and table.txt:
 # `full` into bench/results/engine, `quick` into bench/results/quick/engine. page.py there writes
@@ -8,15 +8,18 @@
 #
 #   times    every workload with all candidates interleaved: CPU time of the threads
 #   memory   a million entries of one byte
-#   counts   instructions by callgrind; they do not depend on what else the machine does
+#   counts   instructions by callgrind; they do not depend on other load of the machine
 #
-# ENGINE_BIN measures that program instead of building one.
+# Environment:
+#   ENGINE_BIN     measures this program instead of building one
+#   BENCH_PREFIX   a command put before each timed piece (two workloads), for machines on which such
+#                  pieces take turns
+#   BENCH_CHANGED  1: measures a tree that differs from its commit, and marks the results
+#   ROCKSDB_INCLUDE_DIR, ROCKSDB_LIB_DIR
+#                  the folders of RocksDB, if it is not the system's (librocksdb-dev)
 #
-# A part that is asked for by name is added to the results that are there. RocksDB's HyperClockCache
-# is among the candidates where its header is found: the system's (librocksdb-dev), or that of
-# ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both. BENCH_PREFIX is a command put
-# before each piece that is timed (two workloads), for machines on which such pieces take turns. The
-# times of `full` take some ten minutes, the counts as long again.
+# A part that is named is added to the existing results. RocksDB's HyperClockCache is a candidate if
+# its header is found. The times of `full` take some ten minutes, the counts as long again.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -46,8 +49,8 @@ done
 program="${ENGINE_BIN:-${CARGO_TARGET_DIR:-target}/release/ogive-bench-engine}"
 [ -n "${ENGINE_BIN:-}" ] || cargo build --release --locked "${features[@]}"
 read -ra prefix <<<"${BENCH_PREFIX:-}"
-# Ours asks for huge pages for its entries. The allocator does so for everybody else's, and for the
-# values of all: whoever has huge pages is not what is compared.
+# Ours asks for huge pages for its entries. With this setting the allocator does so for all other
+# memory, so that huge pages make no difference between the candidates.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)

@@ -4,7 +4,8 @@
 # constants of the duel.
 #
 # Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
-# The whole takes about half an hour of one processor.
+# It takes about half an hour of one processor. BENCH_CHANGED=1 measures a tree that differs from its
+# commit, and marks the results.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 results=${1:-$here/../results/judgement}

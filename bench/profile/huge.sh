@@ -1,6 +1,6 @@
 #!/bin/sh
-# A recording as large as a disk: `ogive profile` over gigabytes of perf.data, with the memory it
-# takes, the progress it shows, and what Ctrl-C does (see README.md).
+# A recording as large as a disk: `ogive profile` over gigabytes of perf.data, with its memory, its
+# progress, and the effect of Ctrl-C (see README.md).
 set -eu
 
 usage() {

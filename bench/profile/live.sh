@@ -1,7 +1,7 @@
 #!/bin/sh
-# What live sampling costs: CPU of ogive itself while it samples the whole machine at 99 Hz. Two
-# lengths are measured, so that what is done once (symbols, names of what runs already) can be told
-# from what is done all the time.
+# The cost of live sampling: CPU of ogive itself while it samples the whole machine at 99 Hz. It
+# measures two lengths, to separate the cost at the start (symbols, names of running programs) from
+# the cost over time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd -P)
 root=$(dirname "$(dirname "$here")")

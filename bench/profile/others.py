@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What other profilers make of their own tests' inputs, for crates/profile/tests/others.rs.
+"""The results of other profilers for their own tests' inputs, for crates/profile/tests/others.rs.
 
 usage: bench/profile/others.py OUT FLAMEGRAPH FILE...
 
-OUT          a directory that is made: each input, and beside it what is wanted of it
+OUT          a new directory: each input, with the expected result next to it
 FLAMEGRAPH   a directory with stackcollapse-perf.pl
 FILE         texts of perf script, and perf.data; packed ones (gzip, zlib) are unpacked
 
-What is wanted of a text is what the tool that it belongs to expects (a file of folded stacks in
-results/ beside it), or what stackcollapse-perf.pl makes of it, by program. What is wanted of
-perf.data is what perf script says of the first event that sampled, by program. A file whose
-attributes are longer than the installed perf knows is shown to it with what it knows.
+The expected result of a text is that of its own tool (a file of folded stacks in results/ next to
+it), or that of stackcollapse-perf.pl, by program. For perf.data it is that of perf script for the
+first event with samples, by program. If a file's attributes are longer than the installed perf knows,
+perf gets them cut.
 
 Then: OGIVE_OTHERS=OUT cargo test -p ogive-profile --test others
 """
@@ -67,7 +67,7 @@ def of_text(path, data, flamegraph):
     tool = os.path.join(flamegraph, "stackcollapse-perf.pl")
     for event in [event for event in events if MODIFIERS.sub("", event) == first] or [None]:
         ask = ["perl", tool] + ([f"--event-filter={event}"] if event else [])
-        # The tool forgets a sample that no blank line ends.
+        # The tool drops a sample without a blank line after it.
         run = subprocess.run(ask, input=data + b"\n\n", capture_output=True, check=False)
         weights += folded(run.stdout)
     return weights

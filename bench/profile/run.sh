@@ -1,6 +1,6 @@
 #!/bin/sh
-# From perf.data to a flame graph: ogive beside perf, FlameGraph's scripts and inferno's tools, on
-# one recording, in one run, in rounds (see README.md).
+# From perf.data to a flame graph: compares ogive with perf, FlameGraph's scripts and inferno's tools,
+# on one recording, in one run, in rounds (see README.md).
 set -eu
 
 usage() {
@@ -40,7 +40,7 @@ if [ ! -e "$data" ]; then
     cpus=$(getconf _NPROCESSORS_ONLN)
     hertz=$((500000 / cpus / 30))
     [ "$hertz" -le 15000 ] || hertz=15000
-    # Something to look at: reading, hashing and compressing, in user code and in the kernel.
+    # A load: reading, hashing and compressing, in user code and in the kernel.
     (
         end=$(($(date +%s) + 32))
         while [ "$(date +%s)" -lt "$end" ]; do

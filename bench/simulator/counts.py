@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts anew what two published simulators hit: crates/sim/tests/peer_counts.csv, to which
+"""Counts the hits of two published simulators again: crates/sim/tests/peer_counts.csv, to which
 `cargo test -p ogive-sim --test peers` holds ours.
 
     CAFFEINE=CLASSPATH bench/simulator/counts.py TRACES > crates/sim/tests/peer_counts.csv
@@ -22,7 +22,7 @@ import libcachesim
 LIRS = "2_pools backf cpp cs gli loop multi1 multi2 multi3 ps scan sprite zigzag".split()
 NAMES = ["arc-OLTP"] + ["lirs-" + name for name in LIRS]
 
-# Our name, and how libCacheSim is asked for the same.
+# Our name, and libCacheSim's arguments for the same policy.
 LIBCACHESIM = {
     "lru": libcachesim.LRU,
     "fifo": libcachesim.FIFO,

@@ -4,10 +4,10 @@
 #   bench/simulator/run.sh TRACES [REPETITIONS]
 #
 # TRACES is a directory with arc/OLTP.lis.zst and arc/P6.lis.zst. Needs `cachesim` and `ogive` on
-# PATH (or OGIVE=path). One policy and one size a process, one thread, every key counts as one;
-# reading the trace included on both sides: binary keys for ogive, oracleGeneral for cachesim, which
-# is its fastest format. Time is the processor time of the process, so that a busy machine does not
-# count; the middle of the repetitions is shown, with least and most.
+# PATH (or OGIVE=path). Each process runs one policy and one size in one thread; every key has size
+# one. The time includes reading the trace: binary keys for ogive, oracleGeneral for cachesim, which is
+# its fastest format. Time is the processor time of the process, so other load does not count. The
+# table shows the median of the repetitions, with the least and the greatest.
 set -euo pipefail
 
 traces=$(realpath "${1:?"usage: run.sh TRACES [REPETITIONS]"}")

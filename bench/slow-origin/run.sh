@@ -4,10 +4,10 @@
 #
 # usage: bench/slow-origin/run.sh [DELAY_SECONDS...]     (default: 0.001)
 #
-# Needs root, tracefs, bindfs and git. OGIVE_BIN names the ogive to be measured, PASSTHROUGH_HP
-# libfuse's pass-through, which is left out if there is none. Requests are counted by the kernel's
-# trace event, so they hardly depend on what else the machine does; seconds do, and are there to see
-# that the delay is felt.
+# Needs root, tracefs, bindfs and git. OGIVE_BIN names the ogive to measure, PASSTHROUGH_HP libfuse's
+# pass-through, which is left out without it. BENCH_CHANGED=1 measures a tree that differs from its
+# commit, and marks the results. The kernel's trace event counts requests, so they hardly depend on
+# other load of the machine. Seconds do; they only show the delay.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -25,7 +25,7 @@ events="$work/tracing/instances/ogive-slow-$$"
 served=()
 count=0
 
-# unmount DIRECTORY: however busy it is for the moment.
+# unmount DIRECTORY: also a busy one.
 unmount() {
     local _
     for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -95,10 +95,10 @@ absent() {
 }
 
 # measure WAY DELAY PROGRAM: prints a row of requests and seconds, first, and again after two
-# seconds, when nothing is believed any more that is believed for a second.
+# seconds, when a TTL of one second has expired.
 measure() {
     local way="$1" delay="$2" program="$3" time event row began hundredths
-    # Of its own each time: who let go of the last one late is not waited for.
+    # A new mount each time, without a wait for late users of the previous one.
     count=$((count + 1))
     slow="$work/slow.$count" view="$work/view.$count"
     mkdir "$slow" "$view"
