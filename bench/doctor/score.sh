@@ -7,18 +7,19 @@
 # and leaves out the score with other weights.
 # DIRECTORY holds facts.jsonl, or learn.jsonl and check.jsonl, with render.py; the answers are
 # scored by bench/doctor/cases/score.py. Default: $OGIVE_CASES, else bench/doctor/cases. check.jsonl
-# is for checking only: whoever writes rules must not see its cases, so nothing but totals is
-# printed of it unless --show-check says so.
+# is for checking only: authors of rules must not see its cases, so only its totals are printed
+# unless --show-check is given.
 #
-# Then the score of learn.jsonl, and of facts.jsonl and burnt.jsonl of DIRECTORY or $OGIVE_CASES,
-# with the weights there are, with weights counted over these cases, and of each case with weights
-# counted without it (learn.py; it needs the crate's example "diagnose", and takes a few minutes).
+# Then it prints the score of learn.jsonl, and of facts.jsonl and burnt.jsonl of DIRECTORY or
+# $OGIVE_CASES: with the written weights, with weights counted over these cases, and with weights
+# counted without the case itself (learn.py; it needs the crate's example "diagnose", and takes a
+# few minutes).
 #
 # Environment: OGIVE    (the program; default target/release/ogive, then target/debug/ogive),
 #              DIAGNOSE (the example, built of the same tree; default the one in target/release),
 #              USE      (which cases: diagnose, parse, record or all; default diagnose).
-# Exit code: 0 if of each file at least 90% are right at first, all within the first three, and
-# nobody innocent is accused; 1 if not; 77 if there are no cases to score.
+# Exit code: 0 if in each file at least 90% are right at first, all are right within the first
+# three, and no innocent is accused; 1 if not; 77 if there are no cases to score.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -52,7 +53,7 @@ diagnose=${DIAGNOSE:-${CARGO_TARGET_DIR:-$here/target}/release/examples/diagnose
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# answer SET: what the doctor says to each case of one file.
+# answer SET: the doctor's answer to each case of one file.
 answer() {
     python3 "$cases/render.py" "$cases/$1.jsonl" "$work/$1"
     mkdir "$work/$1.answers"
@@ -95,7 +96,7 @@ import json, sys
 total = json.load(open(sys.argv[1]))["total"]
 is_first = total["accepted"] >= 0.9 * total["n"]
 good = is_first and total["top3"] == total["n"] and not total["false_accusation"]
-print("passed" if good else "FAILED: want 90% at first, 100% within three, nobody innocent accused")
+print("passed" if good else "FAILED: want 90% at first, 100% within three, no innocent accused")
 sys.exit(0 if good else 1)
 END
 }
@@ -108,7 +109,7 @@ done
 
 [ -z "$is_quick" ] || exit "$failed"
 
-# Cases that weights may be counted over: learn.jsonl, and known ones from outside of the tree.
+# Cases from which weights may be counted: learn.jsonl, and known cases outside the tree.
 counted=("$here/bench/doctor/cases/learn.jsonl")
 for name in facts burnt; do
     for directory in "$cases" "${OGIVE_CASES:-$cases}"; do

@@ -20,9 +20,9 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    /// A name as a word. `None` for a name that a tool would read as an option, that ends the
-    /// backquotes around a command, or that recalls an older command even in quotes (csh). Also
-    /// `None` for a name with invisible characters or lost bytes.
+    /// A name as a word. `None` for a name that a tool would read as an option, or that ends the
+    /// backquotes around a command. Also for one that recalls an older command even in quotes
+    /// (csh), or has invisible characters or lost bytes.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let lost = name.contains([char::REPLACEMENT_CHARACTER, '`', '!']);
         let wrong = name.is_empty() || name.len() > MAX_BYTES || name.starts_with('-');

@@ -1,7 +1,7 @@
 //! Sets a parameter on this host, or explains why not.
 //!
-//! A parameter is advised if this release has it and allows writes, its value fits the type and
-//! changes something, and the system can set it. The undo has the value from the evidence. Without
+//! A parameter is advised if this release has it and allows writes, and the system can set it. Its
+//! value must fit the type and change something. The undo has the value from the evidence. Without
 //! that value, the advice first shows how to read it. It also mentions what could not be checked.
 
 use std::fmt::Write as _;
@@ -295,7 +295,7 @@ fn overriding(facts: &Facts, assignment: Assignment<'_>) -> Option<(String, Stri
     (set > 0.0 && set < more).then(|| (fixed.to_owned(), format!("{more:.0}")))
 }
 
-/// The module of the parameter. From 2.2 on there is one besides `spl`.
+/// The module of the parameter. From 2.2 on there are only `zfs` and `spl`.
 fn module(name: &str, facts: &Facts) -> &'static str {
     if name.starts_with("spl_") {
         "spl"

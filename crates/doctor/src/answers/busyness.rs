@@ -207,8 +207,8 @@ fn full_cpu(facts: &Facts) -> Option<FullCpu> {
     Some(FullCpu { name, most: used.is_split.then_some(most), percent })
 }
 
-/// The number of CPUs, by a list that shows the threads behind the states: if one thread fills a
-/// CPU and 13% of all CPUs is busy, there are eight.
+/// The number of CPUs, by a list that shows the threads behind the states. If one thread fills a
+/// CPU while 13% of all CPUs is busy, there are eight.
 fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
     let list = consumption.filter(|list| list.basis == Basis::Now && list.ends)?;
     let busy = cpu.busy_percent().filter(|busy| *busy >= 5.0)?;

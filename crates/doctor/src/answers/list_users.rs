@@ -200,8 +200,8 @@ mod tests {
     use crate::read::{finish, read_bytes};
     use crate::{answers::Answers, evidence::Evidence};
 
-    /// Ten seconds of two CPUs, of which `busy` were used: a program with 0.8 CPUs, one with 0.13,
-    /// and ended children of it that are charged `children`.
+    /// Ten seconds of two CPUs, of which `busy` were used. One program has 0.8 CPUs and one has
+    /// 0.13, and its ended children are charged `children`.
     fn look(busy: f64, children: f64) -> Users {
         let mut evidence = Evidence::default();
         for (moment, part) in [("start", 0.0), ("end", 1000.0)] {

@@ -1,5 +1,5 @@
-//! Users without a list: threads or subsystems of a profile, the lock with the most waits, and the
-//! threads that a lockup or a timed command names.
+//! Users without a list: threads or subsystems of a profile, or the lock with the most waits. A
+//! lockup or a timed command also names threads.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +54,8 @@ pub(super) fn sampled(facts: &Facts) -> Users {
     Users { list, samples, sources, ..Users::default() }
 }
 
-/// Users of a profile without threads: its subsystems, the modules of neither the kernel nor ZFS,
-/// and the largest function if it is larger than all of them.
+/// Users of a profile without threads: its subsystems, and the modules of neither the kernel nor
+/// ZFS. The largest function is one if it is larger than all of them.
 fn functions(facts: &Facts) -> Vec<User> {
     let uses = facts.subsystems().unwrap_or_default().into_iter().map(|one| {
         let name = format!("{} (most in {})", one.name, one.function);

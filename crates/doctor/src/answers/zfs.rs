@@ -117,8 +117,8 @@ impl Zfs {
         if self.name == "ogive" { user.name == "ogive" } else { user.kind == Kind::Zfs }
     }
 
-    /// By the CPU of its own threads and commands on a list, or by a log, a lock, stacks or a timed
-    /// command with its name.
+    /// By the CPU of its own threads and commands on a list. Otherwise by a log, a lock, stacks or
+    /// a timed command with its name.
     fn by_own(mut self, shown: &Shown<'_>) -> Self {
         let Shown { list, cpu, users, .. } = *shown;
         // Where samples show the users, a list may still have ZFS's threads; threads that use

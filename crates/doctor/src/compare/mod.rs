@@ -1,9 +1,9 @@
 //! Two hosts, or two times of one: their differences, and the one that explains the problem.
 //!
 //! "The other host is fine" is often the best evidence. A difference explains something in one of
-//! three ways: it is a cause that only the sick host has; it is evidence of such a cause; or it is
-//! CPU that only the sick host spends. Other differences are listed last and never called a reason,
-//! because two hosts always differ in something.
+//! three ways. It is a cause that only the sick host has, or evidence of such a cause, or CPU that
+//! only the sick host spends. Other differences are listed last and never called a reason, because
+//! two hosts always differ in something.
 
 pub(crate) mod describe;
 mod rank;

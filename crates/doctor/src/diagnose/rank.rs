@@ -43,8 +43,8 @@ pub(super) fn needs_zfs(rule: &Rule) -> bool {
         || rule.text.family == "zfs-userland"
 }
 
-/// Whether ZFS cannot be the cause. It is not loaded; or no pool is imported and it does no work;
-/// or it has almost none of the CPU and its ARC is almost empty.
+/// Whether ZFS cannot be the cause. It is not loaded, or no pool is imported and it does no work.
+/// Or it has almost none of the CPU and its ARC is almost empty.
 pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     if !accuses_zfs(rule) {
         return false;
@@ -65,8 +65,8 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
 /// The highest confidence of a cause that the first three answers contradict.
 const CONTRADICTED: f64 = 0.25;
 
-/// Lowers the confidence of a cause that the first three answers contradict: an idle CPU that
-/// should be busy, a program where the kernel has the CPU, work of ZFS where its share is small.
+/// Lowers the confidence of a cause that the first three answers contradict. Examples are an idle
+/// host with a busy CPU, and work of ZFS where ZFS has almost no CPU.
 pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts: &Facts) {
     let other = found.is_hint && is_of_another_system(rule, facts);
     if other || is_contradicted(rule, found.is_hint, answers) {

@@ -68,8 +68,8 @@ fn is_text(line: &str) -> bool {
 }
 
 impl Facts {
-    /// Whether one sentence of a line that no format claims matches the whole wording: patterns
-    /// divided by ` & `, where a `!` marks a pattern that must not match.
+    /// Whether one sentence of a line that no format claims matches the whole wording. Its patterns
+    /// are divided by ` & `; a `!` marks a pattern that must not match.
     pub fn tells(&self, wording: &str) -> Known<bool> {
         let mut required = Vec::new();
         for (not, pattern) in parts(wording) {

@@ -76,7 +76,7 @@ pub(super) struct Listed {
 }
 
 impl Facts {
-    /// Whether a list shows every user of the CPU: its last rows use almost none and no filter left
+    /// Whether a list shows every user of the CPU. Its last rows use almost none and no filter left
     /// ZFS's threads alone, or it adds up to the busy CPU.
     fn shows_all(&self, list: &[&Thread]) -> bool {
         let least = list.iter().copied().filter_map(cpu).fold(f64::MAX, f64::min);
@@ -296,8 +296,8 @@ impl Facts {
         if all <= 0.0 { absent(NO_THREADS) } else { Ok((own * 100.0 / all).min(100.0)) }
     }
 
-    /// All busy CPU, in percent of one CPU: the sum of a whole list of threads, or the states of
-    /// the CPUs if they show more.
+    /// All busy CPU, percent of one CPU: the sum of a whole list of threads, or the states of the
+    /// CPUs if they show more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
         let listed = self.listed();
         if let Some(source) = &listed.largest {

@@ -20,8 +20,8 @@ impl Facts {
         }
     }
 
-    /// The CPU of the most expensive run of a command divided by that of its cheapest: the same
-    /// program and verb (`zfs get`), with more and with less to do.
+    /// The CPU of the most expensive run of a command divided by that of its cheapest. Both have
+    /// the same program and verb (`zfs get`), with more and with less to do.
     pub fn timed_ratio(&self, command: &str) -> Known<f64> {
         let pattern = self.pattern(command)?;
         let mut runs: BTreeMap<String, Vec<&Timing>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The parts of the whole answer, for a terminal and for a page: one list of rows about the
-//! machine, and one list of sections for each finding.
+//! The parts of the whole answer, for a terminal and for a page. They are one list of rows about
+//! the machine, and one list of sections for each finding.
 
 use super::three;
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, Word};

@@ -1,8 +1,9 @@
 //! Actions: the lines of a remedy as data.
 //!
-//! A line is plain words, or a table with one action: set a parameter or a property, run a command
-//! of `actions.toml`, run a probe, upgrade, replace a disk. No line contains a command. The program
-//! writes the command for the host, checks it against the host, and knows its undo.
+//! A line is plain words, or a table with one action. An action sets a parameter or a property,
+//! runs a command of `actions.toml` or a probe, upgrades, or replaces a disk. No line contains a
+//! command. The program writes the command for the host, checks it against the host, and knows its
+//! undo.
 
 use std::fmt;
 
