@@ -1,8 +1,8 @@
-//! How many different keys a trace has, and what they weigh together. A size in percent is a
-//! percent of this.
+//! The number of different keys of a trace and their total weight. Sizes in percent refer to that
+//! weight.
 //!
 //! It is exact while the keys fit into a bounded table. Beyond that, the keys below a hash
-//! threshold stand for all. The threshold is halved whenever they are too many (Flajolet, "On
+//! threshold represent all. The threshold is halved whenever they are too many (Flajolet, "On
 //! Adaptive Sampling", 1990). With 4 million kept keys the error is about 0.05%.
 
 use std::hash::BuildHasher as _;
@@ -13,7 +13,7 @@ use hashbrown::HashTable;
 use crate::policy::Request;
 use crate::sampling::{rate, sample_hash};
 
-/// Most keys that are kept; the table takes 16 bytes each.
+/// Kept keys at most; the table takes 16 bytes each.
 const KEYS_MAX: usize = 1 << 22;
 
 /// The count.
@@ -33,7 +33,7 @@ impl Default for Footprint {
 }
 
 impl Footprint {
-    /// Keeps at most so many keys.
+    /// Keeps at most this many keys.
     #[must_use]
     pub fn with_limit(keys_max: usize) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Footprint {
         }
     }
 
-    /// Counts the keys of some requests. A key weighs what its first request says.
+    /// Counts the keys of some requests. The weight of a key is that of its first request.
     pub fn add(&mut self, requests: &[Request]) {
         for request in requests {
             if sample_hash(request.key) > self.threshold {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_footprint_is_exact_while_it_fits_and_near_when_it_does_not() {
+    fn a_footprint_is_exact_while_it_fits_and_estimated_beyond() {
         let requests: Vec<Request> =
             (0..60_000_u64).map(|n| Request::new(n % 20_000, 1 + n % 20_000 % 3)).collect();
         let bytes: u64 = (0..20_000_u64).map(|key| 1 + key % 3).sum();

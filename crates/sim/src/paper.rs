@@ -1,7 +1,8 @@
-//! The tables of the ARC paper, and the same cells from our own replay.
+//! The tables of the ARC paper, and the same cells from ogive's replay.
 //!
-//! Numbers are those of Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement Cache",
-//! FAST '03: Table IV (OLTP), V (P8, P12), VII (P4) and VIII (at a glance); cold start, percent.
+//! The numbers are those of Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement
+//! Cache", FAST '03. The tables are IV (OLTP), V (P8, P12), VII (P4) and VIII (at a glance), with a
+//! cold start, in percent.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,11 @@ use crate::policy::PolicyName;
 use crate::replay::{CurvePlan, OnProgress, Plan, ReplayError, SizeSpec, replay};
 use crate::trace::ReadOptions;
 
-/// A cell may differ by so many percentage points: how the paper held `p` is not printed.
+/// Percentage points by which a cell may differ, because the paper does not print how it represents
+/// `p`.
 pub const TOLERANCE_POINTS: f64 = 0.02;
 
-/// A printed row: trace, entries, then percent for LRU, ARC and MIN as far as printed.
+/// A printed row: trace, entries, then percent for LRU, ARC and MIN if printed.
 type Printed = (&'static str, u64, f64, f64, Option<f64>);
 
 const PRINTED: [Printed; 35] = [
@@ -55,7 +57,7 @@ const PRINTED: [Printed; 35] = [
     ("P14", 32_768, 15.73, 20.52, None),
 ];
 
-/// One cell: what is printed and what we have.
+/// One cell: the printed value and ogive's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// The trace, by the paper's name.
@@ -66,35 +68,35 @@ pub struct Cell {
     pub policy: String,
     /// Hit ratio as printed, in percent.
     pub printed_percent: f64,
-    /// Our hits.
+    /// ogive's hits.
     pub hits: u64,
     /// Requests of the trace.
     pub requests: u64,
 }
 
 impl Cell {
-    /// Our hit ratio, in percent.
+    /// ogive's hit ratio, in percent.
     #[must_use]
     pub fn percent(&self) -> f64 {
         100.0 * crate::simulation::ratio(self.hits, self.requests)
     }
 
-    /// Whether it is as printed, within [`TOLERANCE_POINTS`].
+    /// Whether it agrees with the printed value, within [`TOLERANCE_POINTS`].
     #[must_use]
     pub fn agrees(&self) -> bool {
         (self.percent() - self.printed_percent).abs() <= TOLERANCE_POINTS
     }
 }
 
-/// The traces that the tables name.
+/// The traces in the tables.
 pub fn traces() -> impl Iterator<Item = &'static str> {
     let mut names: Vec<&str> = PRINTED.iter().map(|row| row.0).collect();
     names.dedup();
     names.into_iter()
 }
 
-/// The file of a trace in a directory or its `arc` subdirectory, `NAME.lis` with or without a
-/// compression's ending.
+/// The file of a trace in a directory or its `arc` subdirectory: `NAME.lis`, optionally with a
+/// compression's suffix.
 #[must_use]
 pub fn find(directory: &Path, trace: &str) -> Option<PathBuf> {
     let endings = ["", ".zst", ".xz", ".gz"];

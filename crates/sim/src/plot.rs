@@ -1,6 +1,6 @@
-//! Curves as pictures: dots on a terminal, and SVG that needs nothing else.
+//! Draws curves: dots on a terminal, and self-contained SVG.
 //!
-//! The horizontal axis is the size of the cache, logarithmic; the vertical one the hit ratio
+//! The horizontal axis is the size of the cache, logarithmic. The vertical axis is the hit ratio
 //! from 0 to 100%.
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use ogive_text::escape;
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// Points, sizes rising.
+    /// Points, by rising size.
     pub points: Vec<(u64, f64)>,
 }
 
@@ -38,7 +38,7 @@ fn position(size: u64, (least, most): (f64, f64)) -> f64 {
     ((size.max(1) as f64).ln() - least) / (most - least)
 }
 
-/// A plot of `columns` by `rows` characters, legend below.
+/// A plot of `columns` by `rows` characters, with the legend below.
 #[must_use]
 pub fn terminal(series: &[Series], columns: usize, rows: usize, size_text: SizeText<'_>) -> String {
     const MARGIN: usize = 6;
@@ -48,8 +48,8 @@ pub fn terminal(series: &[Series], columns: usize, rows: usize, size_text: SizeT
     for (number, series) in series.iter().enumerate() {
         let mark = MARKS[number % MARKS.len()];
         let positions = (0..width).map(|column| (column, column as f64 / (width - 1) as f64));
-        for (column, wanted) in positions {
-            let Some(ratio) = interpolate(&series.points, range, wanted) else { continue };
+        for (column, at_position) in positions {
+            let Some(ratio) = interpolate(&series.points, range, at_position) else { continue };
             let row = ((1.0 - ratio.clamp(0.0, 1.0)) * (height - 1) as f64).round() as usize;
             cells[row][column] = mark;
         }
@@ -78,16 +78,16 @@ pub fn terminal(series: &[Series], columns: usize, rows: usize, size_text: SizeT
     text
 }
 
-/// The ratio at a position, on the straight line between its neighbours.
-fn interpolate(points: &[(u64, f64)], range: (f64, f64), wanted: f64) -> Option<f64> {
+/// The ratio at a position, interpolated linearly.
+fn interpolate(points: &[(u64, f64)], range: (f64, f64), at_position: f64) -> Option<f64> {
     let at = |point: &(u64, f64)| position(point.0, range);
-    let after = points.iter().position(|point| at(point) >= wanted - 1e-9)?;
+    let after = points.iter().position(|point| at(point) >= at_position - 1e-9)?;
     let (next, here) = (&points[after], at(&points[after]));
     if after == 0 {
-        return (here - wanted < 0.02).then_some(next.1);
+        return (here - at_position < 0.02).then_some(next.1);
     }
     let before = &points[after - 1];
-    let share = (wanted - at(before)) / (here - at(before)).max(1e-12);
+    let share = (at_position - at(before)) / (here - at(before)).max(1e-12);
     Some(before.1 + (next.1 - before.1) * share)
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_svg_is_whole_and_escapes_names() {
+    fn an_svg_is_complete_and_escapes_names() {
         let text = svg("curves & co", &series(), &|size| format!("{size} B"));
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
         assert!(text.contains("curves &amp; co") && text.contains("a&lt;b"));

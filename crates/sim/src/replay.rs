@@ -1,11 +1,11 @@
-//! Replaying traces through many caches at once.
+//! Replays traces through many caches at once.
 //!
-//! The traces are read once, in chunks. Each chunk goes through every cache before the next is
-//! read, one cache at a time on as many threads as asked for. So a cache's tables stay in the
-//! processor's caches, and memory is bounded by chunks and caches.
+//! The traces are read once, in chunks. Each chunk passes through every cache before the next is
+//! read, one cache at a time on each thread. So a cache's tables stay in the processor's caches,
+//! and memory is bounded by chunks and caches.
 //!
-//! Some figures need a pass of their own before: the footprint for sizes in percent, and the future
-//! for MIN. Standard input can be read only once, so it is put aside in a temporary file for that.
+//! Some figures need an earlier pass: the footprint for sizes in percent, and the future for MIN.
+//! Standard input can be read only once, so it is spooled to a temporary file then.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::simulation::Simulation;
 use crate::spooled_requests::{Spool, SpoolWriter};
 use crate::trace::{Format, ReadCounts, ReadOptions, TraceError, Traces};
 
-/// Requests that go through one cache before the next has its turn.
+/// Requests that pass through one cache before the next one runs.
 const CHUNK: usize = 1 << 17;
 
-/// The size of a cache as it is asked for.
+/// The size of a cache in a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SizeSpec {
-    /// So many bytes, or entries where every key weighs 1.
+    /// Bytes, or entries if every key weighs 1.
     Bytes(u64),
-    /// So many percent of the footprint.
+    /// Percent of the footprint.
     Percent(f64),
 }
 
@@ -45,15 +45,15 @@ impl SizeSpec {
     }
 }
 
-/// Whether and how to make the LRU curve.
+/// The kind of the LRU curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CurvePlan {
     /// No curve.
     #[default]
     None,
-    /// Every key.
+    /// A curve of every key.
     Exact,
-    /// A sample of so many keys.
+    /// A curve of a sample of this many keys.
     Sampled(usize),
 }
 
@@ -66,20 +66,20 @@ pub struct Plan {
     pub read: ReadOptions,
     /// The policies.
     pub policies: Vec<PolicyName>,
-    /// The sizes; every policy is run at each.
+    /// The sizes; every policy runs at each.
     pub sizes: Vec<SizeSpec>,
     /// The curve.
     pub curve: CurvePlan,
-    /// Share of the keys to replay, with caches smaller by as much; 1 for all.
+    /// Share of the keys to replay, with caches reduced by the same factor; 1 for all.
     pub sample: f64,
     /// Threads that replay.
     pub threads: usize,
 }
 
-/// How far a replay is.
+/// The progress of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Which pass over the traces this is, from 1.
+    /// The number of the pass over the traces, from 1.
     pub pass: u32,
     /// Compressed bytes read in this pass.
     pub bytes: u64,
@@ -90,19 +90,20 @@ pub struct Progress {
 /// The result.
 #[derive(Debug)]
 pub struct Replay {
-    /// Each policy at each size, in the order asked for.
+    /// Each policy at each size, in the order of the plan.
     pub rows: Vec<Simulation>,
-    /// The curve, if asked for.
+    /// The curve, if the plan has one.
     pub curve: Option<Curve>,
     /// The counts of requests that were read.
     pub counts: ReadCounts,
     /// The format of each trace.
     pub formats: Vec<Format>,
-    /// Different keys, weight of them all, and whether both are exact; `None` if nothing asked.
+    /// Different keys, their weight, and whether both are exact; `None` if the plan does not need
+    /// it.
     pub footprint: Option<(u64, u64, bool)>,
     /// Requests that were in the sample.
     pub replayed: u64,
-    /// Their weight, in bytes; as many as `replayed` where every key weighs 1.
+    /// Their weight, in bytes; equal to `replayed` if every key weighs 1.
     pub replayed_bytes: u64,
 }
 
@@ -114,20 +115,20 @@ impl Replay {
     }
 }
 
-/// A replay came to nothing.
+/// A replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// A trace could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The temporary file failed.
-    #[error("cannot put requests aside in {}: {error}; set TMPDIR to a directory with \
+    #[error("cannot spool requests to {}: {error}; set TMPDIR to a directory with \
         room", std::env::temp_dir().display())]
     Spool {
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// The caller said stop.
+    /// The caller stopped the replay.
     #[error("interrupted")]
     Interrupted,
     /// The traces have no requests.
@@ -171,7 +172,7 @@ impl Feed {
         Progress { pass: self.pass, bytes, requests: self.requests }
     }
 
-    /// Fills `chunk` anew with requests of the sample; empty at the end.
+    /// Refills `chunk` with requests of the sample; empty at the end.
     fn read(&mut self, chunk: &mut Vec<Request>) -> Result<(), ReplayError> {
         chunk.clear();
         loop {
@@ -188,7 +189,7 @@ impl Feed {
             if self.threshold == u64::MAX || matches!(self.source, Source::Spool(_)) {
                 return Ok(());
             }
-            // A pass over little of the sample still returns now and then, for the progress.
+            // Even a pass with few requests in the sample returns regularly, for the progress.
             let mut at = 0;
             chunk.retain(|request| {
                 at += 1;
@@ -201,7 +202,7 @@ impl Feed {
     }
 }
 
-/// One thing that every chunk goes through.
+/// A consumer of every chunk.
 enum Job<'a> {
     Simulation(&'a mut Simulation),
     Curve(&'a mut Curve),
@@ -316,7 +317,7 @@ pub fn replay(plan: &Plan, on_progress: OnProgress<'_>) -> Result<Replay, Replay
     Ok(Replay { rows, curve, counts: read, formats, footprint, replayed, replayed_bytes })
 }
 
-/// The pass that learns the footprint, and puts requests aside if they are needed again.
+/// The pass that measures the footprint, and spools requests if they are needed again.
 #[allow(clippy::type_complexity, reason = "used once, right above")]
 fn first_pass(
     feed: &mut Feed,

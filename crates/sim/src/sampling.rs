@@ -1,9 +1,9 @@
-//! Which keys belong to a sample: those whose hash is below a threshold. So a key is in it with all
-//! its requests or not at all (spatial sampling; Waldspurger et al., "Efficient MRC Construction
-//! with SHARDS", FAST '15).
+//! Spatial sampling: the keys of a sample are those whose hash is below a threshold. So a sample
+//! has all requests of a key or none (Waldspurger et al., "Efficient MRC Construction with SHARDS",
+//! FAST '15).
 
-/// The hash of a key that decides about samples: the finalizer of MurmurHash3 (Appleby), which
-/// no table here hashes with.
+/// The hash that decides about sampling: the finalizer of MurmurHash3 (Appleby), which no hash
+/// table here uses.
 pub(crate) const fn sample_hash(key: u64) -> u64 {
     let mut bits = key ^ 0x51ed_270b_6c28_a1b5;
     bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -18,6 +18,6 @@ pub(crate) fn rate(threshold: u64) -> f64 {
 
 /// The threshold for a share of all keys.
 pub(crate) fn threshold(rate: f64) -> u64 {
-    // A conversion to an integer saturates, so 1 is all.
+    // A conversion to an integer saturates, so 1 means all.
     (rate.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64
 }

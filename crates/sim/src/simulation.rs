@@ -1,4 +1,4 @@
-//! One policy at one size, fed with requests: what it hits, and what that costs.
+//! Runs one policy at one size over requests, and counts its hits and costs.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::policy::{Counts, Policy, PolicyName, Request};
 
-/// A cache being replayed into.
+/// A cache under simulation.
 #[derive(Debug)]
 pub struct Simulation {
     name: PolicyName,
@@ -26,7 +26,7 @@ pub struct Tally {
     pub bytes: u64,
     /// Weight of the hits, in bytes.
     pub hit_bytes: u64,
-    /// Requests for what weighs more than the cache; misses, and never brought in.
+    /// Requests for keys heavier than the cache: misses, never inserted.
     pub oversize: u64,
     /// The policy's counts.
     pub counts: Counts,
@@ -35,7 +35,7 @@ pub struct Tally {
 }
 
 impl Simulation {
-    /// An empty cache. `entry_bytes` is what an entry is expected to weigh.
+    /// An empty cache. `entry_bytes` is the expected weight of an entry.
     #[must_use]
     pub fn new(name: PolicyName, capacity_bytes: u64, entry_bytes: u64) -> Self {
         let policy = name.build(capacity_bytes, entry_bytes);
@@ -54,13 +54,13 @@ impl Simulation {
         self.capacity_bytes
     }
 
-    /// Weight of what is in the cache.
+    /// Weight of all entries in the cache.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
         self.policy.resident_bytes()
     }
 
-    /// Asks for one key; whether it was a hit.
+    /// Requests one key. Returns whether it was a hit.
     pub fn access(&mut self, request: &Request) -> bool {
         let tally = &mut self.tally;
         tally.requests += 1;
@@ -77,7 +77,7 @@ impl Simulation {
         hit
     }
 
-    /// Asks for one key after the other, and takes the time.
+    /// Requests the keys in order, and measures the time.
     pub fn run(&mut self, requests: &[Request]) {
         let before = thread_cpu();
         for request in requests {
@@ -112,14 +112,14 @@ impl Tally {
         ratio(self.hit_bytes, self.bytes)
     }
 
-    /// Processor time a request, in nanoseconds.
+    /// Processor time per request, in nanoseconds.
     #[must_use]
     pub fn ns_a_request(&self) -> f64 {
         ratio(self.cpu_ns, self.requests)
     }
 }
 
-/// A quotient that is 0 where there is nothing to divide by.
+/// A quotient; 0 if the divisor is 0.
 pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

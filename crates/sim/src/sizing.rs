@@ -1,9 +1,8 @@
 //! How large should the cache be, and would a second level help?
 //!
-//! From a trace: the shipping engine at some sizes, and with a device below it, replayed. Arcstats
-//! alone give only the figures of ghosts. A cache larger by the ghosts would have had each ghost
-//! hit. So the counters give one more point of the curve, and nothing about smaller or still larger
-//! caches.
+//! For a trace, the shipping engine is replayed at some sizes, and with a device below it. Arcstats
+//! alone have only the figures of ghosts: a cache larger by the ghosts would have turned each ghost
+//! hit into a hit. So the counters give one more point of the curve, and no others.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,11 +17,11 @@ use crate::simulation::{Simulation, ratio};
 use crate::tiered::Tiered;
 use crate::trace::{ReadOptions, Traces};
 
-/// Requests at a time.
+/// Requests that are processed at a time.
 const CHUNK: usize = 1 << 16;
-/// A size is called enough when it gives this share of what any size gives.
+/// A size suffices if it reaches this share of the best hit ratio of all sizes.
 const ENOUGH: f64 = 0.95;
-/// A second level without a given size is so many times the memory.
+/// The default size of a second level, as a multiple of memory.
 const DEVICE_FACTOR: u64 = 8;
 
 /// The questions to a trace.
@@ -32,13 +31,13 @@ pub struct SizingPlan {
     pub traces: Vec<PathBuf>,
     /// How to read them.
     pub read: ReadOptions,
-    /// Sizes of memory in bytes; none to choose them from the LRU curve.
+    /// Sizes of memory in bytes; empty to choose them from the LRU curve.
     pub memory_bytes: Vec<u64>,
     /// Size of the second level in bytes; `None` to choose it.
     pub device_bytes: Option<u64>,
 }
 
-/// One size of memory and what the engine would make of it.
+/// A size of memory and the engine's hit ratio at it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MemoryPoint {
     /// Size in bytes.
@@ -60,13 +59,13 @@ pub struct TraceAnswer {
     pub memory: Vec<MemoryPoint>,
     /// Size of the second level, in bytes.
     pub device_bytes: u64,
-    /// Share of the first size's misses that would be reads of the second level.
+    /// Share of the first size's misses that the second level would serve.
     pub device_share: f64,
-    /// Share of the requests that no size gets: first uses.
+    /// Share of the requests that miss at any size, because they are first uses.
     pub first_use_ratio: f64,
 }
 
-/// Works out sizes from a trace.
+/// Computes sizes from a trace.
 ///
 /// # Errors
 /// As [`replay`].
@@ -134,7 +133,7 @@ pub fn from_trace(
     })
 }
 
-/// The next power of two for sizes that are bytes, and two digits for those that are entries.
+/// The next power of two for bytes, and two digits for entries.
 fn round_up(size: u64, in_entries: bool) -> u64 {
     if !in_entries {
         return size.checked_next_power_of_two().unwrap_or(size);
@@ -144,7 +143,7 @@ fn round_up(size: u64, in_entries: bool) -> u64 {
 }
 
 impl TraceAnswer {
-    /// The answer in a sentence; `size_text` says a size.
+    /// The answer in a sentence; `size_text` formats a size.
     #[must_use]
     pub fn sentence(&self, size_text: &dyn Fn(u64) -> String) -> String {
         let mut parts = Vec::new();
@@ -163,7 +162,7 @@ impl TraceAnswer {
     }
 }
 
-/// A share as people say it: whole percents, with a digit more near the ends.
+/// A share for people: whole percents, with one more digit near the ends.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
@@ -177,30 +176,31 @@ pub fn percent(share: f64) -> String {
 /// The answers of arcstats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArcstatsAnswer {
-    /// Seconds the counters cover, if the source says.
+    /// Seconds that the counters cover, if the source has times.
     pub seconds: Option<f64>,
-    /// The counters cover the time between two readings, not all since their beginning.
+    /// Whether the counters cover the time between two readings instead of the time since their
+    /// start.
     pub between_readings: bool,
     /// Accesses.
     pub accesses: u64,
     /// The hits among them, also on loads in flight.
     pub hits: u64,
-    /// The misses that a ghost remembered.
+    /// The misses whose key had a ghost.
     pub ghost_hits: u64,
     /// Size of the cache now, in bytes.
     pub size_bytes: u64,
-    /// Bytes that the ghosts now stand for.
+    /// Bytes of the entries that had the present ghosts.
     pub ghost_bytes: u64,
-    /// The misses that an L2 had; `None` where there is no L2.
+    /// The misses that an L2 served; `None` without an L2.
     pub l2_hits: Option<u64>,
     /// Size of the L2 now, in bytes.
     pub l2_bytes: u64,
 }
 
-/// Works out what arcstats say: two readings, or one since the counters began.
+/// Computes the answer from arcstats: two readings, or one since the counters began.
 ///
 /// # Errors
-/// In words, if a row is missing or the readings do not belong together.
+/// A row is missing, or the readings do not belong together; the text is the reason.
 pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnswer, String> {
     let row = |kstat: &Kstat, name: &str| -> Option<u64> {
         kstat.integer(name).and_then(|number| u64::try_from(number).ok())
@@ -242,7 +242,7 @@ pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnsw
 }
 
 impl ArcstatsAnswer {
-    /// Statements that the figures allow, and those that they do not, one sentence each.
+    /// Statements that the figures allow, and the limits of the figures, one sentence each.
     #[must_use]
     pub fn sentences(&self, size_text: &dyn Fn(u64) -> String) -> Vec<String> {
         let misses = self.accesses - self.hits;
@@ -256,7 +256,7 @@ impl ArcstatsAnswer {
             return vec![format!("{when} the cache got no requests, so no answer is possible.")];
         }
         let size = size_text(self.size_bytes);
-        let mut said = vec![format!(
+        let mut sentences = vec![format!(
             "{when}, {size} gave {} ({} accesses).",
             percent(ratio(self.hits, self.accesses)),
             self.accesses
@@ -264,14 +264,14 @@ impl ArcstatsAnswer {
         let larger = self.size_bytes.saturating_add(self.ghost_bytes);
         let share = percent(ratio(self.ghost_hits, misses));
         if self.ghost_bytes == 0 {
-            said.push(format!(
+            sentences.push(format!(
                 "There are no ghosts now: either nothing was evicted for lack of room, or the ghosts \
                  have been forgotten. Earlier, {} of the misses found a ghost. The effect of more \
                  memory is unknown.",
                 self.ghost_hits
             ));
         } else {
-            said.push(format!(
+            sentences.push(format!(
                 "{} would have given at most {}: {share} of the misses were of entries that had \
                  been evicted last, within the {} that the ghosts remember.",
                 size_text(larger),
@@ -280,30 +280,30 @@ impl ArcstatsAnswer {
             ));
         }
         match self.l2_hits {
-            Some(hits) => said.push(format!(
+            Some(hits) => sentences.push(format!(
                 "The L2 of {} turned {} of the misses into SSD reads.",
                 size_text(self.l2_bytes),
                 percent(ratio(hits, misses))
             )),
-            None if self.ghost_bytes > 0 => said.push(format!(
+            None if self.ghost_bytes > 0 => sentences.push(format!(
                 "An L2 of {} would have turned at most {share} of the misses into SSD reads.",
                 size_text(self.ghost_bytes)
             )),
             None => {}
         }
-        said.push(format!(
+        sentences.push(format!(
             "arcstats say nothing about less than {size} or more than {}: for that, replay a \
              trace.",
             size_text(larger)
         ));
         if !self.between_readings {
-            said.push(
+            sentences.push(
                 "These are averages since the beginning, with the warm-up; for another time, give \
                  two readings."
                     .to_owned(),
             );
         }
-        said
+        sentences
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn arcstats_give_the_figures_of_ghosts_and_no_more() {
+    fn arcstats_answer_only_for_the_size_with_ghosts() {
         let now = arcstats(
             &[
                 ("hits", 900),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_rounded_as_people_say_them() {
+    fn sizes_are_rounded_for_people() {
         assert_eq!(round_up((5 << 30) + 1, false), 8 << 30);
         assert_eq!((round_up(1234, true), round_up(7, true), round_up(0, true)), (1300, 7, 1));
         assert_eq!(

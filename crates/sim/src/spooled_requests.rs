@@ -1,9 +1,9 @@
-//! Requests that are spooled to an unnamed file, to be read again. Traces from standard input need
-//! that, and so does MIN's look into the future.
+//! Requests that are spooled to an unnamed file and read again. Traces from standard input need
+//! this, and so does MIN, which needs the future.
 //!
-//! The future is worked out backwards, a chunk at a time: a table says by key which request used
-//! it last, seen from the end. Memory is one chunk and that table; the file takes 16 bytes a
-//! request, 24 with the future. It lies where temporary files do (`TMPDIR`).
+//! The future is computed backwards, a chunk at a time. A table holds the last request of each key,
+//! seen from the end. Memory is one chunk and that table. The file takes 16 bytes per request, 24
+//! with the future, in the directory of temporary files (`TMPDIR`).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -16,17 +16,17 @@ use crate::policy::Request;
 
 const REQUEST_BYTES: usize = 16;
 const NEXT_BYTES: usize = 8;
-/// Requests worked on at a time.
+/// Requests that are processed at a time.
 const CHUNK: u64 = 1 << 18;
 
-/// Requests being put aside.
+/// A spool that is written.
 #[derive(Debug)]
 pub(crate) struct SpoolWriter {
     file: BufWriter<File>,
     requests: u64,
 }
 
-/// Requests that were put aside.
+/// A spool that is read.
 #[derive(Debug)]
 pub(crate) struct Spool {
     requests: File,
@@ -52,7 +52,7 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Begins to read; with the future if asked for.
+    /// Starts reading, with the future on request.
     pub(crate) fn finish(self, with_future: bool) -> io::Result<Spool> {
         let requests = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let buffer = Vec::new();
@@ -111,7 +111,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Adds requests up to `limit`; none means the end.
+    /// Appends requests up to `limit`; none at the end.
     pub(crate) fn read(&mut self, requests: &mut Vec<Request>, limit: usize) -> io::Result<()> {
         let room = limit.saturating_sub(requests.len()) as u64;
         let count = room.min(self.len - self.at);
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_come_back_with_their_future() {
+    fn requests_are_read_back_with_their_future() {
         let keys: Vec<u64> = (0..600_000_u64).map(|n| n * n % 1009).collect();
         let requests: Vec<Request> = keys.iter().map(|&key| Request::new(key, key + 1)).collect();
         let mut writer = SpoolWriter::new().unwrap();

@@ -1,7 +1,8 @@
-//! The engine with a second level below it: how many of its misses an SSD would have had.
+//! The engine with a second level below it: how many of its misses an SSD would have served.
 //!
-//! The second level is what a log on a device is: a FIFO of what the engine evicts, in bytes. A
-//! hit there is a read of the SSD; the entry comes into memory and its copy stays where it is.
+//! The second level behaves like a log on a device: a FIFO of the entries that the engine evicts,
+//! in bytes. A hit there is a read of the SSD. The entry comes into memory, and its copy stays on
+//! the device.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use std::convert::Infallible;
 
 use crate::policy::{Lists, Request};
 
-/// Entries that were evicted since the last look.
+/// Entries evicted since the last access.
 type Evicted = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Memory and an SSD.
@@ -22,9 +23,9 @@ pub(crate) struct Tiered {
     device_bytes: u64,
     /// Requests.
     pub(crate) requests: u64,
-    /// The requests among them that memory had.
+    /// The requests that memory served.
     pub(crate) hits: u64,
-    /// The rest that the device had.
+    /// The other requests that the device served.
     pub(crate) device_hits: u64,
 }
 

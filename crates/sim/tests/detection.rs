@@ -1,6 +1,6 @@
 //! Promise: a trace is recognised only if its whole beginning fits one format and no other.
-//! Otherwise its user is asked, with the names of the possible formats. A recognised trace is not
-//! read as another format later.
+//! Otherwise the error lists the possible formats. A recognised trace is not decoded as another
+//! format later.
 #![allow(clippy::unwrap_used)]
 
 use ogive_sim::trace::Place;
@@ -20,34 +20,34 @@ fn read_with(
     Ok((reader.format(), requests))
 }
 
-/// Format and number of requests, or what is said.
-fn told(text: &str) -> Result<(Format, usize), String> {
+/// Format and number of requests, or the text of the error.
+fn recognised(text: &str) -> Result<(Format, usize), String> {
     let read = read_with(text.as_bytes(), None).map_err(|error| error.to_string())?;
     Ok((read.0, read.1.len()))
 }
 
-fn asked(text: &str) -> String {
-    let said = told(text).unwrap_err();
-    assert!(said.contains("is not recognised") && said.contains("--format"), "{said}");
-    said
+fn unrecognised(text: &str) -> String {
+    let message = recognised(text).unwrap_err();
+    assert!(message.contains("is not recognised") && message.contains("--format"), "{message}");
+    message
 }
 
 fn rows(row: impl Fn(u64) -> String) -> String {
     (0..2000).map(|number| row(number) + "\n").collect()
 }
 
-/// The line of this number.
+/// The line with this number.
 type Row = fn(u64) -> String;
 
-/// A key that comes again.
+/// A key that repeats.
 fn key(number: u64) -> u64 {
     number * number % 499
 }
 
 #[test]
-fn a_trace_with_more_columns_than_its_format_needs_an_answer_and_is_then_read_the_same() {
+fn a_trace_with_extra_columns_needs_a_named_format() {
     let plain = rows(|i| format!("{i} {} {}", key(i), 1000 + 7 * key(i)));
-    assert_eq!(told(&plain), Ok((Format::TimeKeySize, 2000)));
+    assert_eq!(recognised(&plain), Ok((Format::TimeKeySize, 2000)));
     let expected = read_with(plain.as_bytes(), None).unwrap().1;
     let further: [Row; 7] = [
         |i| format!(" {}", key(i) % 3),
@@ -60,15 +60,15 @@ fn a_trace_with_more_columns_than_its_format_needs_an_answer_and_is_then_read_th
     ];
     for more in further {
         let text = rows(|i| format!("{i} {} {}{}", key(i), 1000 + 7 * key(i), more(i)));
-        let said = asked(&text);
-        assert!(said.contains("time-key-size"), "{said}");
+        let message = unrecognised(&text);
+        assert!(message.contains("time-key-size"), "{message}");
         let named = read_with(text.as_bytes(), Some(Format::TimeKeySize)).unwrap();
         assert_eq!(named.1, expected);
     }
 }
 
 #[test]
-fn no_format_reads_a_line_that_has_more_or_fewer_columns_than_it_has() {
+fn no_format_accepts_a_line_with_more_or_fewer_columns() {
     let whole = [
         (Format::Lis, "10 3 0 0"),
         (Format::Lirs, "7"),
@@ -101,7 +101,7 @@ fn no_format_reads_a_line_that_has_more_or_fewer_columns_than_it_has() {
 }
 
 #[test]
-fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
+fn a_later_misfit_is_an_error_with_its_line_and_no_switch() {
     let (many, line) = (20_000_u64, 20_001);
     let long = |row: &dyn Fn(u64) -> String, last: &str| {
         let text: String = (0..many).map(|number| row(number) + "\n").collect();
@@ -135,7 +135,7 @@ fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
 }
 
 #[test]
-fn columns_of_another_meaning_need_an_answer() {
+fn columns_of_another_meaning_need_a_named_format() {
     let refused: [(&str, Row); 11] = [
         ("phases with a column more", |i| {
             format!("{} 7", if i == 9 { "*".into() } else { key(i).to_string() })
@@ -152,20 +152,20 @@ fn columns_of_another_meaning_need_an_answer() {
         ("a header", |i| if i == 0 { "key size".to_owned() } else { format!("{} 1", key(i)) }),
     ];
     for (what, row) in refused {
-        let said = asked(&rows(row));
-        assert!(!said.contains("read as"), "{what}: {said}");
+        let message = unrecognised(&rows(row));
+        assert!(!message.contains("read as"), "{what}: {message}");
     }
 }
 
 #[test]
 fn a_format_that_fits_up_to_a_line_is_named_with_that_line() {
     let text = rows(|i| if i == 9 { "9 4".to_owned() } else { format!("{i} {} 64", key(i)) });
-    let said = asked(&text);
-    assert!(said.contains("time-key-size fits up to line 10: the size is missing"), "{said}");
+    let message = unrecognised(&text);
+    assert!(message.contains("time-key-size fits up to line 10: the size is missing"), "{message}");
 }
 
 #[test]
-fn keys_that_are_text_or_numbers_are_recognised_as_before() {
+fn keys_of_text_or_numbers_are_recognised() {
     let keys: [Row; 9] = [
         |i| key(i).to_string(),
         |i| format!("{} {}", key(i), 100 + key(i)),
@@ -178,12 +178,12 @@ fn keys_that_are_text_or_numbers_are_recognised_as_before() {
         |i| format!("/srv/file{}\t{}", key(i), key(i) * 3),
     ];
     for row in keys {
-        assert_eq!(told(&rows(row)), Ok((Format::Keys, 2000)), "{}", row(3));
+        assert_eq!(recognised(&rows(row)), Ok((Format::Keys, 2000)), "{}", row(3));
     }
 }
 
 #[test]
-fn comments_blank_lines_ends_of_lines_and_marks_change_nothing() {
+fn comments_blank_lines_line_ends_and_marks_are_ignored() {
     let plain = "0 7 100\n1 8 50\n2 7 100\n";
     let expected = read_with(plain.as_bytes(), None).unwrap();
     assert_eq!(expected.0, Format::TimeKeySize);
@@ -207,7 +207,7 @@ fn comments_blank_lines_ends_of_lines_and_marks_change_nothing() {
 }
 
 #[test]
-fn numbers_that_are_none_and_numbers_too_large_are_refused() {
+fn invalid_and_too_large_numbers_are_refused() {
     for wrong in ["inf 7 100", "nan 7 100", "-1 7 100", "0 7 -100", "0 7 1e3", "0 7 0x10"] {
         assert!(read_with(wrong.as_bytes(), Some(Format::TimeKeySize)).is_err(), "{wrong}");
     }
@@ -228,11 +228,11 @@ fn numbers_that_are_none_and_numbers_too_large_are_refused() {
 }
 
 #[test]
-fn a_log_of_fio_that_begins_with_thousands_of_files_is_known_by_its_first_line() {
+fn a_fio_log_with_thousands_of_files_is_recognised_by_its_first_line() {
     let mut text = "fio version 2 iolog\n".to_owned();
     text.extend((0..20_000).map(|number| format!("/f{number} add\n")));
     text.push_str("/f1 read 0 4096\n");
-    assert_eq!(told(&text), Ok((Format::Fio, 1)));
+    assert_eq!(recognised(&text), Ok((Format::Fio, 1)));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn binary_records_are_recognised_only_if_the_whole_beginning_fits() {
     let good: Vec<u8> = (0..1000).flat_map(|number| oracle(number, -1)).collect();
     assert_eq!(read_with(&good, None).unwrap().0, Format::OracleGeneral);
     let mut bad = good.clone();
-    // The use that comes next is behind it.
+    // The next use is in the past.
     bad.splice(900 * 24..901 * 24, oracle(900, 3));
     let error = read_with(&bad, None).unwrap_err();
     assert!(error.reason.contains("is not recognised") && error.place == Place::Whole, "{error}");

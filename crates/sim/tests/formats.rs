@@ -1,5 +1,5 @@
-//! Promise: every named format is read as its documentation says, and detected by content or name.
-//! A bad trace is refused with its line or offset, and never panics.
+//! Promise: every format is decoded as documented, and detected by content or name. A bad trace is
+//! refused with its line or offset, and never panics.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -30,7 +30,7 @@ fn read(
     Ok((reader.format(), requests))
 }
 
-/// Format, weights, and how many different keys.
+/// Format, weights, and the number of different keys.
 fn recognised(name: &str, text: &str) -> (Format, Vec<u64>, usize) {
     let (format, requests) = read(name, text.as_bytes(), &ReadOptions::default()).unwrap();
     let mut keys: Vec<u64> = requests.iter().map(|request| request.key).collect();
@@ -175,10 +175,10 @@ fn a_bad_record_is_named_by_its_line_or_skipped_and_counted() {
     let options = ReadOptions { format: Some(Format::Lis), ..ReadOptions::default() };
     let error = read("t", text.as_bytes(), &options).unwrap_err();
     assert_eq!(error.place, Place::Line(4));
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.starts_with("t, line 4: the number of blocks is not a whole number: \"-7\""),
-        "{said}"
+        message.starts_with("t, line 4: the number of blocks is not a whole number: \"-7\""),
+        "{message}"
     );
     let skip = ReadOptions { skip_bad: true, ..options };
     let mut reader =
@@ -188,12 +188,12 @@ fn a_bad_record_is_named_by_its_line_or_skipped_and_counted() {
     assert!(reader.read(&mut requests, 100).unwrap());
     assert_eq!((requests.len(), reader.counts().bad), (5, 1));
     let huge = read("t", b"0 99999999999 0 0\n", &ReadOptions::default()).unwrap_err();
-    assert!(huge.reason.contains("not believed"), "{huge}");
+    assert!(huge.reason.contains("plausible"), "{huge}");
 }
 
 #[test]
-fn a_file_that_is_no_trace_is_refused() {
-    for bytes in [&b""[..], b"\x00\x01\x02", b"hello world, this is no trace\n", &[0xff; 100]] {
+fn a_file_of_another_kind_is_refused() {
+    for bytes in [&b""[..], b"\x00\x01\x02", b"hello world, this is not a trace\n", &[0xff; 100]] {
         let error = read("x", bytes, &ReadOptions::default()).unwrap_err();
         assert_eq!(error.place, Place::Whole, "{error}");
     }
@@ -216,7 +216,7 @@ fn the_samples_of_block_traces_have_their_counted_requests() {
     }
 }
 
-/// Bytes that look like the beginnings of traces, and bytes that do not.
+/// Bytes like the beginnings of traces, and other bytes.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let text = "[ 0-9a-zRWQ,+*.x\\-\n]{0,400}".prop_map(String::into_bytes);
     let magic = prop::sample::select(vec![

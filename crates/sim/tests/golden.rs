@@ -1,5 +1,5 @@
-//! Promise: LRU, ARC and MIN have exactly the published or counted hits for every trace at hand,
-//! read through the readers of this crate.
+//! Promise: LRU, ARC and MIN have exactly the published or counted hits for every available trace,
+//! decoded by this crate.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,11 +9,11 @@ mod skipped;
 use skipped::skipped;
 use std::collections::BTreeMap;
 
-/// Longest trace to take: in a debug build those that are quick, else any.
+/// Longest trace to use: in a debug build only quick ones.
 const REQUESTS_MAX: Option<u64> = if cfg!(debug_assertions) { Some(600_000) } else { None };
 
 #[test]
-fn every_golden_count_is_met() {
+fn every_golden_count_is_exact() {
     let text = common::golden();
     let mut traces: BTreeMap<&str, Vec<(u64, &str, u64, u64)>> = BTreeMap::new();
     for line in text.lines().skip(1) {
@@ -41,7 +41,7 @@ fn every_golden_count_is_met() {
         }
     }
     if common::folder().is_none() {
-        skipped("the traces that are not in the tree: OGIVE_TRACES does not name a folder of them");
+        skipped("the traces outside the tree: OGIVE_TRACES does not name their folder");
     }
     eprintln!("{checked} counts are exact");
     assert!(checked >= 40, "only {checked} counts were checked");

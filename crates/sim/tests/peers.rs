@@ -1,9 +1,9 @@
-//! Promise: our reference policies are those of the published simulators, hit for hit.
+//! Promise: the reference policies equal those of the published simulators, hit for hit.
 //!
-//! `peer_counts.csv` has the hits of two simulators, with every key counting as one. They are
+//! `peer_counts.csv` has the hits of two simulators, with every key weighing 1. They are
 //! libCacheSim 0.3.5 (github.com/1a1a11a/libCacheSim, by S3-FIFO's and SIEVE's authors) and that of
 //! Caffeine 3.2.0 (github.com/ben-manes/caffeine, by an author of W-TinyLFU).
-//! `bench/simulator/counts.py` makes it anew. `s3_fifo_printed.csv` has the miss ratios, with four
+//! `bench/simulator/counts.py` generates it. `s3_fifo_printed.csv` has the miss ratios, with four
 //! digits, that libCacheSim printed before S3-FIFO was changed (aa0fc409, October 2024).
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ mod skipped;
 use skipped::skipped;
 use std::collections::BTreeMap;
 
-/// In a debug build the long traces take too long; else there is no bound.
+/// In a debug build the long traces take too long; a release build has no bound.
 const REQUESTS_MAX: Option<u64> = if cfg!(debug_assertions) { Some(600_000) } else { None };
 
 struct Row {
@@ -25,7 +25,7 @@ struct Row {
     figure: f64,
 }
 
-/// Rows by trace, of the traces that are here and short enough, with their requests.
+/// Rows by trace, for traces that are available and short enough, with their requests.
 fn rows(
     text: &str,
     policy: impl Fn(&[&str]) -> String,
@@ -56,13 +56,13 @@ fn rows(
     all
 }
 
-/// Policies that depend on a hash function: counts in a sketch.
+/// Whether a policy depends on a hash function, because it counts in a sketch.
 fn has_a_sketch(policy: &str) -> bool {
     matches!(policy, "w-tinylfu" | "w-tinylfu-fixed")
 }
 
 #[test]
-fn policies_hit_what_the_published_simulators_hit() {
+fn policies_have_the_hits_of_the_published_simulators() {
     let mut cells: BTreeMap<String, u32> = BTreeMap::new();
     let counts = rows(include_str!("peer_counts.csv"), |columns| columns[3].to_owned());
     for (requests, rows) in counts {
@@ -74,14 +74,14 @@ fn policies_hit_what_the_published_simulators_hit() {
     }
     eprintln!("cells that are equal: {cells:?}");
     assert_eq!(cells.len(), 10);
-    // The smallest set of traces: those that lie in the tree, in a debug build.
+    // The minimum is that of the traces in the tree, in a debug build.
     assert!(cells.values().all(|&cells| cells >= 40), "{cells:?}");
 }
 
-/// The policy with exact counts is Caffeine's to the last hit (above). With a sketch it hashes
-/// otherwise, and its random numbers are others: the mean is the same, single cells differ.
+/// The policy with exact counts equals Caffeine's to the last hit (above). With a sketch its hash
+/// and its random numbers differ: the mean is the same, single cells are not.
 #[test]
-fn w_tinylfu_with_a_sketch_is_caffeines_on_the_mean() {
+fn w_tinylfu_with_a_sketch_equals_caffeines_on_average() {
     let mut differences = Vec::new();
     let counts = rows(include_str!("peer_counts.csv"), |columns| columns[3].to_owned());
     for (requests, rows) in counts {
@@ -99,20 +99,20 @@ fn w_tinylfu_with_a_sketch_is_caffeines_on_the_mean() {
 }
 
 #[test]
-fn s3_fifo_as_printed_misses_as_its_authors_first_library() {
+fn s3_fifo_as_printed_has_the_misses_of_its_authors_first_library() {
     let ratios = rows(include_str!("s3_fifo_printed.csv"), |_| "s3-fifo-printed".to_owned());
     assert!(!ratios.is_empty());
     for (requests, rows) in ratios {
         for row in rows {
             let hits = common::hits(&row.policy, row.entries, &requests);
             let ratio = 1.0 - hits as f64 / row.requests as f64;
-            // A printed digit that is rounded is off by at most half of its last place.
+            // A rounded digit is off by at most half of its last place.
             assert!((ratio - row.figure).abs() <= 0.000_050_1, "{} at {}", row.policy, row.entries);
         }
     }
 }
 
-/// LIRS's loop of 1,011 keys in 404 entries. Here the use of the main queue before the first
+/// LIRS's loop of 1,011 keys in 404 entries. Whether the main queue is used before the first
 /// eviction decides between no hits and a third.
 #[test]
 fn s3_fifo_keeps_a_part_of_a_loop() {
@@ -123,9 +123,9 @@ fn s3_fifo_keeps_a_part_of_a_loop() {
     assert_eq!(percent("s3-fifo-printed"), 0.0);
 }
 
-/// The row of LIRS for OLTP in Table IV of the ARC paper (FAST '03). The cell at 5000 is left out.
-/// It says 47.14, less than half way from its neighbours and below LFU's trend, and no
-/// implementation we know gives it.
+/// The row of LIRS for OLTP in Table IV of the ARC paper (FAST '03). The cell at 5000 is left out:
+/// it says 47.14, which is below half way between its neighbours and below LFU's trend, and no
+/// known implementation gives it.
 #[test]
 fn lirs_has_the_printed_row_of_oltp() {
     let Some(requests) = (!cfg!(debug_assertions)).then(|| common::requests("arc-OLTP")).flatten()

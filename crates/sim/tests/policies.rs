@@ -1,5 +1,5 @@
-//! Promise: every policy weighs bytes and stays within its size; curves are LRU's; CAR is the
-//! printed CAR.
+//! Promise: every policy weighs bytes and stays within its size, curves equal LRU, and CAR equals
+//! the printed CAR.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -37,7 +37,7 @@ proptest! {
             let tally = simulation.tally();
             prop_assert_eq!(tally.requests, requests.len() as u64);
             prop_assert!(tally.hits + tally.counts.evictions <= 2 * tally.requests);
-            // With room for all, only first uses miss.
+            // If all keys fit, only first uses miss.
             let mut ample = Simulation::new(policy, 1 << 20, 10);
             ample.run(&requests);
             let keys: std::collections::HashSet<u64> = requests.iter().map(|r| r.key).collect();
@@ -59,8 +59,8 @@ proptest! {
         };
         let best = hits(PolicyName::Min);
         for (policy, name, _) in PolicyName::all() {
-            // W-TinyLFU turns newcomers away, which MIN as defined here does not, and the engine
-            // is free to.
+            // W-TinyLFU rejects some new keys, which MIN as defined here does not, and the engine
+            // may do so too.
             if !name.starts_with("w-") && name != "ogive" {
                 prop_assert!(hits(policy) <= best, "{}", name);
             }
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn car_is_the_printed_car(
+    fn car_equals_the_printed_car(
         keys in prop::collection::vec(prop_oneof![0_u64..12, 0_u64..60], 1..1500),
         capacity in 1_usize..24,
     ) {
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn the_exact_curve_is_lru(keys in prop::collection::vec(0_u64..200, 1..3000)) {
+    fn the_exact_curve_equals_lru(keys in prop::collection::vec(0_u64..200, 1..3000)) {
         let requests: Vec<Request> = keys.into_iter().map(|key| Request::new(key, 1)).collect();
         let mut curve = Curve::exact();
         curve.add(&requests);
@@ -172,9 +172,10 @@ fn head_and_tail() -> Vec<Request> {
     (0..600_000).map(|_| Request::new((60_000_f64.powf(random())) as u64, 1)).collect()
 }
 
-/// Others chose one key in eight, and one in sixteen from the middle on, by a hash of theirs.
+/// The external sample has one key in eight, and one in sixteen from the middle on, by its own
+/// hash.
 #[test]
-fn a_curve_of_requests_sampled_elsewhere_is_close_to_that_of_all() {
+fn a_curve_of_an_external_sample_is_close_to_the_full_curve() {
     let requests = head_and_tail();
     let hash = |key: u64| {
         let mixed = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -194,7 +195,7 @@ fn a_curve_of_requests_sampled_elsewhere_is_close_to_that_of_all() {
     }
     assert_eq!(curve.requests(), 600_000);
     assert!((curve.rate() - 1.0 / 16.0).abs() < 1e-6, "{}", curve.rate());
-    // A sixteenth of fewer keys than these says little, as its bound shows.
+    // A sixteenth of fewer keys has too wide a bound.
     let sizes = [1000, 5000, 10_000, 20_000, 40_000];
     for (exact, estimated) in exact.points(&sizes).into_iter().zip(curve.points(&sizes)) {
         let off = (exact.hit_ratio - estimated.hit_ratio).abs();
@@ -203,7 +204,7 @@ fn a_curve_of_requests_sampled_elsewhere_is_close_to_that_of_all() {
 }
 
 #[test]
-fn any_sample_taken_elsewhere_makes_a_curve() {
+fn any_external_sample_makes_a_curve() {
     for mut curve in [Curve::exact(), Curve::sampled(16)] {
         for shift in [0, 1, 63, 64, u32::MAX, 0] {
             for hash in [0, 1, u64::MAX] {

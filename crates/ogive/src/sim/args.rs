@@ -95,14 +95,14 @@ pub(crate) struct SimArgs {
     #[arg(short, long, help_heading = "Output options")]
     pub(crate) quiet: bool,
 
-    /// Print the tables of the ARC paper next to our own numbers
+    /// Print the tables of the ARC paper next to ogive's results
     ///
     /// Uses the traces that it finds. The exit code is 1 if a cell differs by more than 0.02
     /// percentage points.
     #[arg(long, conflicts_with_all = ["traces", "record"], help_heading = "Other things to do")]
     pub(crate) paper: bool,
 
-    /// Where the paper's traces are (OLTP.lis, P3.lis..., perhaps compressed)
+    /// The directory with the paper's traces (OLTP.lis, P3.lis..., optionally compressed)
     #[arg(
         long = "traces",
         id = "paper_traces",
@@ -125,7 +125,7 @@ pub(crate) struct SimArgs {
     )]
     pub(crate) record: Option<PathBuf>,
 
-    /// Where to write the recording; - for standard output
+    /// The file for the recording; - for standard output
     #[arg(
         short,
         long,
@@ -146,7 +146,7 @@ pub(crate) struct SimArgs {
     pub(crate) during: Option<Span>,
 }
 
-/// How traces are read: for `ogive sim` and `ogive size`.
+/// The options of reading traces, for `ogive sim` and `ogive size`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace options")]
 pub(crate) struct ReadingArgs {
@@ -159,7 +159,7 @@ pub(crate) struct ReadingArgs {
     #[arg(short, long, value_name = "SIZE")]
     pub(crate) block_size: Option<Size>,
 
-    /// Count every key as 1, whatever it weighs: sizes are in entries
+    /// Count every key as 1, whatever its weight: sizes are in entries
     #[arg(short, long)]
     pub(crate) entries: bool,
 
@@ -181,7 +181,7 @@ pub(crate) struct ReadingArgs {
 }
 
 impl ReadingArgs {
-    /// The same for the library.
+    /// The options for the library.
     pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format,
@@ -262,7 +262,7 @@ impl fmt::Display for SimSize {
     }
 }
 
-/// How many keys the curve keeps.
+/// The number of keys of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurveKeys {
     Exact,

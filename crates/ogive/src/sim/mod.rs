@@ -80,7 +80,7 @@ fn answer(args: &SimArgs) -> Result<Answer> {
     let replayed = result.context("cannot replay")?;
     let footprint_bytes = replayed.footprint.map_or(0, |(_, bytes, _)| bytes);
     let curve = replayed.curve.as_ref().map(|curve| {
-        // The curve of a sample is one of caches smaller by the sample's share.
+        // The curve of a sample is that of caches reduced by the sample's share.
         let sizes = curve_sizes(footprint_bytes, CURVE_POINTS);
         let scaled: Vec<u64> =
             sizes.iter().map(|size| ((*size as f64 * args.sample) as u64).max(1)).collect();
@@ -120,7 +120,7 @@ fn threads(args: &SimArgs) -> usize {
     }
 }
 
-/// A size as the trace measures it: bytes, or entries where every key weighs 1.
+/// A size in the unit of the trace: bytes, or entries if every key weighs 1.
 pub(crate) fn size_text(bytes: u64, in_entries: bool) -> String {
     if in_entries {
         return bytes.to_string();

@@ -15,7 +15,7 @@ use crate::value::Size;
 const PLOT_COLUMNS: usize = 80;
 const PLOT_ROWS: usize = 21;
 
-/// Everything there is to say.
+/// All parts of the result.
 pub(crate) struct Answer {
     traces: Vec<String>,
     rows: Vec<Row>,
@@ -27,7 +27,7 @@ pub(crate) struct Answer {
 
 struct Row {
     policy: String,
-    /// The size asked for: of the whole cache, also where a sample was replayed.
+    /// The requested size: of the whole cache, even if a sample was replayed.
     size_bytes: u64,
     tally: Tally,
 }
@@ -86,7 +86,7 @@ impl Answer {
         let oversize = self.rows.iter().map(|row| row.tally.oversize).max().unwrap_or(0);
         if oversize > 0 {
             self.notes.push(format!(
-                "up to {oversize} requests were for what weighs more than a cache; they are misses"
+                "up to {oversize} requests were for keys heavier than a cache; they are misses"
             ));
         }
         if let Some(error) = self.curve_error() {

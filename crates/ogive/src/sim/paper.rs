@@ -1,4 +1,4 @@
-//! `ogive sim --paper`: the tables of the ARC paper next to our own numbers.
+//! `ogive sim --paper`: the tables of the ARC paper next to ogive's results.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ fn as_table(cells: &[Cell], absent: &[&str]) -> String {
         cells.len()
     ));
     if !absent.is_empty() {
-        lines.push(format!("Not at hand: {}.", absent.join(", ")));
+        lines.push(format!("Missing traces: {}.", absent.join(", ")));
     }
     lines.join("\n") + "\n"
 }

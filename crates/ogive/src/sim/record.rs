@@ -1,8 +1,8 @@
 //! `ogive sim --record`: writes the trace of a mount, `.ogive/trace`, to a file.
 //!
-//! Opening the control file starts the recording, and closing it stops the recording. A read
-//! returns the records that are there, perhaps none, so this module polls a few times a second.
-//! Between reads the mount keeps a bounded number of records, and reports how many it dropped.
+//! Opening the control file starts the recording, and closing it stops it. A read returns the
+//! present records, which may be none, so this module polls a few times a second. Between reads the
+//! mount keeps a bounded number of records, and reports how many it dropped.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -19,9 +19,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::exit::{self, Refusal};
 use crate::value::Span;
 
-/// Between two looks.
+/// The time between two reads.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The most that is taken at a time, in bytes.
+/// Bytes of one read at most.
 const TAKE_BYTES: usize = 1 << 20;
 
 /// Records until interrupted, until the time is over or until the mount has gone.
@@ -46,7 +46,7 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
         let taken = match source.read(&mut bytes) {
             Ok(taken) => taken,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // The mount has gone; what was taken is whole.
+            // The mount has gone; the records so far are complete.
             Err(_) => break,
         };
         out.write_all(&bytes[..taken])
@@ -58,7 +58,7 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
         if is_last {
             break;
         }
-        // One more look after the end, for what came in while waiting.
+        // One more read at the end, for records that arrived in the meantime.
         let is_over = end.is_some_and(|end| Instant::now() >= end);
         is_last = stop.load(Ordering::Relaxed) || is_over;
         if !is_last {
@@ -70,14 +70,14 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
         0 => String::new(),
         dropped => format!("; {dropped} more came too fast and were dropped"),
     };
-    // Without standard error there is nowhere to report to.
+    // Without standard error there is no place to report to.
     let _ = writeln!(io::stderr(), "ogive: recorded {} reads{dropped}", counts.reads);
     Ok(())
 }
 
 fn refusal(mount_point: &Path, error: &io::Error) -> Refusal {
     let reason = match error.kind() {
-        io::ErrorKind::NotFound => "it is no mount of ogive, or one without a control directory",
+        io::ErrorKind::NotFound => "it is not an ogive mount, or has no control directory",
         io::ErrorKind::ResourceBusy => "another recording of it is running",
         _ => "its control file cannot be opened",
     };
@@ -94,7 +94,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Counts whole records; a mount hands out no parts of them.
+    /// Counts whole records; a mount never returns parts of them.
     fn add(&mut self, bytes: &[u8]) {
         let header = if self.seen_bytes == 0 { HEADER_BYTES.min(bytes.len()) } else { 0 };
         self.seen_bytes += bytes.len() as u64;

@@ -33,7 +33,7 @@ impl Watch {
         Self { bar: Some(bar) }
     }
 
-    /// Shows how far it is. Always goes on: an interruption ends the process.
+    /// Shows the progress. Always continues, because an interruption ends the process.
     pub(crate) fn show(&self, progress: Progress) -> bool {
         if let Some(bar) = &self.bar {
             let Progress { pass, bytes, requests } = progress;
@@ -43,7 +43,7 @@ impl Watch {
         true
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,5 +1,5 @@
 //! Any bytes, in any named or detected format: requests or an error, in bounded memory. The first
-//! byte chooses the format; 255 has it detected.
+//! byte chooses the format; 255 means detection.
 #![no_main]
 
 use std::io::Cursor;

@@ -1,7 +1,7 @@
 //! Counts by distance, in buckets of 1/1024 of their distance. So the histogram is as small for
 //! terabytes as for kilobytes, and exact below 2048.
 
-/// Bits that are kept of a distance.
+/// Significant bits of a distance.
 const BITS: u32 = 10;
 
 /// Bucket of a distance.
@@ -34,7 +34,7 @@ impl Histogram {
         self.counts[bucket].1 += bytes;
     }
 
-    /// How many have at most each of these distances, which must rise.
+    /// The counts up to each of these distances, which must rise.
     pub(crate) fn up_to(&self, distances: &[u64]) -> Vec<(f64, f64)> {
         let mut sum = (0.0, 0.0);
         let mut at = 0;

@@ -1,19 +1,19 @@
 //! Miss-ratio curves of LRU in one pass: exact, or from a sample of bounded size.
 //!
-//! The exact curve keeps every key (Mattson's stack with a tree, O(log n) an access). The sampled
+//! The exact curve keeps every key (Mattson's stack with a tree, O(log n) per access). The sampled
 //! one is SHARDS with a fixed size (Waldspurger et al., "Efficient MRC Construction with SHARDS",
-//! FAST '15, sections 3.2 and 3.3). It keeps at most so many keys, those with the smallest hashes.
-//! Distances are divided by the sampling rate, and counts weighed with its inverse. Requests that
-//! the sample is short of are added to the hits (SHARDS-adj).
+//! FAST '15, sections 3.2 and 3.3). It keeps a bounded number of keys, those with the smallest
+//! hashes. Distances are divided by the sampling rate, and counts are weighted with its inverse.
+//! Requests missing from the sample are added to the hits (SHARDS-adj).
 //!
 //! # The error
 //! The sample's keys fall into 16 groups by hash. Each group gives a hit ratio of its own at each
-//! size. How they scatter gives the standard error of their mean. The 95% bound that is reported is
-//! 2.131 times that (Student's t, 15 degrees of freedom).
+//! size. Their variance gives the standard error of the mean. The reported 95% bound is 2.131 times
+//! that (Student's t, 15 degrees of freedom).
 //!
 //! # What is exact
-//! For keys of one weight the exact curve is LRU, request for request. For unequal weights it is
-//! the curve of an LRU that always holds as much of its stack as fits.
+//! For keys of one weight the exact curve equals LRU, request for request. For unequal weights it
+//! is the curve of an LRU that always holds as much of its stack as fits.
 
 mod histogram;
 mod stack_distances;
@@ -27,9 +27,9 @@ use self::stack_distances::Distances;
 use crate::policy::Request;
 use crate::sampling::{rate, sample_hash};
 
-/// Keys of the sample by default.
+/// Default number of keys in the sample.
 pub const SAMPLE_KEYS_DEFAULT: usize = 64 << 10;
-/// Into how many groups the sample falls.
+/// Groups of the sample.
 const GROUPS: usize = 16;
 /// Student's t for 95%, two-sided, with one degree of freedom less than groups.
 const STUDENT_T: f64 = 2.131;
@@ -43,22 +43,22 @@ pub struct Point {
     pub hit_ratio: f64,
     /// Share of the bytes that hit.
     pub byte_hit_ratio: f64,
-    /// `hit_ratio` is within so much of the truth with 95% confidence; 0 where exact.
+    /// The 95% confidence bound of `hit_ratio`; 0 if it is exact.
     pub error: f64,
 }
 
-/// A request of a sample that was taken elsewhere.
+/// A request from an external sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// The hash of its key, whose bits are as good as random.
+    /// The hash of its key, with uniformly random bits.
     pub hash: u64,
-    /// How many bytes it is of.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Keys were chosen whose hash begins with so many zero bits.
+    /// The keys of the sample are those whose hash begins with this many zero bits.
     pub shift: u32,
 }
 
-/// A curve being made.
+/// A curve under construction.
 #[derive(Debug)]
 pub struct Curve {
     distances: Distances,
@@ -98,7 +98,7 @@ impl Curve {
         }
     }
 
-    /// A curve that keeps at most so many keys.
+    /// A curve that keeps at most this many keys.
     #[must_use]
     pub fn sampled(keys_max: usize) -> Self {
         let keys_max = keys_max.max(GROUPS);
@@ -124,9 +124,9 @@ impl Curve {
         }
     }
 
-    /// Adds requests that were sampled elsewhere, out of `all`. A key was sampled if its hash
-    /// begins with `shift` zero bits; the hash stands for the key. So the rate of this sample is
-    /// theirs or less. On a curve that keeps every key only those that were chosen are known.
+    /// Adds requests of an external sample out of `all` requests. A key was sampled if its hash
+    /// begins with `shift` zero bits; the hash represents the key. So the rate of this curve is at
+    /// most that of the sample. A curve that keeps every key knows only the sampled ones.
     pub fn add_chosen(&mut self, chosen: &[Chosen], all: u64) {
         self.requests += all;
         let mut bytes = 0_u128;
@@ -134,7 +134,7 @@ impl Curve {
             bytes += u128::from(one.bytes);
             let request = Request::new(one.hash, one.bytes.max(1));
             if self.sample.is_some() {
-                // Never so low that the rate would be none.
+                // The threshold must stay above 0.
                 self.lower(u64::MAX >> one.shift.min(63));
                 self.add_hashed(one.hash, &request);
             } else {
@@ -142,12 +142,12 @@ impl Curve {
                 self.groups[0].count(&request, distance, 1.0);
             }
         }
-        // Requests that were passed over count as equally long.
+        // Requests outside the sample count with the same mean length.
         let all_bytes = bytes * u128::from(all) / (chosen.len() as u128).max(1);
         self.bytes = self.bytes.saturating_add(u64::try_from(all_bytes).unwrap_or(u64::MAX));
     }
 
-    /// Lets go of the keys with larger hashes.
+    /// Drops the keys with larger hashes.
     fn lower(&mut self, threshold: u64) {
         let Some(sample) = &mut self.sample else { return };
         if threshold >= sample.threshold {
@@ -172,7 +172,7 @@ impl Curve {
         let rate = rate(sample.threshold);
         let distance = self.distances.access(request.key, request.bytes);
         let scaled = distance.map(|distance| (distance as f64 / rate) as u64);
-        // The threshold takes the upper bits; groups the lower ones.
+        // The threshold uses the upper bits, groups the lower ones.
         self.groups[hash as usize % GROUPS].count(request, scaled, 1.0 / rate);
         if distance.is_none() {
             sample.heap.push((hash, request.key));
@@ -184,13 +184,13 @@ impl Curve {
         }
     }
 
-    /// The share of all keys in the sample; 1 while all are.
+    /// The share of all keys in the sample; 1 while it has all.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.sample.as_ref().map_or(1.0, |sample| rate(sample.threshold))
     }
 
-    /// Requests seen.
+    /// The number of requests.
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.requests
@@ -211,14 +211,14 @@ impl Curve {
                 .map(|(hits, group)| adjusted(hits[point].0, group.requests, requests))
                 .collect();
             let byte_hits: f64 = groups.iter().map(|hits| hits[point].1).sum();
-            let seen: f64 = self.groups.iter().map(|group| group.bytes).sum();
+            let counted: f64 = self.groups.iter().map(|group| group.bytes).sum();
             let mean = ratios.iter().sum::<f64>() / count;
             let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>()
                 / (count - 1.0).max(1.0);
             Point {
                 size_bytes: sizes_bytes[point],
                 hit_ratio: mean.clamp(0.0, 1.0),
-                byte_hit_ratio: adjusted(byte_hits, seen, bytes * count).clamp(0.0, 1.0),
+                byte_hit_ratio: adjusted(byte_hits, counted, bytes * count).clamp(0.0, 1.0),
                 error: if is_exact { 0.0 } else { STUDENT_T * (variance / count).sqrt() },
             }
         };
@@ -237,14 +237,14 @@ impl Group {
     }
 }
 
-/// Hits as a share of what a group should have seen. Missing requests count as hits of the smallest
-/// distance, because a sample has too few or too many of the most popular keys.
-fn adjusted(hits: f64, seen: f64, expected: f64) -> f64 {
-    if expected > 0.0 { (hits + expected - seen) / expected } else { 0.0 }
+/// Hits as a share of the expected requests of a group. Missing requests count as hits of the
+/// smallest distance, because a sample has too few or too many of the most popular keys.
+fn adjusted(hits: f64, counted: f64, expected: f64) -> f64 {
+    if expected > 0.0 { (hits + expected - counted) / expected } else { 0.0 }
 }
 
-/// Sizes for a curve: `count` from 1/1000 of `footprint_bytes` to all of it, each by the same
-/// factor larger than the one before.
+/// Sizes for a curve: `count` of them from 1/1000 of `footprint_bytes` to all of it, in a geometric
+/// series.
 #[must_use]
 pub fn curve_sizes(footprint_bytes: u64, count: usize) -> Vec<u64> {
     let (last, steps) = (footprint_bytes.max(1) as f64, count.max(2) - 1);

@@ -1,9 +1,10 @@
-//! LRU stack distances in O(log n): the weight that was asked for since a key was asked for last
-//! (Mattson et al., "Evaluation Techniques for Storage Hierarchies", 1970). A tree over time finds
-//! it (Bennett and Kruskal, "LRU Stack Processing", 1975).
+//! LRU stack distances in O(log n). The distance of a request is the weight of all keys requested
+//! since the last request of its key (Mattson et al., "Evaluation Techniques for Storage
+//! Hierarchies", 1970). A tree over time finds it (Bennett and Kruskal, "LRU Stack Processing",
+//! 1975).
 //!
-//! Each key stands at the time of its last access, in a Fenwick tree that sums weights from a
-//! time on. When times run out, the keys are moved together in their order.
+//! Each key has the time slot of its last access in a Fenwick tree, which sums weights from a slot
+//! on. When slots run out, the keys are compacted in their order.
 
 use std::hash::BuildHasher as _;
 
@@ -43,8 +44,8 @@ impl Distances {
         }
     }
 
-    /// An access: the weight of all keys accessed since this one was, its own included, or
-    /// `None` if it never was. A key keeps the weight of its first access.
+    /// Records an access. Returns the weight of all keys accessed since this one was, including its
+    /// own, or `None` at its first access. A key keeps the weight of its first access.
     pub(crate) fn access(&mut self, key: u64, weight: u64) -> Option<u64> {
         if self.next == self.weights.len() {
             self.compact();
@@ -68,7 +69,7 @@ impl Distances {
         None
     }
 
-    /// Forgets a key.
+    /// Removes a key.
     pub(crate) fn remove(&mut self, key: u64) {
         let hash = self.hasher.hash_one(key);
         if let Ok(entry) = self.places.find_entry(hash, |place| place.key == key) {
@@ -99,13 +100,12 @@ impl Distances {
         }
     }
 
-    /// Moves all keys together, keeping their order, and makes room for as many accesses as
-    /// there are keys.
+    /// Compacts all keys in their order, and makes room for as many accesses as there are keys.
     fn compact(&mut self) {
         let mut moved = vec![0_u32; self.weights.len()];
         let mut live = 0;
         for (slot, &weight) in self.weights.iter().enumerate() {
-            // A key weighs at least 1, so only slots that were left weigh nothing.
+            // A key weighs at least 1, so only unused slots weigh 0.
             if weight > 0 {
                 moved[slot] = live;
                 live += 1;
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn distances_are_those_of_a_list(
+        fn distances_equal_those_of_a_list(
             steps in prop::collection::vec((0_u64..40, prop::bool::weighted(0.05)), 0..4000)
         ) {
             let mut distances = Distances::new();

@@ -1,9 +1,9 @@
 //! CAR (Bansal and Modha, "CAR: Clock with Adaptive Replacement", FAST '04, Fig. 2): ARC with
-//! clocks in the place of its lists. A hit sets a bit. The hands move what was hit to T2 and demote
-//! what was not. The ghost lists B1 and B2 move the target `p` of T1, as in ARC.
+//! clocks instead of lists. A hit sets a bit. The hands move entries that were hit to T2 and demote
+//! the others. The ghost lists B1 and B2 move the target `p` of T1, as in ARC.
 //!
-//! Weights stand where the paper counts pages. The front of a list is the clock's tail, where the
-//! paper inserts; the back is where the hand stands.
+//! Weights replace the paper's page counts. The front of a list is the clock's tail, where the
+//! paper inserts; the back is the position of the hand.
 
 use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};
@@ -33,7 +33,7 @@ impl Car {
         self.lists.list_bytes(list) as f64
     }
 
-    /// One eviction: the hands move until one stands at an entry without its bit.
+    /// One eviction: the hands move until one finds an entry without its bit.
     fn replace(&mut self) {
         loop {
             let t1_first = self.bytes(T1) >= self.p.max(1.0);

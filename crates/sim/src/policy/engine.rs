@@ -1,5 +1,4 @@
-//! The policies of ogive's own code: ARC as printed, the duel of four rules, and the shipping
-//! engine.
+//! Adapters to ogive's own code: ARC as printed, the duel of four rules, and the shipping engine.
 
 use ogive_arc::policy::duel::Duel;
 use ogive_arc::policy::{self, Outcome};
@@ -67,21 +66,21 @@ impl Policy for FourRules {
     }
 }
 
-/// The engine as a mount runs it, one access after the other.
+/// The engine as a mount runs it, with one access at a time.
 #[derive(Debug)]
 pub(crate) struct Engine {
     cache: Cache<u64, ()>,
 }
 
 impl Engine {
-    /// `sublists`: `None` for as many as the engine chooses for entries of this weight.
+    /// `sublists`: `None` for the number that the engine chooses for entries of this weight.
     pub(crate) fn new(
         capacity_bytes: u64,
         policy: ogive_arc::Policy,
         sublists: Option<usize>,
         entry_bytes: u64,
     ) -> Self {
-        // As many as by default on two processors, so that all machines come to the same result.
+        // The default on two processors, so that all machines give the same result.
         let builder = Cache::builder(capacity_bytes).rings(2);
         let builder = builder.policy(policy).expected_weight_bytes(entry_bytes);
         let builder = match sublists {

@@ -1,10 +1,11 @@
 //! FIFO, LRU and CLOCK: one list. They differ in the effect of a hit and in the entries that
 //! eviction spares.
 //!
-//! - FIFO: a hit does nothing; the oldest goes.
-//! - LRU: a hit makes an entry the youngest; the oldest goes.
+//! - FIFO: a hit has no effect; the oldest entry is evicted.
+//! - LRU: a hit makes an entry the youngest; the oldest entry is evicted.
 //! - CLOCK (Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets an entry's
-//!   bit. The oldest goes; if its bit is set, it loses the bit and starts anew.
+//!   bit. If the oldest entry has its bit set, it loses the bit and becomes the youngest; otherwise
+//!   it is evicted.
 
 use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};

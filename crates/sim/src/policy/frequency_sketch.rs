@@ -1,30 +1,30 @@
-//! How often keys were seen lately: what TinyLFU admits by.
+//! The recent frequency of keys, by which TinyLFU admits.
 //!
-//! Both ways halve all counts after ten additions for each entry of the cache (Einziger, Friedman
-//! and Manes, "TinyLFU", ACM TOS 2017). One counts exactly; the other is a count-min sketch of
-//! four-bit counters (Cormode and Muthukrishnan, J. Algorithms 2005) in blocks of one cache line,
-//! as many words as the cache has entries, which is the size that Caffeine gives it.
+//! All counts are halved after ten additions per entry of the cache (Einziger, Friedman and Manes,
+//! "TinyLFU", ACM TOS 2017). Counts are exact, or a count-min sketch of four-bit counters (Cormode
+//! and Muthukrishnan, J. Algorithms 2005). The sketch has blocks of one cache line, and as many
+//! words as the cache has entries, which is Caffeine's size.
 
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// Counters of a key: its estimate is the least of them.
+/// Counters per key; the estimate is their minimum.
 const ROWS: usize = 4;
-/// Words of a block; a row has two of them.
+/// Words per block; a row has two of them.
 const BLOCK_WORDS: usize = 8;
-/// Counts are halved after so many additions an entry of the cache.
+/// Additions per entry of the cache between two halvings.
 const ADDITIONS_AN_ENTRY: u64 = 10;
 /// The lowest bit of every counter of a word.
 const ONES: u64 = 0x1111_1111_1111_1111;
 
-/// Counts of keys, exact or nearly so.
+/// Counts of keys, exact or estimated.
 #[derive(Debug)]
 pub(crate) struct Frequency {
     counts: Counts,
     additions: u64,
-    /// Counts are halved at so many.
+    /// Additions between two halvings.
     additions_max: u64,
 }
 
@@ -35,12 +35,12 @@ enum Counts {
 }
 
 impl Frequency {
-    /// For a cache of about so many entries, with a count for every key.
+    /// Exact counts, for a cache of about this many entries.
     pub(crate) fn exact(entries: usize) -> Self {
         Self::new(Counts::Exact(HashMap::with_hasher(FixedState::with_seed(1))), entries)
     }
 
-    /// For a cache of about so many entries, with a sketch.
+    /// A sketch, for a cache of about this many entries.
     pub(crate) fn sketch(entries: usize) -> Self {
         let words = entries.clamp(BLOCK_WORDS, 1 << 27).next_power_of_two();
         let hasher = FixedState::with_seed(1);
@@ -52,7 +52,7 @@ impl Frequency {
         Self { counts, additions: 0, additions_max }
     }
 
-    /// Counts a key as seen once more.
+    /// Counts a request of a key.
     pub(crate) fn add(&mut self, key: u64) {
         let added = match &mut self.counts {
             Counts::Exact(counts) => {
@@ -85,7 +85,7 @@ impl Frequency {
                 });
             }
             Counts::Sketch { words, .. } => {
-                // Halving rounds down, and each addition counted in four counters.
+                // Halving rounds down, and each addition has incremented four counters.
                 let odd: u64 = words.iter().map(|word| u64::from((word & ONES).count_ones())).sum();
                 self.additions = self.additions.saturating_sub(odd / ROWS as u64);
                 words.iter_mut().for_each(|word| *word = (*word >> 1) & !(ONES << 3));
@@ -94,7 +94,7 @@ impl Frequency {
         self.additions /= 2;
     }
 
-    /// How often a key was seen lately; of a sketch at most 15.
+    /// The recent frequency of a key; at most 15 in a sketch.
     pub(crate) fn estimate(&self, key: u64) -> u64 {
         match &self.counts {
             Counts::Exact(counts) => counts.get(&key).copied().unwrap_or(0),
@@ -107,7 +107,7 @@ impl Frequency {
     }
 }
 
-/// Word and shift of a key's counter in each row: all in one block.
+/// Word and shift of a key's counter in each row, all in one block.
 fn places(hash: u64, words: usize) -> [(usize, u32); ROWS] {
     let blocks = words / BLOCK_WORDS;
     let block = (hash as u32 as usize) & (blocks - 1);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_fade() {
+    fn counts_are_halved_over_time() {
         for mut frequency in [Frequency::sketch(64), Frequency::exact(64)] {
             (0..15).for_each(|_| frequency.add(7));
             assert_eq!(frequency.estimate(7), 15);

@@ -1,7 +1,7 @@
-//! Keys on doubly linked lists, found by key: what every policy here is made of.
+//! Keys on doubly linked lists with an index by key, which all policies here are built of.
 //!
-//! A slab of nodes, linked by number, and an index of numbers by key. A key is on exactly one
-//! of the `N` lists. Nothing allocates but the growth of the slab and of the index.
+//! A slab of nodes, linked by number, and an index of numbers by key. A key is on exactly one of
+//! the `N` lists. Only the growth of the slab and of the index allocates.
 
 use std::hash::BuildHasher as _;
 
@@ -100,10 +100,10 @@ impl<const N: usize> Lists<N> {
         some(self.nodes[id as usize].newer)
     }
 
-    /// Puts a key that is on no list at the front of one.
+    /// Inserts a key that is on no list at the front of one.
     ///
     /// # Panics
-    /// With four thousand million keys.
+    /// At 2^32 keys.
     pub(crate) fn push_front(&mut self, list: usize, key: u64, bytes: u64) -> Id {
         let node = Node { key, bytes, newer: NONE, older: NONE, list: 0, mark: 0 };
         let id = match self.free.pop() {
@@ -123,19 +123,19 @@ impl<const N: usize> Lists<N> {
         id
     }
 
-    /// Moves a key to the front of a list, which may be the one it is on.
+    /// Moves a key to the front of the same or another list.
     pub(crate) fn move_to_front(&mut self, list: usize, id: Id) {
         self.unlink(id);
         self.link_front(list, id);
     }
 
-    /// Moves a key to the back of a list, which may be the one it is on.
+    /// Moves a key to the back of the same or another list.
     pub(crate) fn move_to_back(&mut self, list: usize, id: Id) {
         self.unlink(id);
         self.link_back(list, id);
     }
 
-    /// Forgets a key.
+    /// Removes a key.
     pub(crate) fn remove(&mut self, id: Id) {
         self.unlink(id);
         let hash = self.hasher.hash_one(self.key(id));
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_are_what_two_deques_are(steps in prop::collection::vec((0_u8..4, 0_u64..12, 0_usize..2), 0..300)) {
+        fn lists_behave_like_two_deques(steps in prop::collection::vec((0_u8..4, 0_u64..12, 0_usize..2), 0..300)) {
             let mut lists = Lists::<2>::new();
             let mut model = [VecDeque::new(), VecDeque::new()];
             for (step, key, list) in steps {

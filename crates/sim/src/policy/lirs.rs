@@ -2,22 +2,22 @@
 //! Improve Buffer Cache Performance", SIGMETRICS '02).
 //!
 //! 99% of the cache are for blocks of low inter-reference recency (LIR), 1% for the others (HIR).
-//! Stack S holds all LIR blocks, and the HIR blocks, resident or not, that were seen since the LIR
-//! block at its bottom. Queue Q holds the resident HIR blocks. The oldest of Q leaves first. A HIR
-//! block that is asked for while it is in S takes the place of the LIR block at the bottom. Blocks
-//! in S that are not resident are bounded to twice the cache, as the authors advise: the oldest is
-//! forgotten.
+//! Stack S holds all LIR blocks, and the HIR blocks, resident or not, that were requested after the
+//! LIR block at its bottom. Queue Q holds the resident HIR blocks. The oldest of Q is evicted
+//! first. A HIR block that is requested while it is in S replaces the LIR block at the bottom.
+//! Non-resident blocks in S are bounded to twice the cache, as the authors advise: the oldest is
+//! dropped.
 //!
-//! Where the paper leaves a choice, it is made as in Caffeine's simulator, which has the same
-//! counts. While the cache fills, a HIR block comes into Q alone. A HIR block on top of S that is
-//! asked for again stays HIR.
+//! Where the paper leaves a choice, ogive follows Caffeine's simulator, which has the same counts.
+//! While the cache fills, a HIR block enters Q only. A HIR block on top of S that is requested
+//! again stays HIR.
 //!
 //! A block is LIR if it is in S and on no list of `resident`.
 
 use super::linked_lists::{Id, Lists};
 use super::{Counts, Policy, Request};
 
-/// The part of the cache that is for LIR blocks.
+/// The share of the cache for LIR blocks.
 const LIR_SHARE: f64 = 0.99;
 
 const QUEUE: usize = 0;
@@ -28,7 +28,7 @@ const GONE: usize = 1;
 pub(crate) struct Lirs {
     /// S: the front is its top.
     stack: Lists<1>,
-    /// HIR blocks: Q, and those in S that are not resident, in the order they left.
+    /// HIR blocks: Q, and the non-resident ones in S, in the order of their eviction.
     others: Lists<2>,
     capacity_bytes: u64,
     lir_bytes_max: u64,
@@ -51,7 +51,7 @@ impl Lirs {
         }
     }
 
-    /// Removes from the bottom of the stack whatever is not LIR.
+    /// Removes all blocks other than LIR from the bottom of the stack.
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.back(0) {
             let Some(other) = self.others.find(self.stack.key(bottom)) else { return };
@@ -62,7 +62,7 @@ impl Lirs {
         }
     }
 
-    /// Makes the LIR block at the bottom a resident HIR block. False if there is none.
+    /// Turns the LIR block at the bottom into a resident HIR block. False if there is none.
     fn demote_bottom(&mut self) -> bool {
         let Some(bottom) = self.stack.back(0) else { return false };
         let (key, bytes) = (self.stack.key(bottom), self.stack.bytes(bottom));
@@ -73,7 +73,7 @@ impl Lirs {
         true
     }
 
-    /// Puts a key on top of the stack, wherever it was.
+    /// Moves a key to the top of the stack, or inserts it there.
     fn push_stack(&mut self, key: u64, bytes: u64) {
         match self.stack.find(key) {
             Some(id) => self.stack.move_to_front(0, id),
@@ -112,7 +112,7 @@ impl Lirs {
         while self.lir_bytes > self.lir_bytes_max && self.demote_bottom() {}
     }
 
-    /// A block that stands in S has come to be LIR.
+    /// Turns a block in S into a LIR block.
     fn become_lir(&mut self, key: u64, bytes: u64) {
         self.push_stack(key, bytes);
         self.lir_bytes += bytes;
@@ -162,7 +162,7 @@ impl Policy for Lirs {
                 }
             }
             Some((id, _)) => {
-                // Seen since the LIR block seen longest ago: it is LIR now.
+                // It was requested after the LIR block at the bottom, so it becomes LIR.
                 self.ghost_hits += 1;
                 self.others.remove(id);
                 if let Some(in_stack) = self.stack.find(key) {

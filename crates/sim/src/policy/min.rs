@@ -1,9 +1,9 @@
 //! MIN (Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer", 1966): evicts
-//! what is asked for again last. It needs the future: [`Request::next_use`] must be set.
+//! the entry whose next request is latest. It needs the future: [`Request::next_use`] must be set.
 //!
-//! Every key that is asked for comes in; nothing goes past the cache. With equal weights no policy
-//! that brings everything in has more hits. With unequal weights the optimum is NP-hard, and MIN is
-//! a good lower bound of it.
+//! Every requested key is inserted; none bypasses the cache. With equal weights no policy that
+//! inserts every key has more hits. With unequal weights the optimum is NP-hard, and MIN is a good
+//! lower bound of it.
 
 use std::collections::BinaryHeap;
 use std::hash::BuildHasher as _;
@@ -25,7 +25,7 @@ struct Entry {
 pub(crate) struct Min {
     entries: HashTable<Entry>,
     hasher: FixedState,
-    /// Uses to come, the latest on top; an item that says what its entry does not is outdated.
+    /// Next uses, the latest on top. An item that differs from its entry is outdated.
     heap: BinaryHeap<(u64, u64)>,
     capacity_bytes: u64,
     resident_bytes: u64,

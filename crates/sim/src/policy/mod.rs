@@ -1,12 +1,11 @@
-//! The policies that a trace is replayed through, and their common trait.
+//! The policies of a replay, and their common trait.
 //!
-//! `engine` runs ogive's own policies: ARC, the duel and the shipping engine. The others are written
-//! here from their papers on purpose, as peers to compare with. They share no rule with the duel,
-//! even where both have a 2Q or a LIRS.
+//! `engine` runs ogive's own policies: ARC, the duel and the shipping engine. The others are
+//! written here from their papers on purpose, as independent peers. They share no rule with the
+//! duel, even where both have a 2Q or a LIRS.
 //!
-//! All weigh bytes: an entry weighs what its request says when it comes in. A key that weighs
-//! more than the cache never comes in ([`Simulation`](crate::Simulation) sees to that, so no
-//! policy is asked for one).
+//! All policies weigh bytes: an entry weighs as much as the request that inserted it.
+//! [`Simulation`](crate::Simulation) requests no key that weighs more than the cache.
 
 mod car;
 mod engine;
@@ -32,20 +31,19 @@ pub struct Request {
     pub key: u64,
     /// Its weight in bytes, at least 1.
     pub bytes: u64,
-    /// Number of the request that asks for the key next, `u64::MAX` if there is none or it is
-    /// unknown.
+    /// Number of the next request of this key, `u64::MAX` if there is none or it is unknown.
     pub next_use: u64,
 }
 
 impl Request {
-    /// A request that knows nothing of the future.
+    /// A request without a known future.
     #[must_use]
     pub const fn new(key: u64, bytes: u64) -> Self {
         Self { key, bytes, next_use: u64::MAX }
     }
 }
 
-/// A policy's counts besides hits.
+/// Counts of a policy in addition to hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Entries evicted.
@@ -56,14 +54,14 @@ pub struct Counts {
 
 /// A cache of keys without values, for one thread.
 pub trait Policy: Send + fmt::Debug {
-    /// Asks for a key that weighs at most as much as the cache; brings it in if it is not there.
-    /// Returns whether it was.
+    /// Requests a key that weighs at most as much as the cache, and inserts it after a miss.
+    /// Returns whether it was a hit.
     fn access(&mut self, request: &Request) -> bool;
 
     /// The counts.
     fn counts(&self) -> Counts;
 
-    /// Weight of what is in the cache; never more than its capacity.
+    /// Weight of all entries; never more than the capacity.
     fn resident_bytes(&self) -> u64;
 }
 
@@ -84,25 +82,25 @@ pub enum PolicyName {
     Arc,
     /// Clock with adaptive replacement.
     Car,
-    /// S3-FIFO as its authors have it now.
+    /// S3-FIFO in its authors' current version.
     S3Fifo,
     /// S3-FIFO as printed.
     S3FifoPrinted,
     /// SIEVE.
     Sieve,
-    /// W-TinyLFU with a window that adapts.
+    /// W-TinyLFU with an adaptive window.
     WTinyLfu,
     /// W-TinyLFU with a window of 1%.
     WTinyLfuFixed,
-    /// W-TinyLFU with a window that adapts, and exact counts instead of a sketch.
+    /// W-TinyLFU with an adaptive window, and exact counts instead of a sketch.
     WTinyLfuExact,
     /// W-TinyLFU with a window of 1%, and exact counts instead of a sketch.
     WTinyLfuFixedExact,
-    /// LIRS, LRU, 2Q or ARC, whichever does best at the moment.
+    /// The best of LIRS, LRU, 2Q and ARC at each moment.
     Duel,
     /// Belady's MIN.
     Min,
-    /// The engine that ships, with so many sublists (0: as many as it chooses).
+    /// The shipping engine with this many sublists (0: the number that it chooses).
     Engine(usize),
     /// The same, with ARC alone.
     EngineArc(usize),
@@ -116,7 +114,7 @@ const NAMES: &[(&str, PolicyName, &str)] = &[
     ("lirs", PolicyName::Lirs, "low inter-reference recency set: HIR 1%"),
     ("arc", PolicyName::Arc, "ARC exactly as in its paper"),
     ("car", PolicyName::Car, "clock with adaptive replacement"),
-    ("s3-fifo", PolicyName::S3Fifo, "S3-FIFO as its authors have it now: small queue 10%"),
+    ("s3-fifo", PolicyName::S3Fifo, "S3-FIFO in its authors' current version: small queue 10%"),
     ("s3-fifo-printed", PolicyName::S3FifoPrinted, "S3-FIFO as in its paper"),
     ("sieve", PolicyName::Sieve, "SIEVE"),
     ("w-tinylfu", PolicyName::WTinyLfu, "W-TinyLFU, adaptive window"),
@@ -127,7 +125,7 @@ const NAMES: &[(&str, PolicyName, &str)] = &[
         PolicyName::WTinyLfuFixedExact,
         "W-TinyLFU, window of 1%, exact counts",
     ),
-    ("duel", PolicyName::Duel, "whichever of LIRS, LRU, 2Q and ARC does best at the moment"),
+    ("duel", PolicyName::Duel, "the best of LIRS, LRU, 2Q and ARC at each moment"),
     ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
     ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships: the duel"),
     ("ogive-arc", PolicyName::EngineArc(0), "the engine of ogive, with ARC alone"),
@@ -139,14 +137,14 @@ impl PolicyName {
         NAMES.iter().map(|&(name, policy, meaning)| (policy, name, meaning))
     }
 
-    /// Whether requests must say when their key is used next.
+    /// Whether requests must have the next use of their key.
     #[must_use]
     pub const fn needs_future(self) -> bool {
         matches!(self, Self::Min)
     }
 
-    /// An empty cache. `entry_bytes` is what an entry is expected to weigh, from which the
-    /// engine works out its sublists.
+    /// An empty cache. `entry_bytes` is the expected weight of an entry, from which the engine
+    /// computes its sublists.
     #[must_use]
     pub fn build(self, capacity_bytes: u64, entry_bytes: u64) -> Box<dyn Policy> {
         use fifo_lru_clock::{OneList, Rule};
@@ -203,21 +201,20 @@ impl FromStr for PolicyName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
-        let wanted = match plain(text).as_str() {
+        let name = match plain(text).as_str() {
             "opt" | "belady" => "min".to_owned(),
             "twoq" => "2q".to_owned(),
             "engine" => "ogive".to_owned(),
             "engine:arc" | "ogive:arc" => "ogivearc".to_owned(),
             other => other.to_owned(),
         };
-        if let Some(sublists) = wanted.strip_prefix("ogivearc/").and_then(|text| text.parse().ok())
-        {
+        if let Some(sublists) = name.strip_prefix("ogivearc/").and_then(|text| text.parse().ok()) {
             return Ok(Self::EngineArc(sublists));
         }
-        if let Some(sublists) = wanted.strip_prefix("ogive/").and_then(|text| text.parse().ok()) {
+        if let Some(sublists) = name.strip_prefix("ogive/").and_then(|text| text.parse().ok()) {
             return Ok(Self::Engine(sublists));
         }
-        let row = NAMES.iter().find(|(name, _, _)| plain(name) == wanted);
+        let row = NAMES.iter().find(|(row, _, _)| plain(row) == name);
         row.map(|(_, policy, _)| *policy).ok_or_else(|| {
             let names: Vec<&str> = NAMES.iter().map(|(name, _, _)| *name).collect();
             format!("there is no policy \"{text}\"; there are {}", names.join(", "))

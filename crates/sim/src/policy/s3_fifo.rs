@@ -1,9 +1,9 @@
-//! S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP '23). It has three
-//! parts. A small FIFO of a tenth of the cache filters keys that are asked for once. In the main
-//! FIFO, entries get as many more rounds as they had hits, three at most. The third part is the
-//! keys that left the small one.
+//! S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP '23). A small FIFO
+//! of a tenth of the cache filters keys that are requested once. In the main FIFO, an entry gets
+//! another round for each of its hits, three at most. A ghost FIFO holds the keys that left the
+//! small one.
 //!
-//! There are two flavours, because its authors changed it. As printed, every new key comes into the
+//! The two flavours exist because the authors changed it. As printed, every new key enters the
 //! small queue. Since libCacheSim 0.3.2, a cache that has not evicted yet puts keys into the main
 //! queue when the small one is full. So a loop finds the main queue full.
 
@@ -16,7 +16,7 @@ const GHOST: usize = 2;
 
 /// Hits are counted in two bits.
 const HITS_MAX: u8 = 3;
-/// With so many hits an entry of the small queue moves to the main one.
+/// An entry of the small queue with this many hits moves to the main one.
 const HITS_TO_MAIN: u8 = 2;
 
 /// The cache.
@@ -26,15 +26,15 @@ pub(crate) struct S3Fifo {
     capacity_bytes: u64,
     small_bytes: u64,
     ghost_bytes: u64,
-    /// Whether what comes before the first eviction may fill the main queue.
+    /// Whether keys may fill the main queue before the first eviction.
     fills_main: bool,
     evictions: u64,
     ghost_hits: u64,
 }
 
 impl S3Fifo {
-    /// `fills_main`: what the small queue has no room for goes to the main one until something
-    /// is evicted.
+    /// `fills_main`: keys that do not fit into the small queue enter the main one until the first
+    /// eviction.
     pub(crate) fn new(capacity_bytes: u64, fills_main: bool) -> Self {
         let small_bytes = capacity_bytes / 10;
         Self {

@@ -1,7 +1,7 @@
 //! 2Q, the full version (Johnson and Shasha, "2Q: A Low Overhead High Performance Buffer Management
-//! Replacement Algorithm", VLDB '94). Newcomers go through a FIFO of a quarter of the cache (Kin).
-//! Keys that leave it are remembered for half a cache (Kout). A key that is asked for again while
-//! it is remembered goes to an LRU.
+//! Replacement Algorithm", VLDB '94). New entries pass through a FIFO of a quarter of the cache
+//! (Kin). Keys that leave it are remembered for half a cache (Kout). A remembered key that is
+//! requested again enters an LRU.
 
 use super::linked_lists::Lists;
 use super::{Counts, Policy, Request};

@@ -1,16 +1,16 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy",
-//! ACM TOS 2017). Newcomers stay in a small LRU window. An entry that leaves it comes to the main
-//! cache only if it was seen more often than the main cache's oldest entry. The main cache is a
-//! segmented LRU with 80% protected.
+//! ACM TOS 2017). New entries stay in a small LRU window. An entry that leaves it enters the main
+//! cache only if it was requested more often than the main cache's oldest entry. The main cache is
+//! a segmented LRU with 80% protected.
 //!
-//! The window starts at 1%. If asked for, it follows the hit ratio by hill climbing (Einziger,
-//! Eytan, Friedman and Manes, "Adaptive Software Cache Management", Middleware '18). Steps are of
-//! 6.25% of the cache, each smaller by 0.98 than the last, and begin anew when the hit ratio jumps
-//! by 5 points.
+//! The window starts at 1%. The adaptive flavour follows the hit ratio by hill climbing (Einziger,
+//! Eytan, Friedman and Manes, "Adaptive Software Cache Management", Middleware '18). The first step
+//! is 6.25% of the cache, and each is 0.98 times the last. When the hit ratio jumps by 5 points,
+//! the steps start again at full size.
 //!
-//! With exact counts every cell is that of Caffeine's simulator. With a sketch the rule is the same
-//! and the hash another. Then, as in Caffeine, a frequent candidate that lost is admitted once in
-//! 128 times. So no user can lock others out by their hash.
+//! With exact counts every cell equals that of Caffeine's simulator. With a sketch the rule is the
+//! same, but the hash differs. Then, as in Caffeine, a frequent candidate that lost is admitted
+//! once in 128 times, so that no client can lock others out by hash collisions.
 
 use super::frequency_sketch::Frequency;
 use super::linked_lists::{Id, Lists};
@@ -25,22 +25,22 @@ const PROTECTED_SHARE: f64 = 0.8;
 
 const STEP: f64 = 0.0625;
 const STEP_DECAY: f64 = 0.98;
-/// A step as small as this is the last.
+/// The climber stops at steps this small.
 const STEP_MIN: f64 = 0.01;
 const RESTART: f64 = 0.05;
-/// The climber looks at the hit ratio after so many requests an entry.
+/// Requests per entry between two steps of the climber.
 const REQUESTS_AN_ENTRY: u64 = 10;
 
-/// A candidate that was seen so often and has lost is admitted all the same, once in so many times.
+/// A candidate that lost but has at least this count is admitted once in `LUCKY_ONE_IN` times.
 const WARM: u64 = 6;
 const LUCKY_ONE_IN: u64 = 128;
 
-/// The flavours there are.
+/// The flavours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flavour {
-    /// The window follows the hit ratio.
+    /// Whether the window follows the hit ratio.
     pub(crate) adaptive: bool,
-    /// Every key is counted, instead of a sketch, and no loser is admitted at random.
+    /// Whether every key is counted exactly, without a sketch and without random admission.
     pub(crate) exact: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct WTinyLfu {
     protected_bytes_max: u64,
     evictions: u64,
     climber: Option<Climber>,
-    /// State of the generator for the losers that are admitted; `None` if none is.
+    /// State of the generator for random admission; `None` without it.
     random: Option<u64>,
 }
 
@@ -63,12 +63,12 @@ pub(crate) struct WTinyLfu {
 struct Climber {
     requests: u64,
     hits: u64,
-    /// It looks at the hit ratio after so many.
+    /// Requests between two steps.
     requests_max: u64,
     ratio_before: f64,
     step_bytes: f64,
     grows: bool,
-    /// The fraction of a byte that the window should have besides its whole bytes.
+    /// The fraction of a byte that the window should have in addition to its whole bytes.
     fraction: f64,
 }
 
@@ -85,7 +85,7 @@ impl Climber {
         }
     }
 
-    /// Counts a request of a full cache. Returns by how many bytes the window is to grow, or to
+    /// Counts a request of a full cache. Returns the bytes by which the window should grow, or
     /// shrink if negative.
     fn request(&mut self, hit: bool, capacity_bytes: u64) -> Option<f64> {
         self.requests += 1;
@@ -111,8 +111,8 @@ impl Climber {
 }
 
 impl WTinyLfu {
-    /// `entry_bytes` is the expected weight of an entry. The size of the sketch follows from it,
-    /// and how often counts are halved and the climber looks.
+    /// `entry_bytes` is the expected weight of an entry. It determines the size of the sketch, and
+    /// how often counts are halved and the climber steps.
     pub(crate) fn new(capacity_bytes: u64, entry_bytes: u64, flavour: Flavour) -> Self {
         let entries = (capacity_bytes / entry_bytes.max(1)).max(1);
         let main_bytes = (capacity_bytes as f64 * MAIN_SHARE) as u64;
@@ -151,8 +151,8 @@ impl WTinyLfu {
         self.climber.as_ref().map_or(0.0, |climber| climber.fraction)
     }
 
-    /// Entries that the window has no room for have to win against the oldest of the main cache. At
-    /// most as many bytes are tried as have just arrived.
+    /// Entries that do not fit into the window compete with the oldest of the main cache. At most
+    /// as many bytes compete as have just arrived.
     fn drain_window(&mut self, arrived_bytes: u64) {
         let mut moved_bytes = 0;
         while moved_bytes < arrived_bytes
@@ -163,7 +163,7 @@ impl WTinyLfu {
             self.lists.move_to_front(PROBATION, candidate);
             self.make_room_for(candidate);
         }
-        // Entries that weigh more than they were expected to.
+        // Some entries weigh more than expected.
         while self.resident_bytes() > self.capacity_bytes {
             let oldest = [PROBATION, PROTECTED, WINDOW].into_iter();
             let Some(oldest) = oldest.filter_map(|list| self.lists.back(list)).next() else {
@@ -173,7 +173,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Evicts for a candidate that has come to the main cache, or the candidate.
+    /// Evicts for a candidate that has entered the main cache, or evicts the candidate.
     fn make_room_for(&mut self, candidate: Id) {
         while self.resident_bytes() > self.capacity_bytes
             && let Some(victim) = self.lists.back(PROBATION)
@@ -187,14 +187,14 @@ impl WTinyLfu {
     }
 
     fn admits(&mut self, candidate: Id, victim: Id) -> bool {
-        let seen = |id| self.frequency.estimate(self.lists.key(id));
-        let (candidate, victim) = (seen(candidate), seen(victim));
+        let frequency = |id| self.frequency.estimate(self.lists.key(id));
+        let (candidate, victim) = (frequency(candidate), frequency(victim));
         candidate > victim || (candidate >= WARM && self.is_chosen_at_random())
     }
 
     fn is_chosen_at_random(&mut self) -> bool {
         self.random.as_mut().is_some_and(|random| {
-            // Knuth's multiplier, whose upper bits are good.
+            // The upper bits of Knuth's multiplier are good.
             *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (*random >> 40).is_multiple_of(LUCKY_ONE_IN)
         })
@@ -205,7 +205,8 @@ impl WTinyLfu {
         self.evictions += 1;
     }
 
-    /// Moves the border between the window and what is protected, and as many bytes over it.
+    /// Moves the border between the window and the protected segment, and this many bytes across
+    /// it.
     fn resize_window(&mut self, step_bytes: f64) {
         let most = if step_bytes >= 0.0 { self.protected_bytes_max } else { self.window_bytes_max };
         let step_bytes = step_bytes.clamp(-(most as f64), most as f64);
@@ -233,7 +234,7 @@ impl WTinyLfu {
             left_bytes -= self.lists.bytes(oldest);
             match from {
                 PROBATION => self.lists.move_to_front(WINDOW, oldest),
-                // The next to leave.
+                // The next to be evicted.
                 _ => self.lists.move_to_back(PROBATION, oldest),
             }
         }

@@ -19,18 +19,18 @@ impl<const N: usize> Decode for BigEndian<N> {
 }
 
 /// libCacheSim's oracleGeneral: little-endian records of 24 bytes. They have the time in seconds
-/// (u32), the key (u64), the size (u32), and the number of the request that uses the key next or -1
-/// (i64). The last one is ignored: MIN finds it itself, over all traces.
+/// (u32), the key (u64), the size (u32), and the number of the next request of the key or -1 (i64).
+/// The last field is ignored, because MIN finds it itself, over all traces.
 pub(super) struct OracleGeneral;
 
-/// Length of its record.
+/// Length of an oracleGeneral record.
 pub(super) const ORACLE_GENERAL_BYTES: usize = 24;
 
 impl Decode for OracleGeneral {
     fn decode(&mut self, input: &mut Input) -> Result<Step, Fault> {
         let Some(record) = input.record::<ORACLE_GENERAL_BYTES>()? else { return Ok(Step::End) };
         let bytes = u64::from(little_u32(&record, 12));
-        // As in libCacheSim, what has no size is no request.
+        // As in libCacheSim, a record without a size is not a request.
         Ok(if bytes == 0 { Step::Nothing } else { Step::read(little_u64(&record, 4), Some(bytes)) })
     }
 }
@@ -50,16 +50,16 @@ pub(super) fn little_u64(bytes: &[u8], at: usize) -> u64 {
 /// VMware's vSCSI traces, as CloudPhysics published them, in little-endian records. Version 1 has
 /// 32 bytes (`sn len nSG` u32, `cmd ver` u16, `lbn ts` u64). Version 2 has 40 (`cmd ver` u16, `sn
 /// len nSG` u32, `lbn ts rt` u64). The upper byte of `ver` is the version; `len` is in bytes, `lbn`
-/// in sectors of 512. Commands that neither read nor write are passed over.
+/// in sectors of 512. Commands that neither read nor write are skipped.
 #[derive(Default)]
 pub(super) struct Vscsi {
     version: Option<u8>,
 }
 
-/// Where `ver` stands in a record of each version, and how long it is.
+/// The offset of `ver` in a record of each version, and the record's length.
 const VSCSI_LAYOUTS: [(u8, usize, usize); 2] = [(1, 14, 32), (2, 2, 40)];
 
-/// The version of vSCSI records, if these bytes are the beginning of some.
+/// The version of vSCSI records, if these bytes begin some.
 pub(super) fn vscsi_version(bytes: &[u8]) -> Option<u8> {
     let fits = |&&(version, at, length): &&(u8, usize, usize)| {
         let records = bytes.len() / length;
@@ -75,7 +75,7 @@ fn vscsi_command(record: &[u8], version: u8) -> u16 {
     little_u16(record, if version == 1 { 12 } else { 0 })
 }
 
-/// Whether a SCSI command writes; `Ok(None)` for the few others such a trace has.
+/// Whether a SCSI command writes; `Ok(None)` for the few other commands in such a trace.
 fn vscsi_is_write(command: u16) -> Result<Option<bool>, ()> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Ok(Some(false)),
@@ -92,7 +92,7 @@ impl Decode for Vscsi {
             None => {
                 let Some(version) = vscsi_version(input.peek(80)?) else {
                     let at_end = input.peek(1)?.is_empty();
-                    let reason = "these are no vSCSI records of version 1 or 2".to_owned();
+                    let reason = "these are not vSCSI records of version 1 or 2".to_owned();
                     return if at_end { Ok(Step::End) } else { Err(Fault::End(reason)) };
                 };
                 *self.version.insert(version)
@@ -118,12 +118,12 @@ impl Decode for Vscsi {
                 Ok(Step::range(0, offset, u64::from(length), is_write))
             }
             Ok(None) => Ok(Step::Nothing),
-            Err(()) => Err(Fault::Record(format!("{command:#x} is no SCSI command"))),
+            Err(()) => Err(Fault::Record(format!("{command:#x} is not a SCSI command"))),
         }
     }
 }
 
-/// A recording of a mount of ogive ([`ogive_kstat::trace`]).
+/// A recording of an ogive mount ([`ogive_kstat::trace`]).
 #[derive(Default)]
 pub(super) struct Recorded {
     header: Option<Header>,

@@ -5,8 +5,8 @@ use super::decode::{
     Access, DecodeLine, Step, What, Width, mix, name_number, no_more, number, shown,
 };
 
-/// `timestamp,host,disk,Read|Write,byte_offset,bytes,latency` (MSR Cambridge, SNIA IOTTA). The last
-/// may be missing, in all lines.
+/// `timestamp,host,disk,Read|Write,byte_offset,bytes,latency` (MSR Cambridge, SNIA IOTTA). The
+/// latency may be missing in all lines.
 #[derive(Default)]
 pub(super) struct Msr {
     width: Width,
@@ -40,9 +40,9 @@ impl DecodeLine for Msr {
 
 /// The default output of blkparse(1): `8,0 3 1 0.000000000 697 Q WS 223490 + 8 [kjournald]`.
 ///
-/// A request shows up in several lines. Those of one action count: queued (Q) if there are any,
-/// else issued (D), else completed (C); the first line of the three decides. The summary at the
-/// end ends the trace.
+/// A request appears in several lines, and those of one action count: queued (Q) if it occurs, else
+/// issued (D), else completed (C). The first line with one of them decides. The summary at the end
+/// ends the trace.
 #[derive(Default)]
 pub(super) struct BlkParse {
     action: Option<char>,
@@ -66,7 +66,7 @@ impl DecodeLine for BlkParse {
         number(columns.next(), "the processor")?;
         number(columns.next(), "the request's number")?;
         let time = columns.next().and_then(|text| text.parse::<f64>().ok());
-        time.ok_or("the time is no number")?;
+        time.ok_or("the time is not a number")?;
         number(columns.next(), "the process")?;
         let action = columns.next().ok_or("the action is missing")?;
         let flags = columns.next().ok_or("the request's flags are missing")?;
@@ -88,9 +88,9 @@ impl DecodeLine for BlkParse {
     }
 }
 
-/// Whether a request's flags (`rwbs`) say write; `None` for neither read nor write.
+/// Whether a request's flags (`rwbs`) mean a write; `None` for neither read nor write.
 fn direction(flags: &str) -> Option<bool> {
-    // The first letter is the operation, unless a flush goes before it.
+    // The first letter is the operation, unless a flush precedes it.
     let operation = flags.trim_start_matches('F').chars().next()?;
     match operation {
         'R' => Some(false),
@@ -104,7 +104,7 @@ fn sectors_of(space: u64, sector: u64, sectors: u64, is_write: bool) -> Result<S
     Ok(Step::range(space, in_bytes(sector)?, in_bytes(sectors)?, is_write))
 }
 
-/// The output of this program, at the point where block requests are queued with the driver:
+/// The output of this program, at the point where block requests are queued at the driver:
 ///
 /// ```text
 /// bpftrace -e 'tracepoint:block:block_rq_issue
@@ -131,7 +131,7 @@ impl DecodeLine for BpfTrace {
     }
 }
 
-/// fio's iolog, versions 2 (`file action offset length`) and 3 (a time in front of it).
+/// fio's iolog, versions 2 (`file action offset length`) and 3 (with a time in front).
 #[derive(Default)]
 pub(super) struct FioLog {
     version: Option<u32>,
@@ -160,7 +160,7 @@ impl DecodeLine for FioLog {
             }
             other => {
                 let other = shown(other.unwrap_or(""));
-                return Err(format!("\"{other}\" is no action of a fio iolog"));
+                return Err(format!("\"{other}\" is not an action of a fio iolog"));
             }
         };
         let offset_bytes = number(columns.next(), "the offset")?;
@@ -206,5 +206,5 @@ impl DecodeLine for ZfsReads {
 fn hexadecimal(text: Option<&str>, what: &str) -> Result<u64, String> {
     let text = text.ok_or_else(|| format!("{what} is missing"))?;
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| format!("{what} is no hexadecimal number"))
+    u64::from_str_radix(digits, 16).map_err(|_| format!("{what} is not a hexadecimal number"))
 }

@@ -1,18 +1,18 @@
-//! The decoders of traces: a trait, the steps that they return, and their common parsers.
+//! The traits of trace decoders, the steps that they return, and common parsers.
 
 use super::error::Fault;
 use super::input::Input;
 
-/// One line or record.
+/// The content of a line or record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The trace is over.
     End,
-    /// Nothing that is an access: a comment, a header, an event of another kind.
+    /// No access: a comment, a header, an event of another kind.
     Nothing,
     /// An access.
     Access(Access),
-    /// So many accesses are missing here, says the trace itself.
+    /// The trace itself reports this many missing accesses.
     Dropped(u64),
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct Access {
 /// The object of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A key, with its size if the trace knows it.
+    /// A key, with its size if the trace has it.
     Key { key: u64, bytes: Option<u64> },
     /// Neighbouring blocks of the trace's own size, each a key.
     Blocks { first: u64, count: u64 },
-    /// A range of bytes of a device or file, of which each block touched is a key.
+    /// A range of bytes of a device or file. Each block that it touches is a key.
     Range { space: u64, offset_bytes: u64, bytes: u64 },
 }
 
@@ -49,19 +49,19 @@ impl Step {
     }
 }
 
-/// A format.
+/// A decoder of a format.
 pub(crate) trait Decode: Send {
     /// Makes a step. After [`Fault::Record`] the next step may be made.
     fn decode(&mut self, input: &mut Input) -> Result<Step, Fault>;
 }
 
-/// A format of lines.
+/// A decoder of a line format.
 pub(crate) trait DecodeLine: Send {
     /// The step of a line, or its fault.
     fn line(&mut self, line: &str) -> Result<Step, String>;
 }
 
-/// A format of lines as a format.
+/// Adapts a line format to [`Decode`].
 pub(crate) struct Text<D>(pub(crate) D);
 
 impl<D: DecodeLine + ?Sized> DecodeLine for Box<D> {
@@ -86,22 +86,22 @@ impl<D: DecodeLine> Decode for Text<D> {
     }
 }
 
-/// Whether a line is one that no format reads.
+/// Whether a line is a comment or blank, which no format reads.
 pub(crate) fn is_comment(line: &str) -> bool {
     line.trim_ascii_start().starts_with('#')
 }
 
-/// A text without the mark of its encoding, which programs of Windows put before it.
+/// A text without a byte order mark, which Windows programs write.
 pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// How many columns a line has: as many as the lines before.
+/// Checks that all lines have the same number of columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Width(Option<usize>);
 
 impl Width {
-    /// Notes the columns of a line.
+    /// Checks the number of columns of a line.
     pub(crate) fn check(&mut self, columns: usize) -> Result<(), String> {
         let before = *self.0.get_or_insert(columns);
         match before == columns {
@@ -111,7 +111,7 @@ impl Width {
     }
 }
 
-/// Refuses a column behind the last one that a format has.
+/// Refuses a column after the last one of a format.
 pub(crate) fn no_more<'a>(
     mut columns: impl Iterator<Item = &'a str>,
     last: &str,
@@ -122,13 +122,13 @@ pub(crate) fn no_more<'a>(
     }
 }
 
-/// One number out of several that belong together.
+/// Combines two numbers into one.
 pub(crate) fn mix(space: u64, number: u64) -> u64 {
     if space == 0 {
         return number;
     }
-    // The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA '14) over both: no two of
-    // 2^26 keys are one, but with a probability of 10^-4.
+    // The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA '14) over both. The probability
+    // that any two of 2^26 keys collide is 10^-4.
     let mut bits = number.wrapping_add(space.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -147,7 +147,7 @@ pub(crate) fn number(text: Option<&str>, what: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{what} is not a whole number: \"{}\"", shown(text)))
 }
 
-/// A text as it is put into a message: short, and without control characters.
+/// A text for a message: short, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
     const LENGTH_MAX: usize = 40;
     let mut shown: String = text.chars().filter(|c| !c.is_control()).take(LENGTH_MAX).collect();

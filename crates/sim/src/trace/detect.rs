@@ -1,13 +1,13 @@
-//! Detection of a trace's format by its name or its beginning.
+//! Detects a trace's format by its name or its beginning.
 //!
-//! A format *fits* if its own reader reads every line, or record, of the beginning, and if the
-//! values make sense. Columns of numbers can mean anything: a column of times must not fall, a key
-//! must keep its size, and so on ([`Columns`]). If the values make no sense, the format is only
-//! *possible*. A trace is recognised if one format fits, and no other is possible. Otherwise its
-//! user is asked, because a trace in the wrong format gives a wrong answer that looks right.
+//! A format *fits* if its decoder accepts every line, or record, of the beginning, and if the values
+//! are plausible. Columns of numbers can mean anything: a column of times must not fall, a key must
+//! keep its size, and so on ([`Columns`]). If the values are implausible, the format is only
+//! *possible*. A trace is recognised if one format fits and no other is possible. Otherwise the user
+//! must name it, because a trace in the wrong format gives a wrong answer that looks right.
 //!
-//! The rest of the trace is read as strictly: a different line is an error, and not the beginning
-//! of another format.
+//! The rest of the trace is decoded as strictly: a different line is an error, and never the
+//! beginning of another format.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,9 +17,9 @@ use super::decode::{DecodeLine, Step, is_comment, without_mark};
 use super::format::Format;
 use super::key_formats::{Shape, key_columns};
 
-/// How much of a trace is looked at, in bytes.
+/// Bytes of a trace that are examined.
 pub(super) const LOOKED_AT_BYTES: usize = 64 << 10;
-/// Devices that a recording of a disk array may be of; keys are more.
+/// Devices that a recording of a disk array may have; keys are more.
 const DEVICES_MAX: usize = 64;
 /// Lines that a format must have fitted before the fault of the next one is reported.
 const LINES_BEFORE_MISFIT: usize = 2;
@@ -32,18 +32,18 @@ pub(super) struct Recognised {
     pub(super) shape: Option<Shape>,
 }
 
-/// How surely a beginning is of a format.
+/// The certainty that a beginning has a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// It is, unless it is of another one, too.
+    /// It has, unless another format fits too.
     Fits,
-    /// It could be: only a user can say so.
+    /// It may have: only the user can decide.
     Possible,
-    /// It is not.
+    /// It has not.
     No,
 }
 
-/// The format of a trace with this name and this beginning, or why it is not recognised.
+/// The format of a trace with this name and beginning, or the reason why it is not recognised.
 pub(super) fn recognise(path: &Path, beginning: &[u8]) -> Result<Recognised, String> {
     let is_ours = beginning.starts_with(&ogive_kstat::trace::MAGIC);
     let named = if is_ours { Some(Format::Ogive) } else { Format::by_name(path) };
@@ -57,7 +57,7 @@ pub(super) fn recognise(path: &Path, beginning: &[u8]) -> Result<Recognised, Str
     }
 }
 
-/// The lines that are there to their end. The last line of a short trace may have none.
+/// The complete lines. The last line of a short trace may have no line feed.
 fn whole_lines(beginning: &[u8]) -> &[u8] {
     if beginning.len() < LOOKED_AT_BYTES {
         return beginning;
@@ -67,7 +67,8 @@ fn whole_lines(beginning: &[u8]) -> &[u8] {
 }
 
 fn of_text(text: &str) -> Result<Recognised, String> {
-    let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, l)| is_said(l)).collect();
+    let lines: Vec<(usize, &str)> =
+        (1..).zip(text.lines()).filter(|(_, l)| is_access_line(l)).collect();
     let columns = Columns::new(lines.iter().map(|(_, line)| *line));
     let (mut fitting, mut possible, mut almost) = (Vec::new(), Vec::new(), Vec::new());
     for (format, _, _) in Format::all() {
@@ -90,24 +91,24 @@ fn of_text(text: &str) -> Result<Recognised, String> {
     }
 }
 
-/// Whether lines that are no accesses are enough to know a format by.
+/// Whether lines without accesses suffice to recognise a format.
 fn is_marked(format: Format) -> bool {
     matches!(format, Format::Fio | Format::BlkParse | Format::ZfsReads)
 }
 
-fn is_said(line: &str) -> bool {
+fn is_access_line(line: &str) -> bool {
     !line.trim_ascii().is_empty() && !is_comment(line)
 }
 
-/// Where a format does not fit.
+/// The place where a format does not fit.
 struct Misfit {
-    /// How many lines did before.
+    /// The number of lines that fitted before.
     before: usize,
     line: usize,
     reason: String,
 }
 
-/// How many accesses a reader finds in these lines, or at which one it stops.
+/// The number of accesses that a decoder finds in these lines, or its first misfit.
 fn accesses(mut decoder: Box<dyn DecodeLine>, lines: &[(usize, &str)]) -> Result<usize, Misfit> {
     let mut count = 0;
     for (before, (line, text)) in lines.iter().enumerate() {
@@ -122,29 +123,28 @@ fn accesses(mut decoder: Box<dyn DecodeLine>, lines: &[(usize, &str)]) -> Result
 fn several(formats: &[Format]) -> String {
     let names: Vec<String> = formats.iter().map(ToString::to_string).collect();
     let names = names.join(" or ");
-    format!("its format is not recognised: it could be {names}; say which with --format NAME")
+    format!("its format is not recognised: it could be {names}; choose with --format NAME")
 }
 
 fn nothing_fits(mut almost: Vec<(Misfit, Format)>) -> String {
-    const SAY: &str = "say what it is with --format NAME, if it is one of those that \"ogive sim \
-                       --help\" lists";
+    const REMEDY: &str = "give it with --format NAME, if \"ogive sim --help\" lists it";
     almost.sort_by_key(|(misfit, _)| std::cmp::Reverse(misfit.before));
     let longest = almost.first().map_or(0, |(misfit, _)| misfit.before);
     let alone = almost.get(1).is_none_or(|(misfit, _)| misfit.before < longest);
     match almost.first() {
         Some((Misfit { line, reason, .. }, format)) if longest >= LINES_BEFORE_MISFIT && alone => {
             format!(
-                "its format is not recognised: {format} fits up to line {line}: {reason}; {SAY}"
+                "its format is not recognised: {format} fits up to line {line}: {reason}; {REMEDY}"
             )
         }
-        _ => format!("its format is not recognised: none fits; {SAY}"),
+        _ => format!("its format is not recognised: none fits; {REMEDY}"),
     }
 }
 
-/// The columns of the lines, for what a reader of one line cannot see.
+/// The columns of the lines, for checks that need more than one line.
 struct Columns<'a> {
     rows: Vec<Vec<&'a str>>,
-    /// A key and perhaps its size, where every line has no more.
+    /// A key and optionally its size, if no line has more columns.
     keys: Vec<(&'a str, Option<&'a str>)>,
 }
 
@@ -160,11 +160,11 @@ impl<'a> Columns<'a> {
         (!self.keys.is_empty()).then_some(Shape { are_numbers })
     }
 
-    /// Whether a format that reads all of the lines is what they are of.
+    /// Whether a format that decodes all lines is plausible for them.
     fn fit(&self, format: Format) -> Fit {
         let width = self.rows.first().map_or(0, Vec::len);
         let is_sure = match format {
-            // Where the number of the request is missing there is little to know it by.
+            // Without the number of the request, too little evidence is left.
             Format::Lis if width != 4 => return Fit::No,
             Format::Lis => !self.falls(3),
             Format::MqSim => {
@@ -178,12 +178,12 @@ impl<'a> Columns<'a> {
                 let is_sound = are_sizes && !self.falls(0) && keep_size(self.column(1).zip(sizes));
                 match width {
                     3 => is_sound,
-                    // Further columns mean something that is not known here.
+                    // Other columns have an unknown meaning.
                     _ if is_sound => false,
                     _ => return Fit::No,
                 }
             }
-            // The same as plain keys, but where a star parts phases.
+            // The same as plain keys, except that a star separates phases.
             Format::Lirs if !self.rows.iter().any(|row| row == &["*"]) => return Fit::No,
             Format::Keys => self.are_keys(),
             _ => true,
@@ -197,7 +197,7 @@ impl<'a> Columns<'a> {
         if sizes.is_empty() {
             return !is_parted(keys());
         }
-        // Numbers that only rise are times, as likely as not, and what follows them are keys.
+        // Numbers that only rise are probably times, and the next column is the key.
         let numbers: Option<Vec<u64>> = keys().map(|key| key.parse().ok()).collect();
         let rises = numbers.is_some_and(|numbers| {
             numbers.len() > 1 && numbers.windows(2).all(|pair| pair[0] < pair[1])
@@ -210,14 +210,14 @@ impl<'a> Columns<'a> {
         self.rows.iter().filter_map(move |row| row.get(at).copied())
     }
 
-    /// Whether the numbers in a column fall anywhere.
+    /// Whether the numbers in a column ever fall.
     fn falls(&self, at: usize) -> bool {
         let numbers: Vec<f64> = self.column(at).filter_map(|text| text.parse().ok()).collect();
         numbers.windows(2).any(|pair| pair[1] < pair[0])
     }
 }
 
-/// Whether keys that come again have the size they had before, most of the time.
+/// Whether repeated keys mostly have the same size as before.
 fn keep_size<'a>(accesses: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     let mut sizes = HashMap::new();
     let (mut again, mut other) = (0_usize, 0_usize);
@@ -230,8 +230,8 @@ fn keep_size<'a>(accesses: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     other * 2 <= again
 }
 
-/// Whether keys look like several columns with another separator than a blank or a comma. Each line
-/// has as many, and one of them has only numbers.
+/// Whether keys look like several columns with a separator other than a blank or a comma. Each line
+/// has the same number of them, and one of them has only numbers.
 fn is_parted<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> bool {
     [';', '|', ':'].into_iter().any(|mark| {
         let count = |key: &str| key.matches(mark).count();
@@ -240,24 +240,22 @@ fn is_parted<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> bool {
             let mut pieces = keys.clone().map(|key| key.split(mark).nth(at).unwrap_or_default());
             pieces.all(|piece| piece.parse::<f64>().is_ok())
         };
-        // `user:7` is a key of many a store; `17:7:4096` is none.
+        // `user:7` is a key of many stores, and `17:7:4096` is not.
         let looked_at = if mark == ':' { 0..=0 } else { 0..=marks };
         let is_regular = marks > 0 && keys.clone().all(|key| count(key) == marks);
         is_regular && looked_at.into_iter().any(is_number)
     })
 }
 
-/// Bare big-endian keys cannot be recognised.
+/// Detects binary formats. Bare big-endian keys cannot be recognised.
 fn of_binary(bytes: &[u8]) -> Result<Recognised, String> {
     let all = [(Format::Vscsi, is_vscsi(bytes)), (Format::OracleGeneral, is_oracle_general(bytes))];
     let fitting: Vec<Format> = all.iter().filter(|(_, fits)| *fits).map(|(f, _)| *f).collect();
     match fitting[..] {
         [format] => Ok(Recognised { format, shape: None }),
-        [] => {
-            Err("its format is not recognised: it is no text, and no binary format fits; say what \
-                   it is with --format NAME (bare keys, be32 or be64, have nothing to be told by)"
-                .to_owned())
-        }
+        [] => Err("its format is not recognised: it is not text, and no binary format fits; give \
+                   it with --format NAME (bare keys, be32 or be64, cannot be recognised)"
+            .to_owned()),
         _ => Err(several(&fitting)),
     }
 }

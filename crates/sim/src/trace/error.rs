@@ -1,16 +1,16 @@
-//! Faults of a trace, always with the place.
+//! Faults of a trace, each with its place.
 
 use std::fmt;
 use std::io;
 
-/// Where in a trace, after decompression.
+/// A place in a trace, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A line, counted from 1.
     Line(u64),
     /// A byte, counted from 0.
     Offset(u64),
-    /// The trace as a whole.
+    /// The whole trace.
     Whole,
 }
 
@@ -20,7 +20,7 @@ pub enum Place {
 pub struct TraceError {
     /// The file, or "standard input".
     pub name: String,
-    /// Where in it.
+    /// The place.
     pub place: Place,
     /// The fault, and a remedy if there is one.
     pub reason: String,

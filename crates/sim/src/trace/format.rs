@@ -1,4 +1,4 @@
-//! The formats, by name, and their readers.
+//! The formats by name, and their decoders.
 
 use std::fmt;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub enum Format {
     Msr,
     /// libCacheSim's oracleGeneral.
     OracleGeneral,
-    /// One key a line, perhaps with a size.
+    /// One key per line, optionally with a size.
     Keys,
     /// Time, key and size.
     TimeKeySize,
@@ -40,7 +40,7 @@ pub enum Format {
     BpfTrace,
     /// OpenZFS's read history.
     ZfsReads,
-    /// A recording of a mount of ogive.
+    /// A recording of an ogive mount.
     Ogive,
 }
 
@@ -68,7 +68,7 @@ impl Format {
         NAMES.iter().map(|&(name, format, meaning)| (format, name, meaning))
     }
 
-    /// Its reader; for lines of this shape alone, where that is what it was recognised by.
+    /// Its decoder; for lines of this shape only, if the shape recognised it.
     pub(super) fn decoder(self, shape: Option<Shape>) -> Box<dyn Decode> {
         if let Some(decoder) = self.line_decoder(shape) {
             return Box::new(Text(decoder));
@@ -82,7 +82,7 @@ impl Format {
         }
     }
 
-    /// The reader of its lines, if it is text.
+    /// The decoder of its lines, if it is text.
     pub(super) fn line_decoder(self, shape: Option<Shape>) -> Option<Box<dyn DecodeLine>> {
         Some(match self {
             Self::Lis => Box::new(Lis::default()),
@@ -101,12 +101,12 @@ impl Format {
         })
     }
 
-    /// Whether it is text, in which a place is a line.
+    /// Whether it is text, whose places are lines.
     pub(crate) const fn is_text(self) -> bool {
         !matches!(self, Self::Be32 | Self::Be64 | Self::Vscsi | Self::OracleGeneral | Self::Ogive)
     }
 
-    /// By the part of the name before the suffix of the compression.
+    /// The format by the extension before the compression's suffix.
     pub(super) fn by_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
         let mut parts: Vec<&str> = name.split('.').skip(1).collect();

@@ -1,7 +1,7 @@
 //! The bytes of a trace: a file or standard input, decompressed, in lines or fixed records.
 //!
-//! Compression is recognised by content (gzip, xz, zstd), whatever the name says. The buffer is
-//! bounded: by the longest line, or by what a caller looks ahead.
+//! Compression is recognised by content (gzip, xz, zstd), whatever the name. The buffer is bounded
+//! by the longest line, or by the caller's lookahead.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -13,12 +13,12 @@ use super::error::Fault;
 
 /// Longest line of a text format, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
-/// How much is read at a time.
+/// Bytes that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
-/// The most memory an xz stream may ask for, in bytes: the dictionary of `xz -9e` is 64 MiB.
+/// Memory of an xz stream at most, in bytes: the dictionary of `xz -9e` is 64 MiB.
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// A reader that says how far it is, for a progress bar.
+/// A reader that counts its bytes, for a progress bar.
 struct Counted<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
@@ -32,7 +32,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Bytes with a place.
+/// Buffered bytes with their position.
 pub(crate) struct Input {
     reader: Box<dyn Read + Send>,
     buffer: Vec<u8>,
@@ -52,12 +52,12 @@ impl Input {
         }
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
-            return Err(io::Error::other("it is a directory"));
+            return Err(io::Error::other("the path is a directory"));
         }
         Self::new(file, progress)
     }
 
-    /// Reads from anything.
+    /// Reads from any reader.
     pub(crate) fn new(
         raw: impl Read + Send + 'static,
         progress: Arc<AtomicU64>,
@@ -93,12 +93,12 @@ impl Input {
         self.offset
     }
 
-    /// Number of the line read last, from 1.
+    /// Number of the last line read, from 1.
     pub(crate) const fn line_number(&self) -> u64 {
         self.line
     }
 
-    /// Reads until at least `bytes` are at hand, or until the end.
+    /// Reads until the buffer has at least `bytes`, or until the end.
     fn fill(&mut self, bytes: usize) -> io::Result<()> {
         if self.end - self.start >= bytes || self.is_over {
             return Ok(());
@@ -119,7 +119,7 @@ impl Input {
         Ok(())
     }
 
-    /// The next bytes, at most `bytes` of them, without taking them.
+    /// The next bytes, at most `bytes` of them, without consuming them.
     pub(crate) fn peek(&mut self, bytes: usize) -> io::Result<&[u8]> {
         self.fill(bytes)?;
         Ok(&self.buffer[self.start..self.end.min(self.start + bytes)])
@@ -163,7 +163,7 @@ impl Input {
             }
             if searched > LINE_BYTES_MAX {
                 return Err(Fault::End(format!(
-                    "a line of more than {LINE_BYTES_MAX} bytes: this is no text format; give the \
+                    "a line of more than {LINE_BYTES_MAX} bytes: this is not a text format; give the \
                      format with --format"
                 )));
             }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused_in_bounded_memory() {
+    fn an_endless_line_is_refused_in_bounded_memory() {
         let mut input = Input::new(io::repeat(b'x'), Arc::default()).unwrap();
         assert!(matches!(input.line(), Err(Fault::End(_))));
         assert!(input.buffer.len() < 2 * CHUNK_BYTES);

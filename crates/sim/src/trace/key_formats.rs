@@ -2,8 +2,8 @@
 
 use super::decode::{Access, DecodeLine, Step, What, Width, name_number, no_more, number, shown};
 
-/// `first_block blocks ignored request_number`: each line is so many blocks one after the other
-/// (Megiddo and Modha's traces). The last two may be missing, in all lines.
+/// `first_block blocks ignored request_number`: each line is this many consecutive blocks (Megiddo
+/// and Modha's traces). The last two columns may be missing in all lines.
 #[derive(Default)]
 pub(super) struct Lis {
     width: Width,
@@ -24,7 +24,7 @@ impl DecodeLine for Lis {
     }
 }
 
-/// One block number a line; lines of `*` separate phases (the traces of LIRS).
+/// One block number per line; lines of `*` separate phases (the traces of LIRS).
 pub(super) struct Lirs;
 
 impl DecodeLine for Lirs {
@@ -36,8 +36,8 @@ impl DecodeLine for Lirs {
     }
 }
 
-/// A key a line, any text, and perhaps its size in bytes, after blanks or a comma. All lines have a
-/// size or none, because a key without a size would weigh 1 among bytes.
+/// One key per line, any text, and optionally its size in bytes after blanks or a comma. All lines
+/// have a size or none, because a key without a size would weigh 1 among bytes.
 #[derive(Default)]
 pub(super) struct Keys {
     width: Width,
@@ -45,20 +45,20 @@ pub(super) struct Keys {
     shape: Option<Shape>,
 }
 
-/// The shape by which keys were recognised.
+/// The shape that recognised the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) are_numbers: bool,
 }
 
 impl Keys {
-    /// For keys of this shape and no other, if one is given.
+    /// For keys of this shape only, if one is given.
     pub(super) fn of(shape: Option<Shape>) -> Self {
         Self { width: Width::default(), shape }
     }
 }
 
-/// The key of a line and the text of its size; `None` if there is neither, or more.
+/// The key of a line and the text of its size; `None` if the line has neither or more columns.
 pub(super) fn key_columns(line: &str) -> Option<(&str, Option<&str>)> {
     let mut columns = key_pieces(line);
     let key = columns.next()?;
@@ -80,14 +80,16 @@ impl DecodeLine for Keys {
         let block = key.parse();
         if let Some(shape) = self.shape {
             if key == "*" {
-                return Err("a line of * parts phases in LIRS's traces: say --format lirs, or \
+                return Err(
+                    "a line of * separates phases in LIRS's traces: give --format lirs, or \
                             --format keys if it is a key"
-                    .to_owned());
+                        .to_owned(),
+                );
             }
             if shape.are_numbers && block.is_err() {
                 let key = shown(key);
                 return Err(format!(
-                    "the keys before are numbers, and \"{key}\" is none: say --format keys if it \
+                    "the keys before are numbers, and \"{key}\" is not: give --format keys if it \
                      is a key"
                 ));
             }
@@ -96,7 +98,8 @@ impl DecodeLine for Keys {
     }
 }
 
-/// `time key bytes`, and perhaps further columns, as many in each line (webcachesim, AdaptSize).
+/// `time key bytes`, and optionally more columns, the same number in each line (webcachesim,
+/// AdaptSize).
 #[derive(Default)]
 pub(super) struct TimeKeySize {
     width: Width,
@@ -106,10 +109,10 @@ impl DecodeLine for TimeKeySize {
     fn line(&mut self, line: &str) -> Result<Step, String> {
         let mut columns = line.split_ascii_whitespace();
         let time = columns.next().unwrap_or_default();
-        // "inf" and "nan" are numbers to Rust, and keys to others.
+        // Rust parses "inf" and "nan" as numbers, but they may be keys.
         let is_time = time.starts_with(|c: char| c.is_ascii_digit()) && time.parse::<f64>().is_ok();
         if !is_time {
-            return Err(format!("the time is no number: \"{}\"", shown(time)));
+            return Err(format!("the time is not a number: \"{}\"", shown(time)));
         }
         let key = columns.next().ok_or("the key is missing")?;
         let bytes = number(columns.next(), "the size")?;

@@ -1,9 +1,9 @@
-//! Reading traces: whatever people have, as a stream of [`Request`]s.
+//! Reads traces of many formats as a stream of [`Request`]s.
 //!
-//! A trace is opened from a file or standard input, decompressed by content, decoded by its
-//! format, and its ranges are cut into blocks. Nothing is held but a buffer of bounded size, so a
-//! trace may be longer than memory. A bad record is an error with its line or offset, or counted
-//! if asked to; no input panics.
+//! A trace is opened from a file or standard input, decompressed by content and decoded by its
+//! format, and its ranges are cut into blocks. Memory is one bounded buffer, so a trace may be
+//! longer than memory. A bad record is an error with its line or offset, or is counted on request;
+//! no input panics.
 
 mod binary_formats;
 mod block_formats;
@@ -29,45 +29,45 @@ use crate::policy::Request;
 
 /// Default block size of range formats, in bytes.
 pub const BLOCK_BYTES_DEFAULT: u64 = 4096;
-/// Most blocks that one record may stand for: 64 GiB in blocks of 4 KiB.
+/// Blocks of one record at most: 64 GiB in blocks of 4 KiB.
 const RUN_BLOCKS_MAX: u64 = 1 << 24;
 
-/// How traces are read.
+/// Options of reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// The format; `None` to detect it by content and name.
     pub format: Option<Format>,
-    /// Size of a block in bytes: what ranges are cut into, and what a key of a format without
-    /// sizes weighs. `None` means 4096 for ranges and 1 for keys.
+    /// Size of a block in bytes: the unit of ranges, and the weight of a key in a format without
+    /// sizes. `None` means 4096 for ranges and 1 for keys.
     pub block_bytes: Option<u64>,
-    /// Every key weighs 1, whatever the trace says: sizes are in entries.
+    /// Every key weighs 1, whatever the trace contains: sizes are in entries.
     pub entries: bool,
-    /// Writes are passed over.
+    /// Writes are skipped.
     pub reads_only: bool,
-    /// Prefetches count as accesses; otherwise they are passed over.
+    /// Prefetches count as accesses; otherwise they are skipped.
     pub with_prefetch: bool,
-    /// Bad records are counted and passed over.
+    /// Bad records are counted and skipped.
     pub skip_bad: bool,
-    /// At most so many requests are read, of all traces together.
+    /// The number of requests to read at most, of all traces together.
     pub requests_max: Option<u64>,
 }
 
-/// Counts of requests that were read, and that were not.
+/// Counts of requests that were read, and of records that were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Requests, after ranges are cut into blocks.
     pub requests: u64,
-    /// Bad records passed over.
+    /// Bad records that were skipped.
     pub bad: u64,
-    /// Records of writes passed over.
+    /// Write records that were skipped.
     pub writes: u64,
-    /// Records of prefetches passed over.
+    /// Prefetch records that were skipped.
     pub prefetches: u64,
-    /// Reads that the recorder itself says it dropped.
+    /// Reads that the recorder reports as dropped.
     pub dropped: u64,
 }
 
-/// A run of blocks on its way.
+/// A run of blocks in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     space: u64,
@@ -76,7 +76,7 @@ struct Run {
     weight_bytes: u64,
 }
 
-/// One trace as a stream of requests.
+/// A trace as a stream of requests.
 pub struct TraceReader {
     name: String,
     input: Input,
@@ -107,7 +107,7 @@ impl TraceReader {
         Self::with_input(path, input, options)
     }
 
-    /// Reads from anything; `name` helps to detect the format.
+    /// Reads from any reader; `name` helps to detect the format.
     ///
     /// # Errors
     /// As [`TraceReader::open`].
@@ -135,7 +135,7 @@ impl TraceReader {
         let beginning = beginning.map_err(|error| whole(format!("cannot read it: {error}")))?;
         let Recognised { format, shape } = match options.format {
             Some(format) => Recognised { format, shape: None },
-            None if beginning.is_empty() => return Err(whole("it is empty".to_owned())),
+            None if beginning.is_empty() => return Err(whole("the trace is empty".to_owned())),
             None => detect::recognise(path, beginning).map_err(whole)?,
         };
         let decoder = format.decoder(shape);
@@ -143,7 +143,7 @@ impl TraceReader {
         Ok(Self { name, input, format, decoder, options, run, counts: ReadCounts::default() })
     }
 
-    /// The format it is read as.
+    /// The format of the trace.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
@@ -159,8 +159,8 @@ impl TraceReader {
     /// it has ended.
     ///
     /// # Errors
-    /// [`TraceError`] with the line or offset of what is bad. With `skip_bad` only what makes
-    /// reading on impossible is an error.
+    /// [`TraceError`] with the line or offset of the fault. With `skip_bad`, only a fault that
+    /// prevents further reading is an error.
     pub fn read(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<bool, TraceError> {
         while requests.len() < limit {
             if self.options.requests_max.is_some_and(|max| self.counts.requests >= max) {
@@ -169,7 +169,7 @@ impl TraceReader {
             if self.run.left > 0 {
                 let key = mix(self.run.space, self.run.next);
                 requests.push(Request::new(key, self.run.weight_bytes));
-                // The last block of all has no next; no run goes beyond it.
+                // The largest block number has no successor, and no run goes beyond it.
                 self.run.next = self.run.next.wrapping_add(1);
                 self.run.left -= 1;
                 self.counts.requests += 1;
@@ -196,11 +196,14 @@ impl TraceReader {
             Place::Offset(offset)
         };
         let name = self.name.clone();
-        let reason = format!("{reason} (read as {}; --skip-bad counts and goes on)", self.format);
+        let reason = format!(
+            "{reason} (read as {}; --skip-bad counts such records and continues)",
+            self.format
+        );
         TraceError { name, place, reason }
     }
 
-    /// Takes a step; whether it is the last.
+    /// Processes a step. Returns whether it is the last.
     fn take(&mut self, step: Step) -> Result<bool, String> {
         match step {
             Step::End => return Ok(true),
@@ -241,7 +244,7 @@ impl TraceReader {
             || run.next.checked_add(run.left - u64::from(run.left > 0)).is_none()
         {
             return Err(format!(
-                "a record of {} blocks; more than {RUN_BLOCKS_MAX} are not believed",
+                "a record of {} blocks; at most {RUN_BLOCKS_MAX} are plausible",
                 run.left
             ));
         }
@@ -255,7 +258,7 @@ fn display_name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Several traces, one after the other.
+/// Several traces in sequence.
 pub struct Traces {
     paths: Vec<PathBuf>,
     at: usize,
@@ -267,7 +270,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The traces of these files; none is opened yet.
+    /// The traces of these files, opened on demand.
     #[must_use]
     pub fn new(paths: &[PathBuf], options: &ReadOptions, progress: Arc<AtomicU64>) -> Self {
         Self {
@@ -300,7 +303,7 @@ impl Traces {
         &self.formats
     }
 
-    /// Fills `requests` up to `limit`; an empty one means the end.
+    /// Fills `requests` up to `limit`; it stays empty at the end.
     ///
     /// # Errors
     /// As [`TraceReader::open`] and [`TraceReader::read`].

@@ -1,7 +1,7 @@
-//! Traces for tests, read by the readers under test.
+//! Traces for tests, read by the decoders under test.
 //!
-//! The small ones lie with the engine's tests; the large ones are read from the folder named by
-//! `OGIVE_TRACES`. Nothing beside the tree is looked for: every clone runs the same.
+//! The small traces are with the engine's tests, and the large ones in the folder of
+//! `OGIVE_TRACES`. No other place outside the tree is searched, so every clone runs the same tests.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use ogive_sim::{Format, ReadOptions, Request, Simulation, TraceReader};
@@ -12,7 +12,7 @@ fn bundled() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../arc/tests/data")
 }
 
-/// The folder with all traces, where one is named.
+/// The folder with all traces, if it is named.
 pub fn folder() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("OGIVE_TRACES")?);
     assert!(folder.join("golden.csv").is_file(), "OGIVE_TRACES has no golden.csv: {folder:?}");
@@ -26,7 +26,7 @@ pub fn golden() -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// The file of a trace, and its format where it cannot be detected; `None` if it is not here.
+/// The file of a trace, and its format if it cannot be detected; `None` if it is missing.
 pub fn file(trace: &str) -> Option<(PathBuf, Option<Format>)> {
     let (family, name) = trace.split_once('-').unwrap_or((trace, ""));
     let (path, format) = match family {
