@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Bytes as people read them: below a KiB all of them, above it one digit behind the point.
+/// Bytes for people: below a KiB the exact number, above it one decimal.
 ///
-/// With `{:#}` the digit is left out where it says nothing: if it is 0, or for a hundred and more.
+/// `{:#}` leaves the decimal out if it is 0 or the number is a hundred or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digit_that_says_nothing_can_be_left_out() {
+    fn a_useless_decimal_can_be_left_out() {
         let texts = [
             (1023, "1023 B"),
             (8 << 30, "8 GiB"),

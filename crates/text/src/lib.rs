@@ -1,9 +1,9 @@
-//! Text for people, written in one way by all crates.
+//! Text for people, in one form for all crates.
 //!
 //! [`escape`] is for pages and pictures, [`one_line`] for logs and terminals, [`ShellWord`] for
-//! commands, [`Bytes`] for sizes. [`Recurring`] limits messages about things that come and go.
+//! commands, [`Bytes`] for sizes. [`Recurring`] limits reports about a recurring state.
 //!
-//! All are pure functions of their arguments, and use nothing else of this project.
+//! All are pure functions of their arguments and use no other crate of this project.
 #![forbid(unsafe_code)]
 
 mod bytes;

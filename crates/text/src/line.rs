@@ -1,13 +1,13 @@
-//! Outside text inside a line.
+//! Outside text in a line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text as a part of one line. A log or a terminal is read line by line, and a name in it may
+/// Text as a part of one line. Logs and terminals are read line by line, and a name in them may
 /// contain any characters.
 ///
-/// Control characters end a line or control the terminal. They are shown as Rust writes them
-/// (`\n`, `\u{1b}`). So are Unicode characters that end a line or change the direction of text.
+/// Control characters, which end a line or control the terminal, are escaped as in Rust (`\n`,
+/// `\u{1b}`). So are Unicode characters that end a line or change the direction of text.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
@@ -27,8 +27,8 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether a character does something instead of being seen: the separators of lines and paragraphs
-/// (Unicode, chapter 23), and the marks of direction of its annex 9.
+/// Whether a character acts instead of being visible: line and paragraph separators (Unicode,
+/// chapter 23), and the direction marks of its annex 9.
 fn is_unseen(character: char) -> bool {
     let marks = ['\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     character.is_control() || marks.iter().any(|marks| marks.contains(&character))
@@ -43,11 +43,11 @@ mod tests {
         let hostile = "a\nb\r\u{1b}[31m\0\u{7f}\u{85}\u{2028}\u{202e}\u{2066}z";
         let line = one_line(hostile);
         assert_eq!(line, "a\\nb\\r\\u{1b}[31m\\u{0}\\u{7f}\\u{85}\\u{2028}\\u{202e}\\u{2066}z");
-        assert_eq!(one_line(&line), line, "and stays it");
+        assert_eq!(one_line(&line), line, "escaping it again changes nothing");
     }
 
     #[test]
-    fn printable_text_stays() {
+    fn printable_text_is_unchanged() {
         for plain in ["", "/srv/my photos", "näme 'é' \"文\" \\n", "100%"] {
             assert!(matches!(one_line(plain), Cow::Borrowed(same) if same == plain));
         }

@@ -1,9 +1,9 @@
-//! Outside text inside a page or a picture.
+//! Outside text in a page or a picture.
 
-/// Text for HTML and XML (SVG): as content, and in an attribute between quotes of either kind.
+/// Escapes text for HTML and XML (SVG), as content and in attributes with either kind of quotes.
 ///
-/// Control characters become blanks, for XML has no way to say them; line feeds and tabs stay. See
-/// "Character Data and Markup" in the XML specification and "Escaping a string" in HTML's.
+/// Control characters become blanks, because XML cannot represent them; line feeds and tabs stay.
+/// See "Character Data and Markup" in the XML specification and "Escaping a string" in HTML's.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_text_is_markup() {
+    fn escaped_text_contains_no_markup() {
         assert_eq!(
             escape("<b title=\"x\" id='y'>&amp;"),
             "&lt;b title=&quot;x&quot; id=&#39;y&#39;&gt;&amp;amp;"

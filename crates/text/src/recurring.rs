@@ -1,67 +1,67 @@
-//! How often to report something that comes and goes.
+//! Limits the reports about a recurring state.
 
 use std::time::{Duration, Instant};
 
-/// The reports about something that comes and goes, such as a failing device.
+/// The reports about a recurring state, such as a failing device.
 ///
-/// Its presence is reported at once, but at most once in each pause. If the last report is less
-/// than a pause ago, the report waits for the end of the pause, and comes only if it is still
-/// present then. Its absence is reported only after a report of its presence, and after it has
-/// been absent for the time of calm.
+/// The state is reported at once when it appears, but at most once in each pause. A report within a
+/// pause of the last one waits for the end of the pause, and is dropped if the state has ended by
+/// then. The end is reported only after a report of the state, and after it has been absent for the
+/// time of calm.
 ///
-/// So there are at most two lines a pause, however often it changes. As long as the caller asks,
+/// So a pause has at most two lines, however often the state changes. As long as the caller polls,
 /// the last line is true.
 #[derive(Clone, Copy, Debug)]
 pub struct Recurring {
     pause: Duration,
     calm: Duration,
-    /// When it was last said to be there.
-    said_at: Option<Instant>,
-    /// When it was last there, from when it was said until it is said to have gone.
-    seen: Option<Instant>,
+    /// The time of the last report of the state.
+    reported_at: Option<Instant>,
+    /// The last time at which the state was present, from its report until the report of its end.
+    present_at: Option<Instant>,
 }
 
 /// The report that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is there.
+    /// The state has appeared.
     Came,
-    /// It has gone, so long after it was said to be there.
+    /// The state has ended, this long after its report.
     Went(Duration),
 }
 
 impl Recurring {
-    /// Of something that is not there yet.
+    /// For a state that is not present yet.
     #[must_use]
     pub const fn new(pause: Duration, calm: Duration) -> Self {
-        Self { pause, calm, said_at: None, seen: None }
+        Self { pause, calm, reported_at: None, present_at: None }
     }
 
-    /// The report for its presence or absence. Call this whenever that may have changed, and as
-    /// long as [`Self::is_open`].
+    /// The report that is due for its presence or absence. Call this whenever the state may have
+    /// changed, and repeatedly while [`Self::is_open`].
     pub fn say(&mut self, is_there: bool, now: Instant) -> Option<Change> {
         let since = |at: Instant| now.saturating_duration_since(at);
-        match (self.seen, is_there) {
+        match (self.present_at, is_there) {
             (Some(_), true) => {
-                self.seen = Some(now);
+                self.present_at = Some(now);
                 None
             }
-            (None, true) if self.said_at.is_none_or(|at| since(at) >= self.pause) => {
-                (self.said_at, self.seen) = (Some(now), Some(now));
+            (None, true) if self.reported_at.is_none_or(|at| since(at) >= self.pause) => {
+                (self.reported_at, self.present_at) = (Some(now), Some(now));
                 Some(Change::Came)
             }
-            (Some(seen), false) if since(seen) >= self.calm => {
-                self.seen = None;
-                Some(Change::Went(self.said_at.map_or(Duration::ZERO, since)))
+            (Some(present_at), false) if since(present_at) >= self.calm => {
+                self.present_at = None;
+                Some(Change::Went(self.reported_at.map_or(Duration::ZERO, since)))
             }
             _ => None,
         }
     }
 
-    /// Whether it was said to be there, and not yet that it has gone.
+    /// Whether the state was reported and its end was not.
     #[must_use]
     pub const fn is_open(&self) -> bool {
-        self.seen.is_some()
+        self.present_at.is_some()
     }
 }
 
@@ -86,22 +86,22 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_has_two_lines_a_pause_and_its_last_line_is_true() {
+    fn a_storm_has_two_lines_for_each_pause_and_its_last_line_is_true() {
         let storm = (0..=3600).map(|at| (at, at % 2 == 0));
-        let said = lines(Duration::ZERO, storm);
-        assert_eq!(said.len(), 2 * 60 + 1, "{said:?}");
-        assert_eq!(said.last(), Some(&(3600, Change::Came)));
-        // A change within the pause that stays is reported at the end of the pause.
+        let lines_of_storm = lines(Duration::ZERO, storm);
+        assert_eq!(lines_of_storm.len(), 2 * 60 + 1, "{lines_of_storm:?}");
+        assert_eq!(lines_of_storm.last(), Some(&(3600, Change::Came)));
+        // A change within the pause that persists is reported at the end of the pause.
         let states = (0..100).map(|at| (at, at != 1));
-        let said = lines(Duration::ZERO, states);
-        assert_eq!(said.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 1, 60]);
+        let lines_of_storm = lines(Duration::ZERO, states);
+        assert_eq!(lines_of_storm.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 1, 60]);
     }
 
     #[test]
-    fn a_state_that_must_be_calm_first_has_two_lines_a_storm() {
+    fn a_state_with_a_time_of_calm_has_two_lines_for_each_storm() {
         let storm = (0..4000).map(|at| (at, at < 3000 && at % 50 == 0));
-        let said = lines(PAUSE, storm);
+        let lines_of_storm = lines(PAUSE, storm);
         let went = Change::Went(Duration::from_secs(3010));
-        assert_eq!(said, [(0, Change::Came), (3010, went)]);
+        assert_eq!(lines_of_storm, [(0, Change::Came), (3010, went)]);
     }
 }

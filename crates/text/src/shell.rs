@@ -1,14 +1,14 @@
-//! A word of a shell command that a person types.
+//! A word of a shell command that a user types or pastes.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// A path, or another word, as a shell reads it back: plain where it can be, between quotes where
-/// it must be. The text is one line, and nothing in it is a command, whatever the path is called.
+/// A path or another word as a shell reads it: plain if possible, quoted if necessary. The text is
+/// one line, and no part of it is a command, whatever the path contains.
 ///
-/// Bytes that are no text, and control characters, need the quotes of POSIX 2024, `$'...'`, which
-/// bash, zsh and ksh have had for long.
+/// Bytes that are not UTF-8, and control characters, need the `$'...'` quotes of POSIX 2024, which
+/// bash, zsh and ksh have long had.
 #[derive(Clone, Copy, Debug)]
 pub struct ShellWord<'a>(pub &'a OsStr);
 
@@ -17,7 +17,7 @@ impl fmt::Display for ShellWord<'_> {
         let bytes = self.0.as_bytes();
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%^".contains(byte);
         match self.0.to_str() {
-            // zsh looks a word that begins with an equals sign up as a command.
+            // zsh takes a word that begins with an equals sign for the name of a command.
             Some(text)
                 if bytes.iter().all(is_plain) && !text.is_empty() && !text.starts_with('=') =>
             {
@@ -32,7 +32,7 @@ impl fmt::Display for ShellWord<'_> {
                     match byte {
                         b'\'' | b'\\' => write!(f, "\\{}", char::from(*byte))?,
                         b' '..=b'~' => f.write_char(char::from(*byte))?,
-                        // Three digits, so that a digit behind them is not one of them.
+                        // Three digits, so that a following digit does not extend the number.
                         other => write!(f, "\\{other:03o}")?,
                     }
                 }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_path_is_shown_as_it_is() {
+    fn a_plain_path_is_unchanged() {
         for plain in ["/mnt/fast", "/srv/a-b_c.d,e=f:g@h", "s3://bucket/a+b"] {
             assert_eq!(word(plain.as_bytes()), plain);
         }

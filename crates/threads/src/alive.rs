@@ -1,4 +1,5 @@
-//! How many threads of a kind have not ended, for whoever ends them and has no time to lose.
+//! Counts the threads of a kind that have not ended, so that a caller can wait for them for a
+//! limited time.
 //!
 //! The lock is a leaf.
 
@@ -6,22 +7,22 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A count of threads that can be waited for.
+/// A count of threads that a caller can wait for.
 #[derive(Clone, Default)]
 pub struct Alive(Arc<(Mutex<usize>, Condvar)>);
 
-/// One of them; dropped when it has ended.
+/// One counted thread. It is dropped when the thread ends.
 pub struct Present(Alive);
 
 impl Alive {
-    /// One more.
+    /// Counts one more thread.
     #[must_use]
     pub fn enter(&self) -> Present {
         *self.0.0.lock() += 1;
         Present(self.clone())
     }
 
-    /// Waits until all have ended, but no longer than `patience`; returns how many have not.
+    /// Waits until all have ended, but at most for `patience`. Returns how many have not.
     #[must_use]
     pub fn wait(&self, patience: Duration) -> usize {
         let (alive, ended) = &*self.0;

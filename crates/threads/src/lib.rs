@@ -1,20 +1,20 @@
-//! Threads that are started when there is work for them, and sleep when there is none.
+//! Threads that are started on demand and sleep without work.
 //!
-//! A [`Pool`] is up to so many threads of one name and a queue. What a queue is, and how much a
-//! thread takes out of it at once, is the owner's to say ([`Queue`]): one job, the urgent before
-//! the others, or a batch for one device. What is the same for all is here: when a thread is
-//! started, who is woken, what happens to a panic, and how long the end is waited for.
+//! A [`Pool`] is a bounded number of threads with one name, and a queue. The owner defines the
+//! queue and how much a thread takes at once ([`Queue`]): one job, urgent jobs first, or a batch
+//! for one device. The pool decides when to start a thread and which one to wake. It handles panics
+//! and limits the wait for the end.
 //!
 //! # Invariants
 //!
-//! A thread that finds nothing waits on a condition variable, without a timeout: no work, no
-//! wake-up. A push wakes one thread at most. What is queued is run by some thread, also after the
-//! end was asked for, unless the owner takes it back ([`Pool::take_back`], [`Pool::stop`]).
+//! An idle thread waits on a condition variable without a timeout: without work there is no
+//! wake-up. A push wakes at most one thread. Queued jobs are run, even after a stop, unless the
+//! owner takes them back ([`Pool::take_back`], [`Pool::stop`]).
 //!
 //! # Locks
 //!
-//! One a pool, over the queue. It is a leaf: neither a job nor the owner's own code runs under it,
-//! but for the short functions that put something into the queue or take it out.
+//! Each pool has one lock, over its queue. It is a leaf: no job and no code of the owner runs under
+//! it, except the short functions that put jobs into the queue or take them out.
 
 mod alive;
 
@@ -26,23 +26,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What waits for a thread.
+/// A queue of jobs.
 pub trait Queue: Default + Send + 'static {
-    /// What a thread does before it looks again: a job, or several.
+    /// The unit that a thread takes at once: a job, or several.
     type Work;
 
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     fn waiting(&self) -> usize;
 
-    /// Takes work out, if there is any. `idle` threads have nothing to do, and should have their
-    /// share.
+    /// Takes work out of the queue. `idle` threads have no work and should get their share.
     fn take(&mut self, idle: usize) -> Option<Self::Work>;
 }
 
-/// What a thread does with its work. Each thread has one, so it may keep buffers.
+/// The function that runs work. Each thread has its own, which may keep buffers.
 pub type Worker<W> = Box<dyn FnMut(W)>;
 
-/// Up to so many threads, and their queue.
+/// A bounded number of threads, and their queue.
 pub struct Pool<Q: Queue> {
     shared: Arc<Shared<Q>>,
     alive: Alive,
@@ -67,20 +66,21 @@ struct State<Q> {
     stopped: bool,
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Pushed {
-    /// A thread will come for it.
+    /// The job is queued, and a thread will run it.
     Queued,
-    /// The pool has been stopped, or there was no room.
+    /// The pool is stopped, or the queue is full.
     Refused,
-    /// It is queued, but there is no thread and none can be started: see [`Pool::take_back`].
+    /// The job is queued, but no thread exists or can be started: see [`Pool::take_back`].
     NoThread,
 }
 
 impl<Q: Queue> Pool<Q> {
-    /// Up to `threads_max` threads of this name, one at least. Each calls `worker` once.
+    /// A pool of up to `threads_max` threads with this name, at least one. Each calls `worker`
+    /// once.
     pub fn new(
         name: &'static str,
         threads_max: usize,
@@ -98,15 +98,15 @@ impl<Q: Queue> Pool<Q> {
         Self { shared: Arc::new(shared), alive: Alive::default(), before_start: || {} }
     }
 
-    /// Calls a function on the thread that starts another, just before: a new thread inherits some
-    /// of its state.
+    /// Calls a function on the starting thread just before it starts another, because a new thread
+    /// inherits some of its state.
     #[must_use]
     pub fn before_start(self, before_start: fn()) -> Self {
         Self { before_start, ..self }
     }
 
-    /// Puts work into the queue, by a function that says whether there was room for it. The
-    /// function is not called once the pool has been stopped.
+    /// Puts work into the queue with a function that returns whether it had room. The function is
+    /// not called after a stop.
     pub fn push(&self, put: impl FnOnce(&mut Q) -> bool) -> Pushed {
         let mut state = self.shared.state.lock();
         if state.stopped || !put(&mut state.queue) {
@@ -136,14 +136,14 @@ impl<Q: Queue> Pool<Q> {
         if state.threads == 0 { Pushed::NoThread } else { Pushed::Queued }
     }
 
-    /// Takes everything out of the queue, for whoever can do without threads.
+    /// Takes all jobs out of the queue, for a caller that can run them itself.
     #[must_use]
     pub fn take_back(&self) -> Q {
         std::mem::take(&mut self.shared.state.lock().queue)
     }
 
-    /// Ends the threads once the queue is empty. `drop_from` may first take out what nobody waits
-    /// for any more. Waits for no longer than `patience`, and returns how many have not ended.
+    /// Ends the threads once the queue is empty. `drop_from` may first remove jobs that have no
+    /// waiter any more. Waits at most for `patience`, and returns how many threads have not ended.
     pub fn stop<T>(&self, patience: Duration, drop_from: impl FnOnce(&mut Q) -> T) -> usize {
         let dropped = {
             let mut state = self.shared.state.lock();
@@ -155,19 +155,19 @@ impl<Q: Queue> Pool<Q> {
         self.alive.wait(patience)
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.shared.state.lock().threads
     }
 
-    /// How often a thread that slept was woken.
+    /// How often a sleeping thread was woken.
     #[must_use]
     pub fn wakeups(&self) -> u64 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
 
-    /// How many jobs have panicked.
+    /// The number of jobs that panicked.
     #[must_use]
     pub fn panics(&self) -> u64 {
         self.shared.panics.load(Ordering::Relaxed)
@@ -178,7 +178,8 @@ impl<Q: Queue> Shared<Q> {
     fn run(&self) {
         let mut worker = (self.worker)();
         while let Some(work) = self.take() {
-            // A panic is a bug of ours. Whoever waits for an answer finds its sender dropped.
+            // A panic is a bug in ogive. A caller that waits for the result finds its sender
+            // dropped.
             if catch_unwind(AssertUnwindSafe(|| worker(work))).is_err() {
                 self.panics.fetch_add(1, Ordering::Relaxed);
                 log::error!("a job of a thread called {} panicked", self.name);
@@ -187,7 +188,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Work, once there is any; `None` at the end.
+    /// Waits for work; `None` after a stop.
     fn take(&self) -> Option<Q::Work> {
         let mut state = self.state.lock();
         loop {

@@ -1,4 +1,4 @@
-//! What a pool of threads promises.
+//! The promises of a pool of threads.
 
 #[path = "../../../tests/eventually.rs"]
 mod eventually;
@@ -39,7 +39,7 @@ fn push(pool: &Pool<Jobs>, job: impl FnOnce() + Send + 'static) -> Pushed {
 }
 
 #[test]
-fn one_thread_does_everything_in_order_and_also_after_the_end_was_asked_for() {
+fn one_thread_runs_all_jobs_in_order_even_after_a_stop() {
     let pool = pool(1);
     let (send, receive) = mpsc::channel();
     let (hold, held) = mpsc::channel::<()>();
@@ -50,8 +50,8 @@ fn one_thread_does_everything_in_order_and_also_after_the_end_was_asked_for() {
     }
     drop(send);
     assert_eq!(pool.threads(), 1);
-    assert_eq!(pool.stop(Duration::from_millis(1), |_| ()), 1, "it is held");
-    assert_eq!(push(&pool, || panic!("it is not called")), Pushed::Refused);
+    assert_eq!(pool.stop(Duration::from_millis(1), |_| ()), 1, "its thread is busy");
+    assert_eq!(push(&pool, || panic!("a refused job runs")), Pushed::Refused);
     hold.send(()).unwrap();
     assert_eq!(receive.iter().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     assert_eq!(pool.stop(BOUND, |_| ()), 0);
@@ -59,7 +59,7 @@ fn one_thread_does_everything_in_order_and_also_after_the_end_was_asked_for() {
 }
 
 #[test]
-fn what_is_taken_back_is_not_run_and_what_has_no_room_is_refused() {
+fn jobs_taken_back_do_not_run_and_jobs_without_room_are_refused() {
     let pool = pool(1);
     let (hold, held) = mpsc::channel::<()>();
     let (begun, began) = mpsc::channel();
@@ -77,7 +77,7 @@ fn what_is_taken_back_is_not_run_and_what_has_no_room_is_refused() {
 }
 
 #[test]
-fn a_panic_costs_its_job_alone_and_the_thread_has_a_new_worker() {
+fn a_panic_ends_only_its_job_and_the_thread_gets_a_new_worker() {
     let (made, workers) = mpsc::channel();
     let pool: Pool<Jobs> = Pool::new("test", 1, move || {
         made.send(()).unwrap();
@@ -94,7 +94,7 @@ fn a_panic_costs_its_job_alone_and_the_thread_has_a_new_worker() {
 }
 
 #[test]
-fn threads_are_woken_at_most_once_a_job() {
+fn threads_are_woken_at_most_once_for_each_job() {
     let pool = pool(4);
     let (send, receive) = mpsc::channel();
     let mut jobs = 0;
@@ -106,8 +106,8 @@ fn threads_are_woken_at_most_once_a_job() {
         }
         (0..4).for_each(|_| receive.recv_timeout(BOUND).unwrap());
     }
-    // Nothing is left to do, and however long that goes on nobody is woken for it: every wait has
-    // been begun, and the long run gives one that would end by itself the time for it.
+    // All waits have begun and no job is left, so no thread may wake. The long run gives a wait
+    // that would end by itself the time for it.
     eventually("all threads are idle", || {
         let state = pool.shared.state.lock();
         state.idle == state.threads
