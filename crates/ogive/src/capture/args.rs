@@ -1,4 +1,4 @@
-//! What can be typed after `ogive capture`.
+//! The options of `ogive capture`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use clap::{Args, ValueHint};
 use crate::help::{self, Section};
 use crate::value::Span;
 
-/// Write down what "ogive doctor" needs, to be diagnosed elsewhere
+/// Write the evidence that "ogive doctor" needs into a file
 ///
-/// Takes two snapshots of /proc, of ZFS's kstats and parameters, a profile of the CPUs between
-/// them, and the output of zfs, zpool, uname and dmesg, and writes them to one compressed archive
-/// (tar and Zstandard; its contents mirror the paths they came from). Nothing on the host is
-/// changed. A capture shows names of processes and data sets; --redact replaces them.
+/// Takes two snapshots of /proc and of ZFS's kstats and parameters, a profile of the CPUs between
+/// them, and the output of zfs, zpool, uname and dmesg. Writes them to one compressed archive (tar
+/// and Zstandard), whose contents mirror the original paths. Nothing on the host is changed. A
+/// capture shows names of processes and data sets; --redact replaces them.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct CaptureArgs {
-    /// An ogive mount to be captured with the host
+    /// An ogive mount to capture with the host
     #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
     pub(crate) mount_point: Option<PathBuf>,
 
-    /// Where to write; it must not exist yet ("-" for standard output)
+    /// The file to write; it must not exist yet ("-" for standard output)
     #[arg(
         short,
         long,
@@ -31,7 +31,7 @@ pub(crate) struct CaptureArgs {
     )]
     pub(crate) output: PathBuf,
 
-    /// How long to look
+    /// How long to observe the host
     #[arg(
         long = "for",
         value_name = "DURATION",
@@ -45,13 +45,13 @@ pub(crate) struct CaptureArgs {
     pub(crate) redact: bool,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             (
                 "sudo ogive capture -o sick.tar.zst --for 30s",
-                "Look for half a minute, write one file.",
+                "Observe for half a minute, write one file.",
             ),
             ("ogive doctor sick.tar.zst", "Diagnose it, here or elsewhere."),
             ("tar -tf sick.tar.zst", "See what is in it."),

@@ -1,4 +1,4 @@
-//! `ogive capture`: what the doctor needs, taken from this host and packed ([`ogive_capture`]).
+//! `ogive capture`: takes the doctor's evidence from this host and packs it ([`ogive_capture`]).
 
 pub(crate) mod args;
 
@@ -34,17 +34,17 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says to who sits there how long it will take.
+/// Reports on a terminal how long the observation will take.
 pub(crate) fn say_looking(duration: Duration) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
         let duration = humantime::format_duration(duration);
-        // A closed standard error leaves nobody to tell.
-        let _ = writeln!(err, "ogive: looking at this host for {duration}");
+        // If standard error is closed, there is no place to report to.
+        let _ = writeln!(err, "ogive: observing this host for {duration}");
     }
 }
 
-/// Writes to a new file that only its owner can read: a capture shows what every user runs.
+/// Writes to a new file for its owner only, because a capture shows the programs of every user.
 fn write_out(path: &Path, packed: &[u8]) -> Result<()> {
     if path.as_os_str() == "-" {
         return std::io::stdout().lock().write_all(packed).context("cannot write the capture");

@@ -1,7 +1,7 @@
-//! `ogive kstat`: one directory of kstats for all mounts, where OpenZFS's tools can be pointed at.
+//! `ogive kstat`: one directory of kstats for all mounts, for OpenZFS's tools.
 //!
-//! What is in the directory is `ogive-kstat`'s ([`ogive_kstat::tree`]); here is which mounts there
-//! are, and when it is written.
+//! `ogive-kstat` writes the directory ([`ogive_kstat::tree`]). This module finds the mounts and
+//! chooses the times.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ use crate::value::Span;
 
 /// Keep a directory of kstats of all mounts, for OpenZFS's own tools and exporters
 ///
-/// DIR takes the place of /proc: it gets spl/kstat/zfs/arcstats and what else arcstat, arc_summary
-/// and node_exporter's zfs collector read, summed up over all mounts, and a pool for each mount,
-/// named after its mount point. A single mount has the same in MNT/.ogive/proc, always up to date.
-/// Without --every it is written once.
+/// DIR replaces /proc: it contains spl/kstat/zfs/arcstats and the other files that arcstat,
+/// arc_summary and node_exporter's zfs collector read. They are sums over all mounts. Each mount is
+/// also a pool, named after its mount point. A single mount has the same tree in MNT/.ogive/proc,
+/// always up to date. Without --every the files are written once.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct KstatArgs {
-    /// The mounts; without one, all that there are at the time
+    /// The mounts; by default all that exist at the time
     #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
     pub(crate) mounts: Vec<PathBuf>,
 
-    /// The directory that takes the place of /proc; made if it is not there
+    /// The directory that replaces /proc; it is created if missing
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
-    /// Write it again so often, until interrupted, and take it away then
+    /// Write the files this often until interrupted, and then remove them
     #[arg(long, value_name = "TIME", value_parser = Span::sampling())]
     pub(crate) every: Option<Duration>,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
@@ -50,7 +50,7 @@ pub(crate) fn sections() -> Vec<Section> {
             (
                 "node_exporter --path.procfs=/run/ogive/proc --collector.disable-defaults \
                  --collector.zfs --web.listen-address=127.0.0.1:9134",
-                "Metrics of all mounts in the names OpenZFS hosts have.",
+                "Metrics of all mounts under the names of OpenZFS hosts.",
             ),
             (
                 "unshare --mount sh -c 'mount --bind /mnt/fast/.ogive/proc /proc && arcstat 1'",
@@ -62,7 +62,7 @@ pub(crate) fn sections() -> Vec<Section> {
             "Files",
             &[
                 ("MNT/.ogive/proc", "The same tree of one mount."),
-                ("DIR/spl/kstat/zfs/POOL/objset-0x1", "What is read and written of a mount."),
+                ("DIR/spl/kstat/zfs/POOL/objset-0x1", "The reads and writes of a mount."),
                 ("DIR/spl/kstat/zfs/POOL/state", "ONLINE, or UNAVAIL if its source has gone."),
             ],
         ),
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &KstatArgs) -> Result<()> {
     let tree = Tree::new(&args.dir);
     let Some(every) = args.every else { return Ok(write(&tree, args)?) };
     let stop = stat::stop_on_signal()?;
-    // A mount that goes is no reason to end, and is told of once.
+    // A vanished mount does not end the loop, and is reported once.
     let mut printed = HashSet::new();
     let start = Instant::now();
     for times in 1.. {
@@ -104,7 +104,7 @@ fn write(tree: &Tree, args: &KstatArgs) -> Result<(), Refusal> {
         .context("cannot read /proc/self/mountinfo")
         .map_err(|error| refuse(format!("{error:#}")))?;
     let mount_points: Vec<PathBuf> = if args.mounts.is_empty() {
-        // One whose process has gone is none of those that count.
+        // A mount without its process does not count.
         let living = |point: &&Path| stat::check_alive(stat::SHOW, point).is_ok();
         stat::visible(&mounts).into_iter().filter(living).map(Path::to_owned).collect()
     } else {
@@ -117,7 +117,7 @@ fn write(tree: &Tree, args: &KstatArgs) -> Result<(), Refusal> {
     let mut members: Vec<Member> = Vec::new();
     for point in mount_points {
         let directory = point.join(".ogive/proc").join(tree::BELOW_PROC);
-        // A mount can be made without a control directory, and then tells nothing.
+        // A mount without a control directory has no counters.
         if args.mounts.is_empty() && !directory.exists() {
             continue;
         }

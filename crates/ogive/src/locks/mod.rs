@@ -1,4 +1,4 @@
-//! `ogive locks`: who waits for which lock of the kernel, and how long, live.
+//! `ogive locks`: the waits for kernel locks by caller and lock, with their times, live.
 
 mod text;
 
@@ -15,21 +15,21 @@ use crate::help::{self, Section};
 use crate::profile::progress::Progress;
 use crate::value::Span;
 
-/// Show who waits for which lock of the kernel, and how long: lockstat for Linux
+/// Show waits for kernel locks by caller, with their times: lockstat for Linux
 ///
-/// The kernel says when a thread begins to wait for a lock and when it has it (tracepoints
+/// The kernel reports when a thread begins to wait for a lock and when it gets it (tracepoints
 /// lock:contention_begin and contention_end, Linux 5.19 and later; root). All waits on all CPUs are
-/// counted, by kind of lock, lock and caller, in lockstat's tables, ranked by the time waited.
-/// Locks of OpenZFS have its names for them. Nothing is changed on the machine; a lock that nobody
-/// waits for costs nothing, and each wait writes two records.
+/// counted by kind of lock, lock and caller, in lockstat's tables, ranked by the time waited.
+/// OpenZFS's locks have their OpenZFS names. Nothing on the machine is changed. A lock without
+/// waiters costs nothing, and each wait writes two records.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct LocksArgs {
-    /// How long to watch; Ctrl-C ends it earlier
+    /// How long to observe; Ctrl-C ends it earlier
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Span::sampling())]
     pub(crate) duration: Duration,
 
-    /// Rows of each table that are printed
+    /// Rows of each table
     #[arg(long, value_name = "ROWS", default_value = "20")]
     pub(crate) top: usize,
 
@@ -42,12 +42,12 @@ pub(crate) struct LocksArgs {
     pub(crate) json: bool,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             ("sudo ogive locks", "Ten seconds of all waits."),
-            ("sudo ogive locks --zfs --for 1m", "A minute, of ZFS's locks alone."),
+            ("sudo ogive locks --zfs --for 1m", "A minute of ZFS's locks only."),
             ("sudo ogive locks > locks.txt; ogive doctor locks.txt top.txt", "As evidence."),
         ]),
         help::exit_codes(),
@@ -61,14 +61,17 @@ pub(crate) fn sections() -> Vec<Section> {
                 ),
                 ("rcnt", "Always 0.00, as in lockstat's own tables of contention."),
                 ("nsec", "The mean wait, in nanoseconds."),
-                ("Lock", "OpenZFS's name, the kernel's variable, an address, or how many locks."),
-                ("Caller", "The innermost function that waited, locking itself left out."),
+                (
+                    "Lock",
+                    "OpenZFS's name, the kernel's variable, an address, or the number of locks.",
+                ),
+                ("Caller", "The innermost waiting function outside the locking code."),
             ],
         ),
         help::terms(
             "Files",
             &[
-                ("/sys/kernel/tracing/events/lock", "What the kernel says of its tracepoints."),
+                ("/sys/kernel/tracing/events/lock", "The kernel's description of its tracepoints."),
                 ("/proc/kallsyms", "Names of functions and of locks."),
             ],
         ),

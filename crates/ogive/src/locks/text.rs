@@ -1,4 +1,4 @@
-//! The tables of lockstat: one for each kind of lock, most time waited first.
+//! The tables of lockstat: one for each kind of lock, longest total wait first.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use ogive_profile::locks::{LockRow, LockTable};
 
 use crate::profile::tables::printable;
 
-/// Rows that are printed of each kind.
+/// Prints the tables, with at most `rows` rows of each kind.
 pub(super) fn lockstat(table: &LockTable, rows: usize) -> String {
     let mut out = String::new();
     let seconds = table.seconds.unwrap_or(0.0);
@@ -53,12 +53,12 @@ pub(super) fn lockstat(table: &LockTable, rows: usize) -> String {
         }
         let _ = writeln!(out, "{}", "-".repeat(79));
         if of_kind.len() > rows {
-            let _ = writeln!(out, "({} rows more: --top)", of_kind.len() - rows);
+            let _ = writeln!(out, "({} more rows: --top)", of_kind.len() - rows);
         }
         out.push('\n');
     }
     if kinds.is_empty() {
-        let _ = writeln!(out, "nobody waited for a lock in {seconds:.3} seconds");
+        let _ = writeln!(out, "no thread waited for a lock in {seconds:.3} seconds");
     }
     for note in &table.notes {
         let _ = writeln!(out, "note: {}", printable(note));
@@ -85,7 +85,7 @@ Count indv cuml rcnt     nsec Lock                   Caller
     }
 
     #[test]
-    fn what_is_printed_is_read_back_as_lockstat() {
+    fn printed_tables_are_read_back_as_lockstat() {
         let text = lockstat(&table(), 20);
         let again = locks::read(&text).unwrap();
         assert_eq!(again.rows.len(), 2, "{text}");
@@ -101,10 +101,10 @@ Count indv cuml rcnt     nsec Lock                   Caller
     }
 
     #[test]
-    fn rows_that_are_not_printed_are_counted_and_silence_is_said() {
-        assert!(lockstat(&table(), 1).contains("(1 rows more: --top)"));
+    fn hidden_rows_are_counted_and_an_empty_table_is_reported() {
+        assert!(lockstat(&table(), 1).contains("(1 more rows: --top)"));
         let mut none = table();
         none.rows.clear();
-        assert_eq!(lockstat(&none, 5), "nobody waited for a lock in 10.000 seconds\n");
+        assert_eq!(lockstat(&none, 5), "no thread waited for a lock in 10.000 seconds\n");
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `ogive profile`.
+//! The options of `ogive profile`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,11 +32,11 @@ pub(crate) struct ProfileArgs {
     #[arg(short, long, value_name = "THREAD-NAME", help_heading = "What")]
     pub(crate) thread: Option<Regex>,
 
-    /// The whole machine, which is also what is sampled when nothing is chosen
+    /// The whole machine, which is the default
     #[arg(short, long, conflicts_with_all = ["pid", "thread"], help_heading = "What")]
     pub(crate) all: bool,
 
-    /// Samples a second on each CPU
+    /// Samples per second on each CPU
     #[arg(
         short = 'F',
         long,
@@ -47,11 +47,11 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) frequency: u32,
 
-    /// How callers in programs are found while sampling
+    /// How to find callers in programs while sampling
     ///
-    /// dwarf copies the top of each stack and unwinds it by the tables in programs: all programs
-    /// have callers. fp follows frame pointers, which costs less and which most programs of most
-    /// distributions lack.
+    /// dwarf copies the top of each stack and unwinds it by the tables in programs, so all programs
+    /// have callers. fp follows frame pointers, which costs less, but most programs of most
+    /// distributions have none.
     #[arg(
         long,
         value_name = "HOW",
@@ -61,7 +61,7 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) call_graph: CallGraph,
 
-    /// How long to sample; Ctrl-C ends it earlier, and what was sampled is used
+    /// How long to sample; Ctrl-C ends it earlier and uses the samples so far
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -77,8 +77,8 @@ pub(crate) struct ProfileArgs {
 
     /// Write to this file; may be given several times
     ///
-    /// The end of its name says what: .html (flame graph, interactive), .svg, .folded, .pb.gz
-    /// (pprof), .firefox.json, .json (summary). - is standard output.
+    /// The end of its name chooses the format: .html (flame graph, interactive), .svg, .folded,
+    /// .pb.gz (pprof), .firefox.json, .json (summary). - is standard output.
     #[arg(
         short,
         long,
@@ -88,7 +88,7 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) output: Vec<PathBuf>,
 
-    /// What to write, whatever the name of the file
+    /// The format to write, whatever the name of the file
     #[arg(long, value_parser = outputs(), help_heading = "Output options")]
     pub(crate) format: Option<Output>,
 
@@ -96,7 +96,7 @@ pub(crate) struct ProfileArgs {
     #[arg(short, long, help_heading = "Output options")]
     pub(crate) json: bool,
 
-    /// Show the difference from this recording, made before (HTML and SVG)
+    /// Show the difference from this earlier recording (HTML and SVG)
     #[arg(
         long,
         value_name = "FILE",
@@ -105,28 +105,28 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) baseline: Option<PathBuf>,
 
-    /// Rows of the tables that are printed
+    /// Rows of the tables
     #[arg(long, value_name = "ROWS", default_value = "15", help_heading = "Output options")]
     pub(crate) top: usize,
 
-    /// A copy of /proc/kallsyms of the machine and boot that FILE is of
+    /// A copy of /proc/kallsyms from the machine and boot of FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Symbols")]
     pub(crate) kallsyms: Option<PathBuf>,
 
-    /// Look for modules and programs below this directory first; may be given several times
+    /// Search for modules and programs below this directory first; may be given several times
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Symbols")]
     pub(crate) symbols: Vec<PathBuf>,
 
-    /// Use nothing of this machine to name the addresses in FILE
+    /// Do not use this machine to name the addresses in FILE
     #[arg(long, help_heading = "Symbols")]
     pub(crate) foreign: bool,
 
-    /// More names of threads and what they do, as TOML
+    /// More thread names and their roles, as TOML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Symbols")]
     pub(crate) roles: Option<PathBuf>,
 }
 
-/// What can be written, by its name.
+/// The formats to write, by name.
 fn outputs() -> impl TypedValueParser<Value = Output> {
     PossibleValuesParser::new(Output::ALL.map(|(name, ..)| name)).map(|name| {
         let found = Output::ALL.into_iter().find(|(known, ..)| *known == name);
@@ -134,7 +134,7 @@ fn outputs() -> impl TypedValueParser<Value = Output> {
     })
 }
 
-/// How callers are found, as perf calls it.
+/// The methods to find callers, as perf calls them.
 fn call_graphs() -> impl TypedValueParser<Value = CallGraph> {
     PossibleValuesParser::new(["dwarf", "fp"]).map(|name| match name.as_str() {
         "fp" => CallGraph::FramePointers,
@@ -142,13 +142,13 @@ fn call_graphs() -> impl TypedValueParser<Value = CallGraph> {
     })
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             (
                 "sudo ogive profile",
-                "Sample the whole machine for 30 seconds and print the heaviest.",
+                "Sample the whole machine for 30 seconds and print the heaviest functions.",
             ),
             (
                 "sudo ogive profile -t '^z_' --for 10s -o zfs.html",
@@ -166,7 +166,7 @@ pub(crate) fn sections() -> Vec<Section> {
         help::exit_codes(),
         help::terms(
             "Environment",
-            &[("NO_COLOR", "When set and not empty, nothing is printed in colour.")],
+            &[("NO_COLOR", "If set and not empty, the output has no colour.")],
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! `ogive profile`: where the CPU goes.
+//! `ogive profile`: samples stacks or reads a recording, and writes flame graphs and tables.
 
 pub(crate) mod args;
 pub(crate) mod progress;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<()> {
 }
 
 fn log_line(text: &str) {
-    // A closed standard error leaves nobody to tell.
+    // If standard error is closed, there is no place to report to.
     let _ = writeln!(io::stderr().lock(), "ogive: {}", tables::printable(text));
 }
 
@@ -101,7 +101,7 @@ fn endings() -> Vec<&'static str> {
     Output::ALL.into_iter().filter_map(|(_, endings, _)| endings.first().copied()).collect()
 }
 
-/// The dictionary of threads, with the user's own before it.
+/// The dictionary of thread roles, with the user's own entries first.
 pub(crate) fn roles(own: Option<&Path>) -> Result<Roles> {
     let bundled = Roles::bundled();
     let Some(path) = own else { return Ok(bundled) };
@@ -179,7 +179,7 @@ pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<()> {
     Ok(())
 }
 
-/// The samples that were asked for.
+/// The samples that the options select.
 fn chosen<'p>(profile: &'p Profile, args: &ProfileArgs) -> View<'p> {
     let mut view = if args.idle { profile.view() } else { profile.busy() };
     if !args.pid.is_empty() {
@@ -198,7 +198,7 @@ fn title(args: &ProfileArgs, profile: &Profile) -> String {
     }
 }
 
-/// A profile shows what every user runs: files are for their owner alone, and a link is not
+/// A profile shows the programs of every user, so files are for their owner only, and a link is not
 /// followed.
 fn write_one(path: &Path, output: Output, page: &Page<'_>) -> Result<()> {
     if path.as_os_str() == "-" {

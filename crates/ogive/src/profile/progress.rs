@@ -1,12 +1,12 @@
-//! A line on standard error that says how far long work is; only where that is a terminal.
+//! Shows the progress of long work in a line on standard error, if that is a terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// Between two lines.
+/// The time between two updates.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How far work is.
+/// The progress of work.
 pub(crate) struct Progress {
     what: String,
     size: Option<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Work on so many bytes, if that is known.
+    /// Work on this many bytes, if the number is known.
     pub(crate) fn bytes(what: &str, size: Option<u64>) -> Self {
         Self {
             what: crate::profile::tables::printable(what),
@@ -31,12 +31,12 @@ impl Progress {
         }
     }
 
-    /// Work that takes so long.
+    /// Work of this duration.
     pub(crate) fn time(what: &str, duration: Duration) -> Self {
         Self { duration, ..Self::bytes(what, None) }
     }
 
-    /// So many more bytes are done.
+    /// Adds processed bytes.
     pub(crate) fn add(&mut self, bytes: u64) {
         self.done += bytes;
         let mebibytes = self.done >> 20;
@@ -49,14 +49,14 @@ impl Progress {
         self.show(&line);
     }
 
-    /// Work has gone on for so long, and so many samples were taken.
+    /// Updates the elapsed time and the number of samples.
     pub(crate) fn at(&mut self, elapsed: Duration, samples: u64) {
         let left = self.duration.saturating_sub(elapsed).as_secs_f64().ceil();
         let line = format!("{}: {samples} samples, {left:.0} s left, Ctrl-C ends it", self.what);
         self.show(&line);
     }
 
-    /// Work has gone on for so long.
+    /// Updates the elapsed time.
     pub(crate) fn elapsed(&mut self, elapsed: Duration) {
         let left = self.duration.saturating_sub(elapsed).as_secs_f64().ceil();
         let line = format!("{}: {left:.0} s left, Ctrl-C ends it", self.what);
@@ -69,11 +69,11 @@ impl Progress {
         }
         self.any = true;
         self.shown = Instant::now();
-        // A terminal that has gone is no reason to stop.
+        // The work continues if the terminal has gone.
         let _ = write!(std::io::stderr().lock(), "\r\x1b[K{line}");
     }
 
-    /// The line goes away.
+    /// Removes the line.
     pub(crate) fn end(&mut self) {
         if self.any {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");

@@ -87,12 +87,12 @@ fn cpu(seconds: Option<f64>, weight: u64) -> String {
     }
 }
 
-/// Text from outside, without what a terminal would obey.
+/// Outside text without characters that control a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Rows under a head, columns aligned: figures to the right.
+/// Rows under a header, in aligned columns: figures to the right.
 pub(crate) struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
 }
@@ -106,7 +106,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells.map(|cell| cut(&cell)));
     }
 
-    /// Writes the table, and how many rows were left off.
+    /// Writes the table, and the number of rows that are not shown.
     pub(crate) fn end(self, out: &mut String, all: usize, shown: usize) {
         let mut widths = [0; COLUMNS];
         for row in &self.rows {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_align_and_obey_nothing() {
+    fn tables_align_and_contain_no_control_characters() {
         let mut table = Table::new(&["share", "name"]);
         table.row(["9.5%".to_owned(), "a".to_owned()]);
         table.row(["10.0%".to_owned(), printable("b\x1b[31m")]);

@@ -1,6 +1,6 @@
 //! `ogive size`: how large the cache should be, and whether a second level would help.
 //!
-//! `ogive-sim` computes the answer. This module finds out what the argument is: a trace, one or two
+//! `ogive-sim` computes the answer. This module recognises the argument: a trace, one or two
 //! readings of arcstats, or a mount.
 
 use std::fs::File;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &SizeArgs) -> Result<()> {
         [before, now, ..] => {
             let need = |path: &Path| -> Result<Kstat> {
                 arcstats(path)?.ok_or_else(|| {
-                    let text = format!("{} is no arcstats", path.display());
+                    let text = format!("{} is not a file of arcstats", path.display());
                     Refusal::new(exit::USAGE, text)
                         .hint("two readings are two files of arcstats")
                         .into()
@@ -102,7 +102,7 @@ fn control_directory(path: &Path) -> Result<Source, Refusal> {
     let found = [path.join(".ogive"), path.to_owned()];
     let found = found.into_iter().find(|directory| directory.join("arcstats").is_file());
     found.map(Source::directory).ok_or_else(|| {
-        let text = format!("{} is no mount of ogive and has no arcstats", path.display());
+        let text = format!("{} is not an ogive mount and has no arcstats", path.display());
         Refusal::new(exit::MOUNT_POINT, text).hint("name a mount point, arcstats, or a trace")
     })
 }
@@ -117,12 +117,12 @@ fn live(args: &SizeArgs, source: &Source) -> Result<()> {
     tell(args, before.as_ref(), &read()?)
 }
 
-/// The arcstats in a file, if that is what it has.
+/// The arcstats in a file, if it contains them.
 fn arcstats(path: &Path) -> Result<Option<Kstat>> {
     if path == Path::new("-") {
         return Ok(None);
     }
-    // Many times what arcstats take, and little of a trace.
+    // Many times the length of arcstats, and little of a trace.
     const LIMIT_BYTES: u64 = 1 << 20;
     let mut bytes = Vec::new();
     File::open(path)
@@ -134,7 +134,7 @@ fn arcstats(path: &Path) -> Result<Option<Kstat>> {
 
 fn tell(args: &SizeArgs, before: Option<&Kstat>, now: &Kstat) -> Result<()> {
     let answer = sizing::from_arcstats(before, now);
-    let answer = answer.map_err(|reason| anyhow!("cannot work out sizes: {reason}"))?;
+    let answer = answer.map_err(|reason| anyhow!("cannot compute sizes: {reason}"))?;
     let sentences = answer.sentences(&|bytes| size_text(bytes, false));
     let text = if args.json {
         let whole = serde_json::json!({ "arcstats": answer, "sentences": sentences });
@@ -147,7 +147,7 @@ fn tell(args: &SizeArgs, before: Option<&Kstat>, now: &Kstat) -> Result<()> {
 
 fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
     if path == Path::new("-") {
-        let text = "cannot work out sizes from standard input: a trace is read twice";
+        let text = "cannot compute sizes from standard input: a trace is read twice";
         return Err(Refusal::new(exit::USAGE, text).hint("write it into a file first").into());
     }
     let plan = SizingPlan {
@@ -159,7 +159,7 @@ fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
     let watch = Watch::new(&plan.traces, args.quiet);
     let answer = sizing::from_trace(&plan, &mut |progress| watch.show(progress));
     watch.finish();
-    let answer = answer.context("cannot work out sizes")?;
+    let answer = answer.context("cannot compute sizes")?;
     let in_entries = answer.in_entries;
     let sentence = answer
         .sentence(&|bytes| size_text(bytes, in_entries) + if in_entries { " entries" } else { "" });

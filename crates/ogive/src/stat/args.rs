@@ -1,8 +1,8 @@
-//! What can be typed after `ogive stat`, and what it means.
+//! The options of `ogive stat`, and their meaning.
 //!
-//! Like arcstat, the command takes an interval and a count without flags, and a mount point
-//! besides: whatever is a number is interval, then count; whatever is not is the mount point, in
-//! any order.
+//! Like arcstat, the command takes an interval and a count without flags. It also takes a mount
+//! point. In any order, numbers are the interval and then the count, and another word is the mount
+//! point.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use super::cached_files::Order;
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 
-/// Show cache statistics, one line an interval, as arcstat prints them
+/// Show cache statistics, one line per interval, as arcstat prints them
 ///
-/// The first line covers the time since the mount; each later one the interval before it. Without
-/// MNT the only mount of ogive is shown, or, where there is none, the kernel's own ZFS; standard
-/// error says which. Of a bucket the last column, $/h, says what requests cost an hour by the price
-/// list of the mount.
+/// The first line covers the time since the mount, and each later one its interval. Without MNT the
+/// only ogive mount is shown, or the kernel's own ZFS if there is none; standard error says which.
+/// For a bucket the last column, $/h, is the cost of requests per hour by the price list of the
+/// mount.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "ogive stat [OPTIONS] [MNT] [INTERVAL [COUNT]]",
@@ -29,8 +29,8 @@ use crate::help::{self, Section};
 pub(crate) struct StatArgs {
     /// The mount point; seconds between lines, 0.1 or more; and how many lines
     ///
-    /// Without INTERVAL one line is printed, without COUNT they come until interrupted. A mount
-    /// point whose name is a number is written as a path, ./7.
+    /// Without INTERVAL one line is printed, and without COUNT lines continue until interrupted. A
+    /// mount point whose name is a number is written as a path, ./7.
     #[arg(value_name = "MNT|INTERVAL|COUNT", num_args = 0..=3, value_hint = ValueHint::DirPath)]
     pub(crate) words: Vec<OsString>,
 
@@ -61,10 +61,11 @@ pub(crate) struct StatArgs {
     #[arg(short, long, help_heading = "Column options")]
     pub(crate) all: bool,
 
-    /// Show what is in the cache instead, by file and directory
+    /// Show the content of the cache instead, by file and directory
     ///
-    /// Bytes are exact. Reads, hits and misses are counted while somebody looks, from a sample of
-    /// the records that are read: give an interval, or look again within 30 seconds.
+    /// Bytes are exact. Reads, hits and misses are estimated from a sample of reads, which the
+    /// mount takes for 30 seconds after each call: give an interval, or call again within that
+    /// time.
     #[arg(
         long,
         help_heading = "Object options",
@@ -72,7 +73,7 @@ pub(crate) struct StatArgs {
     )]
     pub(crate) objects: bool,
 
-    /// What comes first in the tables of objects
+    /// The order of the tables of objects
     #[arg(
         long,
         value_name = "ORDER",
@@ -83,11 +84,11 @@ pub(crate) struct StatArgs {
     )]
     pub(crate) by: Option<Order>,
 
-    /// List the columns and what they mean, and stop
+    /// List the columns and their meaning, and stop
     #[arg(short = 'v', long, help_heading = "Column options")]
     pub(crate) list: bool,
 
-    /// Print one JSON object a line, with the unrounded values of the columns
+    /// Print one JSON object per line, with the unrounded values of the columns
     #[arg(short, long, help_heading = "Output options", conflicts_with_all = ["separator", "raw"])]
     pub(crate) json: bool,
 
@@ -95,7 +96,7 @@ pub(crate) struct StatArgs {
     #[arg(short = 'p', long = "raw", help_heading = "Output options")]
     pub(crate) raw: bool,
 
-    /// What stands between two columns
+    /// The text between two columns
     #[arg(short, long, value_name = "TEXT", default_value = "  ", help_heading = "Output options")]
     pub(crate) separator: String,
 
@@ -111,8 +112,8 @@ pub(crate) struct StatArgs {
 
     /// Read kstats below this directory instead of a mount or the kernel
     ///
-    /// A directory with a file arcstats, such as a copy of /proc/spl/kstat/zfs or of a control
-    /// directory, or one that "ogive kstat --dir" keeps, which has it in spl/kstat/zfs.
+    /// The directory has a file arcstats, like a copy of /proc/spl/kstat/zfs or of a control
+    /// directory, or the file spl/kstat/zfs/arcstats, like one of "ogive kstat --dir".
     #[arg(
         long,
         value_name = "DIR",
@@ -122,60 +123,60 @@ pub(crate) struct StatArgs {
     pub(crate) kstat: Option<PathBuf>,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             ("ogive stat", "The figures since the mount."),
             ("ogive stat /mnt/fast 5", "A line every five seconds."),
             ("ogive stat -f time,read,hit%,size,c 1 60", "Some columns, for a minute."),
-            ("ogive stat --objects /mnt/fast 5", "What fills the cache, and who reads it."),
+            ("ogive stat --objects /mnt/fast 5", "The files that fill the cache, and their reads."),
             ("ogive stat --json 10 -o /var/log/ogive.json", "For a program to read."),
         ]),
         help::exit_codes(),
         help::terms(
             "Files",
             &[
-                ("MNT/.ogive/arcstats", "Where the figures of a mount are read."),
-                ("MNT/.ogive/objects", "Where it tells what is in its cache."),
-                ("/proc/spl/kstat/zfs/arcstats", "Where those of OpenZFS in the kernel are read."),
+                ("MNT/.ogive/arcstats", "The counters of a mount."),
+                ("MNT/.ogive/objects", "The objects in its cache."),
+                ("/proc/spl/kstat/zfs/arcstats", "The counters of OpenZFS in the kernel."),
             ],
         ),
         help::terms("Environment", &[("TZ", "The time zone of the column \"time\".")]),
     ]
 }
 
-/// What the words and flags mean.
+/// The request in the words and flags.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    /// The mount that was named, if one was.
+pub(crate) struct Selection {
+    /// The mount point, if it is given.
     pub(crate) mount_point: Option<PathBuf>,
     /// The time between lines.
     pub(crate) interval: Duration,
-    /// How many lines; `None` goes on until interrupted.
+    /// The number of lines; `None` continues until interrupted.
     pub(crate) count: Option<u64>,
-    /// Which columns; all of them depend on what the source has.
+    /// The columns, which also depend on the source.
     pub(crate) columns: Choice,
 }
 
-/// Which columns are wanted.
+/// The choice of columns.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// Exactly these.
+    /// Exactly these columns.
     These(Columns),
-    /// Those of arcstat, and of a bucket what it costs.
+    /// arcstat's columns, and for a bucket the cost.
     Usual,
-    /// All that the source has figures for.
+    /// All columns that the source has counters for.
     All,
 }
 
-/// Shorter intervals would measure mostly the measuring.
+/// In shorter intervals the measurement itself would dominate.
 const INTERVAL_SECONDS_MIN: f64 = 0.1;
-/// A day; longer ones are typing errors.
+/// A day. A longer interval is a typing error.
 const INTERVAL_SECONDS_MAX: f64 = 86_400.0;
 
-impl Wanted {
-    /// Works out what was meant.
+impl Selection {
+    /// Interprets the options.
     pub(crate) fn new(args: &StatArgs) -> Result<Self, Refusal> {
         let refuse =
             |reason: String| Refusal::new(exit::USAGE, format!("cannot show statistics: {reason}"));
@@ -220,7 +221,7 @@ impl Wanted {
     }
 }
 
-/// What is wrong with a list of columns, without the list of all of them: there are two hundred.
+/// The fault in a list of columns, without the list of all two hundred.
 fn column_reason(error: &ColumnError) -> String {
     match error {
         ColumnError::Unknown { name, near } if near.is_empty() => {
@@ -233,8 +234,8 @@ fn column_reason(error: &ColumnError) -> String {
     }
 }
 
-/// Whether a word is meant as a number: digits, with at most a point and a minus that are then
-/// refused in words.
+/// Whether a word is meant as a number: digits with points and a minus. Invalid numbers are refused
+/// later with a message.
 fn is_number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     digits.starts_with(|c: char| c.is_ascii_digit())
@@ -267,22 +268,22 @@ mod tests {
     use clap::Parser as _;
     use proptest::prelude::*;
 
-    fn wanted(line: &str) -> Result<Wanted, String> {
+    fn selection(line: &str) -> Result<Selection, String> {
         let line = format!("ogive stat {line}");
         let cli =
             Cli::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
         let Command::Stat(args) = cli.command else { panic!("not stat") };
-        Wanted::new(&args).map_err(|refusal| refusal.to_string())
+        Selection::new(&args).map_err(|refusal| refusal.to_string())
     }
 
     fn meaning(line: &str) -> (Option<String>, f64, Option<u64>) {
-        let wanted = wanted(line).unwrap();
-        let mount_point = wanted.mount_point.map(|path| path.to_str().unwrap().to_owned());
-        (mount_point, wanted.interval.as_secs_f64(), wanted.count)
+        let found = selection(line).unwrap();
+        let mount_point = found.mount_point.map(|path| path.to_str().unwrap().to_owned());
+        (mount_point, found.interval.as_secs_f64(), found.count)
     }
 
     #[test]
-    fn mount_point_interval_and_count_are_told_apart() {
+    fn mount_point_interval_and_count_are_distinguished() {
         let m = || Some("/m".to_owned());
         assert_eq!(meaning(""), (None, 1.0, Some(1)));
         assert_eq!(meaning("/m"), (m(), 1.0, Some(1)));
@@ -295,21 +296,21 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_options_are_refused() {
         for line in ["/a /b", "1 2 3", "0", "0.05 1", "1 0", "1 1.5", "100000", "1 2 3 4", "1.2.3"]
         {
-            assert!(wanted(line).is_err(), "{line}");
+            assert!(selection(line).is_err(), "{line}");
         }
-        assert!(wanted("-f time,nonsense").unwrap_err().contains("nonsense"));
+        assert!(selection("-f time,nonsense").unwrap_err().contains("nonsense"));
         for line in ["-x -a", "-f time -a", "-x -z", "--json -p", "--json -s ,"] {
-            assert!(wanted(line).unwrap_err().contains("cannot be used with"), "{line}");
+            assert!(selection(line).unwrap_err().contains("cannot be used with"), "{line}");
         }
     }
 
     proptest! {
         #[test]
         fn no_words_panic(words in proptest::collection::vec("[-0-9./a]{0,6}", 0..4)) {
-            let _ = wanted(&words.join(" "));
+            let _ = selection(&words.join(" "));
         }
     }
 }

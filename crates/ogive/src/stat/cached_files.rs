@@ -1,7 +1,7 @@
 //! `ogive stat --objects`: the files and directories in the cache of a mount.
 //!
-//! The figures come from `MNT/.ogive/objects`; this module chooses rows, lays them out and prints
-//! them. Paths come escaped, so a line end in a name does not end the row.
+//! The figures come from `MNT/.ogive/objects`; this module selects, formats and prints rows. Paths
+//! are escaped, so a line feed in a name does not end the row.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,17 +14,17 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::args::{StatArgs, Wanted};
+use super::args::{Selection, StatArgs};
 use crate::exit::{self, Refusal};
 use crate::top::format;
 
 /// Rows of a table.
 const ROWS_MAX: usize = 20;
-/// Somebody else may have the cache walked. So often it is asked again, and so long it is waited.
+/// The tries while another program has the cache walked, and the time between two of them.
 const TRIES_MAX: u32 = 100;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// What comes first in a table of objects.
+/// The order of a table of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
     /// Bytes in the cache
@@ -38,7 +38,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// Its member of a row.
+    /// The member of a row that it sorts by.
     pub(crate) fn member(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
@@ -49,10 +49,10 @@ impl Order {
     }
 }
 
-/// Prints what is in the cache, again and again if an interval was given.
+/// Prints the content of the cache, repeatedly if an interval is given.
 pub(super) fn run(
     args: &StatArgs,
-    wanted: &Wanted,
+    selection: &Selection,
     control: &Path,
     stop: &Receiver<()>,
 ) -> Result<()> {
@@ -63,21 +63,21 @@ pub(super) fn run(
     loop {
         let text = read(&file)?;
         let objects: Value = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not what it should be", file.display()))?;
+            .with_context(|| format!("{} has invalid content", file.display()))?;
         let text = if args.json { format!("{objects}\n") } else { tables(&objects, args) };
         out.write_all(text.as_bytes())
             .and_then(|()| out.flush())
             .context("cannot write statistics")?;
         printed += 1;
-        let due = start + wanted.interval.mul_f64(f64::from(printed));
-        let is_last = wanted.count.is_some_and(|count| u64::from(printed) >= count);
+        let due = start + selection.interval.mul_f64(f64::from(printed));
+        let is_last = selection.count.is_some_and(|count| u64::from(printed) >= count);
         if is_last || super::waited_for_signal(stop, due) {
             return Ok(());
         }
     }
 }
 
-/// Reads the file; while somebody else has the cache walked, waits for that.
+/// Reads the file, after waiting while another program has the cache walked.
 pub(crate) fn read(file: &Path) -> Result<String> {
     let mut tries = 0;
     loop {
@@ -96,12 +96,12 @@ fn refusal(file: &Path, error: &io::Error) -> Refusal {
     let what = format!("cannot read {}: {error}", file.display());
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "what is read, and by which name, is told to the user who mounted alone"
+            "only the user who mounted may see the names of read files"
         }
         io::ErrorKind::NotFound => {
             "the process of this mount is of an earlier version; mount again"
         }
-        _ => "\"ogive stat MNT\" says whether the mount answers",
+        _ => "\"ogive stat MNT\" shows whether the mount answers",
     };
     Refusal::new(exit::MOUNT_POINT, what).hint(hint)
 }
@@ -116,7 +116,7 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
     for title in ["directories", "files"] {
         let mut all: Vec<&Value> = objects[title].as_array().into_iter().flatten().collect();
         let member = args.by.unwrap_or(Order::Bytes).member();
-        // Stable: what is equal stays in the mount's order.
+        // The sort is stable, so equal rows keep the mount's order.
         all.sort_by_key(|row| std::cmp::Reverse(row[member].as_u64()));
         all.truncate(ROWS_MAX);
         let path = |row: &Value| row["path"].as_str().unwrap_or("?").to_owned();
@@ -128,7 +128,7 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
     for (name, words) in [
         ("total", "everything"),
         ("metadata", "(listings and links)"),
-        ("unnamed", "(files the kernel has forgotten, and contents of before)"),
+        ("unnamed", "(files that the kernel forgot, and earlier contents)"),
     ] {
         sums.push(cells(&objects[name], words.to_owned(), number));
     }
@@ -145,18 +145,19 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
     } else {
         writeln!(
             text,
-            "Reads, hits and misses are counted from now on, for {lease} seconds after each look: \
-             look again, or give an interval."
+            "Reads, hits and misses are counted from now on, for {lease} seconds after each call: \
+             call again, or give an interval."
         )
     };
     if objects["undercount_max_bytes"].as_u64().is_some_and(|bytes| bytes > 0) {
         let bytes = format::bytes(objects["undercount_max_bytes"].as_f64());
-        let _ = writeln!(text, "There are very many objects: up to {bytes} of one may be missing.");
+        let _ =
+            writeln!(text, "Because of very many objects, up to {bytes} of one may be missing.");
     }
     text
 }
 
-/// What a line of a table says.
+/// The cells of a row.
 fn cells(
     row: &Value,
     path: String,
@@ -193,6 +194,6 @@ fn lay_out(text: &mut String, title: &str, rows: &[[String; 9]]) {
         text.push('\n');
     }
     if rows.is_empty() {
-        let _ = writeln!(text, "nothing of any {title} is in the cache");
+        let _ = writeln!(text, "the cache contains no {title}");
     }
 }

@@ -1,7 +1,7 @@
-//! `ogive stat`: arcstat's lines, from a mount of ogive or from OpenZFS in the kernel.
+//! `ogive stat`: arcstat's lines, from an ogive mount or from OpenZFS in the kernel.
 //!
-//! Which figures there are and how they are laid out is `ogive-kstat`'s; here is where they come
-//! from, when, and where the lines go.
+//! `ogive-kstat` has the figures and their layout. This module chooses the source, the times and
+//! the output.
 
 pub(crate) mod args;
 pub(crate) mod cached_files;
@@ -18,13 +18,13 @@ use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report, Snapshot};
 use ogive_kstat::{Source, tree};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use self::args::{Choice, StatArgs, Wanted};
+use self::args::{Choice, Selection, StatArgs};
 use crate::exit::{self, Refusal};
 use crate::logger;
 use crate::mount::{paths, unresponsive};
 use crate::mountinfo::{self, MountEntry};
 
-/// Where OpenZFS keeps its figures on Linux.
+/// OpenZFS's kstats on Linux.
 const KERNEL_KSTATS: &str = "/proc/spl/kstat/zfs";
 
 /// Runs the subcommand.
@@ -32,17 +32,17 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
     if args.list {
         return list(&mut io::stdout().lock());
     }
-    let wanted = Wanted::new(args)?;
+    let selection = Selection::new(args)?;
     if args.objects {
-        let control = match control(args.kstat.as_deref(), wanted.mount_point.as_deref())? {
+        let control = match control(args.kstat.as_deref(), selection.mount_point.as_deref())? {
             Some(control) => control,
             None => return Err(nothing_mounted().into()),
         };
-        return cached_files::run(args, &wanted, &control, &stop_on_signal()?);
+        return cached_files::run(args, &selection, &control, &stop_on_signal()?);
     }
-    let source = Arc::new(source(args.kstat.as_deref(), wanted.mount_point.as_deref())?);
+    let source = Arc::new(source(args.kstat.as_deref(), selection.mount_point.as_deref())?);
     let mut before = snapshot(&source)?;
-    let columns = match wanted.columns {
+    let columns = match selection.columns {
         Choice::These(columns) => columns,
         Choice::Usual if before.has_costs() => Columns::default().with_costs(),
         Choice::Usual => Columns::default(),
@@ -55,14 +55,14 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
 
     let start = Instant::now();
     let mut printed = 1;
-    while wanted.count.is_none_or(|count| printed < count) {
-        // Counted from the start, so that the time a line takes does not add up.
-        let due = start + wanted.interval.mul_f64(printed as f64);
+    while selection.count.is_none_or(|count| printed < count) {
+        // The times are relative to the start, so that the time of printing does not add up.
+        let due = start + selection.interval.mul_f64(printed as f64);
         if waited_for_signal(&stop, due) {
             break;
         }
         let now = snapshot(&source)?;
-        let seconds = now.seconds_since(&before).unwrap_or(wanted.interval.as_secs_f64());
+        let seconds = now.seconds_since(&before).unwrap_or(selection.interval.as_secs_f64());
         lines.print(&Report::between(&before, &now, seconds))?;
         before = now;
         printed += 1;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
     Ok(())
 }
 
-/// Prints what each column means.
+/// Prints the meaning of each column.
 fn list(out: &mut dyn Write) -> Result<()> {
     let width = COLUMNS.iter().map(|column| column.name.len()).max().unwrap_or(0);
     for column in COLUMNS {
@@ -91,7 +91,7 @@ pub(crate) fn stop_on_signal() -> Result<Receiver<()>> {
     Ok(receiver)
 }
 
-/// Sleeps until a moment; says whether a signal came first.
+/// Sleeps until a moment. Returns whether a signal arrived first.
 pub(crate) fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     match stop.recv_timeout(left) {
@@ -106,7 +106,7 @@ pub(crate) fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
     }
 }
 
-/// The figures of now. A mount may come to a stand between two lines.
+/// The present figures. A mount may hang between two lines.
 fn snapshot(source: &Arc<Source>) -> Result<Snapshot> {
     let mount_point = source.path().parent().unwrap_or(Path::new("/")).to_owned();
     let own = Arc::clone(source);
@@ -115,12 +115,12 @@ fn snapshot(source: &Arc<Source>) -> Result<Snapshot> {
     answer.map_err(|silent| silent.refusal(&cannot))?.context("cannot show statistics")
 }
 
-/// Where the figures come from.
+/// The source of the figures.
 fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
     match control(kstat, mount_point)? {
         Some(directory) => Ok(Source::directory(directory)),
         None if Path::new(KERNEL_KSTATS).exists() => {
-            logger::print(&"statistics of OpenZFS in this kernel; ogive has mounted nothing");
+            logger::print(&"statistics of OpenZFS in this kernel; no ogive mount exists");
             Ok(Source::kernel())
         }
         None => Err(nothing_mounted().into()),
@@ -130,12 +130,12 @@ fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
 fn nothing_mounted() -> Refusal {
     Refusal::new(
         exit::MOUNT_POINT,
-        "cannot show statistics: ogive has mounted nothing, and there is no OpenZFS in this kernel",
+        "cannot show statistics: no ogive mount exists, and this kernel has no OpenZFS",
     )
     .hint("mount something with \"ogive mount SRC MNT\"")
 }
 
-/// The directory that has the files of a mount: that of the one that was named, or of the only one.
+/// The directory with the files of a mount: the named one, or the only one.
 fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(directory) = kstat {
         return Ok(Some(kstats(directory)));
@@ -145,7 +145,7 @@ fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<Pa
         Some(path) => named_mount(&mounts, path)?,
         None => match only_mount(&mounts)? {
             Some(path) => {
-                // Beside the lines, which are for programs, too.
+                // On standard error, because programs may read the lines.
                 let only = path.display();
                 logger::print(&format!("statistics of {only}, the only mount of ogive"));
                 path
@@ -158,15 +158,15 @@ fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<Pa
     Ok(Some(mount_point.join(".ogive")))
 }
 
-/// Where a directory that was named has its kstats: in it, or below it as below /proc, which is how
-/// `ogive kstat --dir` lays them out.
+/// The directory with the kstats in a named directory: itself, or the one below it that `ogive
+/// kstat --dir` writes.
 fn kstats(directory: &Path) -> PathBuf {
     let below = directory.join(tree::BELOW_PROC);
     let has = |directory: &Path| directory.join("arcstats").exists();
     if !has(directory) && has(&below) { below } else { directory.to_owned() }
 }
 
-/// The mount point of the mount of ogive that a path is on.
+/// The mount point of the ogive mount that contains a path.
 pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
     let refuse = |reason: &str| {
         Refusal::new(
@@ -186,7 +186,7 @@ pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf,
         })
 }
 
-/// Refuses a mount whose process has gone or stands still: `cannot` do so much.
+/// Refuses a mount whose process has gone or hangs; `cannot` begins the message.
 pub(crate) fn check_alive(cannot: &str, mount_point: &Path) -> Result<(), Refusal> {
     let cannot = format!("{cannot} {}", mount_point.display());
     match paths::probe_ogive(mount_point).map_err(|silent| silent.refusal(&cannot))? {
@@ -198,11 +198,12 @@ pub(crate) fn check_alive(cannot: &str, mount_point: &Path) -> Result<(), Refusa
     }
 }
 
-/// What `cannot` be had of a mount without [`check_alive`].
+/// The beginning of [`check_alive`]'s message.
 pub(crate) const SHOW: &str = "cannot show statistics of";
 
-/// Says so if the source of a mount has gone: its figures would look like those of an idle mount.
-/// And if little of it is kept: the figures would look like those of a bad cache.
+/// Reports a missing source, because its figures would look like those of an idle mount. Also
+/// reports a source that is hardly cached, because its figures would look like those of a bad
+/// cache.
 fn warn_of_source(mount_point: &Path) {
     let text = std::fs::read_to_string(mount_point.join(".ogive/mount")).unwrap_or_default();
     let mount: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -226,7 +227,7 @@ fn warn_of_source(mount_point: &Path) {
     }
 }
 
-/// Where ogive is mounted and can be seen.
+/// The visible ogive mounts.
 pub(crate) fn visible(mounts: &[MountEntry]) -> Vec<&Path> {
     mounts
         .iter()
@@ -237,8 +238,7 @@ pub(crate) fn visible(mounts: &[MountEntry]) -> Vec<&Path> {
         .collect()
 }
 
-/// The only mount of ogive there is, if there is one; an error that lists them if there are
-/// several.
+/// The only ogive mount; `None` without one, and an error with a list if there are several.
 fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
     let visible = visible(mounts);
     match visible[..] {
@@ -248,17 +248,14 @@ fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
             let list: Vec<String> = visible.iter().map(|path| path.display().to_string()).collect();
             Err(Refusal::new(
                 exit::USAGE,
-                format!(
-                    "cannot show statistics: ogive has mounted several directories: {}",
-                    list.join(", ")
-                ),
+                format!("cannot show statistics: several ogive mounts exist: {}", list.join(", ")),
             )
             .hint("name one, as in \"ogive stat MNT\""))
         }
     }
 }
 
-/// Where the lines go.
+/// The output of the lines.
 fn output(args: &StatArgs) -> Result<Box<dyn Write>> {
     Ok(match &args.output {
         Some(path) => Box::new(
@@ -269,7 +266,7 @@ fn output(args: &StatArgs) -> Result<Box<dyn Write>> {
     })
 }
 
-/// Where the lines go, and in what form.
+/// The output of the lines and their form.
 struct Lines {
     out: Box<dyn Write>,
     form: Form,
@@ -292,7 +289,7 @@ impl Lines {
         Ok(Self { out: output(args)?, form, terminal })
     }
 
-    /// Prints one line, with a header before it when one is due, in one write.
+    /// Prints one line, and the header before it if it is due, in one write.
     fn print(&mut self, report: &Report<'_>) -> Result<()> {
         let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
         let text = match &mut self.form {
@@ -330,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_mount_is_meant_when_none_is_named() {
+    fn without_a_name_the_only_mount_is_shown() {
         assert_eq!(only_mount(&mounts(&[("/", "ext4")])).unwrap(), None);
         let one = mounts(&[("/", "ext4"), ("/m", "fuse.ogive")]);
         assert_eq!(only_mount(&one).unwrap(), Some("/m".into()));

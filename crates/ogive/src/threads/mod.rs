@@ -1,4 +1,4 @@
-//! `ogive threads`: CPU by CPU and by what threads do, and lock tables of other tools.
+//! `ogive threads`: CPU time by CPU and by role of thread, and lock tables of other tools.
 
 mod text;
 
@@ -22,19 +22,19 @@ use crate::value::Span;
 /// Bytes of a lock table at most.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
-/// Show which CPUs are busy, and with what: time by CPU and by role of thread
+/// Show CPU time by CPU and by role of thread
 ///
-/// Counted by the kernel, not sampled, and open to every user. All threads are looked at twice a
-/// second; what came and went between two looks is told as one figure. With --locks a lock table of
-/// another tool is shown instead, ranked by the time waited.
+/// The kernel counts the times, so nothing is sampled and every user may run it. All threads are
+/// read twice a second. Threads that start and end between two readings appear as one figure. With
+/// --locks a lock table of another tool is shown instead, ranked by the time waited.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct ThreadsArgs {
-    /// How long to watch; Ctrl-C ends it earlier
+    /// How long to observe; Ctrl-C ends it earlier
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Span::sampling())]
     pub(crate) duration: Duration,
 
-    /// Rows of each table that are printed
+    /// Rows of each table
     #[arg(long, value_name = "ROWS", default_value = "20")]
     pub(crate) top: usize,
 
@@ -42,33 +42,36 @@ pub(crate) struct ThreadsArgs {
     #[arg(short, long)]
     pub(crate) json: bool,
 
-    /// More names of threads and what they do, as TOML
+    /// More thread names and their roles, as TOML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) roles: Option<PathBuf>,
 
-    /// List the names of threads that are known, by version of OpenZFS, and stop
+    /// List the known thread names by version of OpenZFS, and stop
     #[arg(long, conflicts_with = "locks")]
     pub(crate) list: bool,
 
-    /// Show this text of lockstat or "perf lock contention" as a table; - is standard input
+    /// Show this output of lockstat or "perf lock contention" as a table; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) locks: Option<PathBuf>,
 }
 
-/// What follows the options.
+/// The sections after the options.
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
             ("ogive threads", "Ten seconds of all CPUs and threads."),
             ("ogive threads --for 1m --json", "A minute, for a program to read."),
-            ("perf lock contention -a -b 2>&1 | ogive threads --locks -", "Which lock costs most."),
+            (
+                "perf lock contention -a -b 2>&1 | ogive threads --locks -",
+                "The most expensive locks.",
+            ),
         ]),
         help::exit_codes(),
         help::terms(
             "Files",
             &[
-                ("/proc/stat", "Where the CPUs' time is read."),
-                ("/proc/PID/task/TID/stat, schedstat", "Where the threads' time is read."),
+                ("/proc/stat", "The times of CPUs."),
+                ("/proc/PID/task/TID/stat, schedstat", "The times of threads."),
             ],
         ),
     ]

@@ -36,10 +36,10 @@ pub(super) fn report(report: &Report, rows: usize) -> String {
     roles.end(&mut out, report.roles.len(), rows);
     let _ = writeln!(
         out,
-        "{:.1} s watched; 100% of CPU is one CPU. {} threads were started, {} that were seen \
-         ended; {:.2} s of CPU belong to no thread that was seen (short-lived ones, interrupts). \
-         Watching used {:.1}% of a CPU. Time of CPUs is counted in ticks: less than one is not \
-         seen there.",
+        "{:.1} s watched; 100% of CPU is one CPU. {} threads were started, {} that were read \
+         ended; {:.2} s of CPU belong to no such thread (short-lived ones, interrupts). \
+         The observation used {:.1}% of a CPU. CPU times are counted in ticks, so less than one \
+         is missing there.",
         report.seconds,
         report.started,
         report.ended_seen,
