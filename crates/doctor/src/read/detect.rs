@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::format::{Begins, Format, Index, Table, always, format, lines, table};
-use super::host::{cgroups, disks as disk_counters, served, tasks};
+use super::host::{cgroups, control_directory, disks as disk_counters, served, tasks};
 use super::lines::formats::{host as host_lines, memory as memory_lines, tools};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
@@ -269,6 +269,7 @@ static FORMATS: &[Format] = &[
     format("free", ByLines(begins_free), memory::read_free),
     lines(&memory_lines::PROC_VMSTAT),
     lines(&memory_lines::PRESSURE),
+    lines(&control_directory::MEMORY),
     lines(&memory_lines::BUDDYINFO),
     format("zoneinfo", First("Node * zone *"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     table(&intervals::VMSTAT),
@@ -328,6 +329,7 @@ static WHOLE: &[Format] = &[
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
     lines(&host_lines::MOUNTS),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
+    format("ogive control file", ByLines(control_directory::begins_json), proc_stat::read_nothing),
     lines(&parameters::COMMAND_LINE).begins(ByLines(begins_command_line)),
     lines(&host_lines::LAYOUT),
     format(

@@ -217,12 +217,14 @@ fn whole(section: &Section<'_>) -> Option<&'static Format> {
 
 fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
     let command = section.hint.command.as_deref().unwrap_or_default();
+    let path = section.hint.path.as_deref().unwrap_or_default();
     for line in section.lines {
         match &line.text {
             text if command.contains("wc -l") && small_tools::is_count(text) => {
                 small_tools::read_count(command, line, reading)
             }
             _ if system::host::read_answer(command, line, reading) => {}
+            _ if host::control_directory::read_by_name(path, line, reading) => {}
             _ => reading.leave(line),
         }
     }
@@ -350,6 +352,10 @@ fn binary_trouble(bytes: &[u8]) -> String {
         [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => " (perf.data)",
         [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, ..] => " (a picture): paste the text instead",
         [0x7f, b'E', b'L', b'F', ..] => " (a program)",
+        [b'o', b'g', b'i', b'v', b'e', b'r', b'd', b's', ..] => " (sampled reads of a mount)",
+        [b'o', b'g', b'i', b'v', b'e', b't', b'r', b'c', ..] => {
+            " (recorded reads of a mount): \"ogive sim\" replays them"
+        }
         [b'P', b'K', ..] => " (zip): unpack it first",
         _ => {
             ", no recording (perf.data, pprof) and no archive (tar, gzip, zstd): name what a tool \

@@ -4,6 +4,7 @@
 //! readings, which are in the folders `start` and `end` of a capture.
 
 pub(crate) mod cgroups;
+pub(crate) mod control_directory;
 pub(crate) mod disks;
 pub(crate) mod mount_process;
 pub(crate) mod served;

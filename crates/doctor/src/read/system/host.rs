@@ -66,7 +66,9 @@ pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>)
         let Some((key, value)) =
             text.split_once("\": ").and_then(|(key, value)| Some((key.strip_prefix('"')?, value)))
         else {
-            if !text.bytes().all(|byte| b"{}[]\" ".contains(&byte)) {
+            // Names in a list (devices, doubted file systems) belong to the key above.
+            let is_of_list = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
+            if !is_of_list && !text.bytes().all(|byte| b"{}[]\" ".contains(&byte)) {
                 reading.leave(line);
             }
             continue;

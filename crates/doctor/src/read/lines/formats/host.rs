@@ -133,6 +133,7 @@ pub(crate) static VERSION: Format = Format {
             r"(?<host_architecture>\s.*)?)?$",
         ),
         r"^(?<host_os>Darwin)(?:\S*\s+\S+\s+(?<host_kernel>\S+)(?<host_architecture>.*))?",
+        r"^ogive \d+\.\d+\.\d+\S*$",
     ],
     more: &[
         r"^v?(?<host_zfs_version>[0-2]\.\d+\.\d+[\w.+~-]*)$",
