@@ -40,6 +40,24 @@ fn of_files(rules: &RuleSet, files: &[(&str, &str)]) -> Diagnosis {
 }
 
 #[test]
+fn no_line_of_evidence_is_printed_twice() {
+    let mut lines = 0;
+    for (path, diagnosis) in ANSWERS.iter() {
+        for finding in &diagnosis.findings {
+            for shown in [&finding.evidence, &finding.against] {
+                let mut texts: Vec<&str> = shown.iter().map(|line| &*line.text).collect();
+                lines += texts.len();
+                texts.sort_unstable();
+                let all = texts.len();
+                texts.dedup();
+                assert_eq!(texts.len(), all, "{} {}: {texts:?}", path.display(), finding.id);
+            }
+        }
+    }
+    assert!(lines > 100, "{lines}");
+}
+
+#[test]
 fn the_first_answer_has_25_lines_at_most_on_any_terminal() {
     let mut longest = 0;
     for (path, diagnosis) in ANSWERS.iter() {

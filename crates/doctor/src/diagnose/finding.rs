@@ -1,5 +1,6 @@
 //! One finding with everything that is printed about it.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::lookalike::{self, Neighbour, OpenQuestion};
@@ -129,8 +130,8 @@ pub(super) fn finding(
         word: Word::of(own.confidence),
         is_hint: own.is_hint,
         share_percent: own.share_percent.filter(|percent| *percent >= LEAST_PERCENT),
-        evidence: own.evidence.clone(),
-        against: own.against.clone(),
+        evidence: distinct(&own.evidence),
+        against: distinct(&own.against),
         not_known: own.not_known.clone(),
         ruled_out,
         open,
@@ -140,6 +141,12 @@ pub(super) fn finding(
         ask: advise::for_host(&rule.text.ask, facts, of_zfs),
         references: rule.text.references.clone(),
     })
+}
+
+/// The first line of each text. Signs that have one text in common differ only in their weight.
+fn distinct(lines: &[EvidenceLine]) -> Vec<EvidenceLine> {
+    let mut texts = HashSet::new();
+    lines.iter().filter(|line| texts.insert(&line.text)).cloned().collect()
 }
 
 fn versions(rule: &Rule, environment: &Environment) -> Result<VersionAdvice, ExpressionError> {
