@@ -222,3 +222,25 @@ fn processes_of_other_mounts_have_names_of_their_own() {
     assert_eq!(percent(&evidence, "ogive"), 10.0);
     assert_eq!(percent(&evidence, "ogive (pid 60)"), 30.0);
 }
+
+#[test]
+fn a_mount_is_found_by_its_number_whatever_its_program_is_called() {
+    let [first, last] = stat(1000);
+    let mount = "{\n  \"mount_point\": \"/m\",\n  \"arc_max_bytes\": 1,\n  \"pid\": 50,\n  \
+                 \"record_size_bytes\": 131072\n}\n";
+    let of = |thread: &str, ticks: u64| {
+        task(50, 50, "ogive-1.2", 1, [ticks, 0], 4) + &task(50, 51, thread, 1, [2 * ticks, 0], 4)
+    };
+    let shown = |thread: &str| {
+        evidence(&[
+            ("start/.ogive/mount", mount),
+            (first.0, &first.1),
+            ("start/thread-stats.txt", &of(thread, 0)),
+            (last.0, &last.1),
+            ("end/thread-stats.txt", &of(thread, 100)),
+        ])
+    };
+    assert_eq!(percent(&shown("fuse_session"), "ogive"), 10.0);
+    // The number is that of another process table.
+    assert_eq!(percent(&shown("worker"), "ogive-1.2"), 10.0);
+}

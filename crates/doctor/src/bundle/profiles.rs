@@ -11,7 +11,7 @@ use ogive_profile::{Format, Mode, Profile, StackId, WeightUnit};
 use super::{Loaded, unpack};
 use crate::evidence::{self, Evidence, Input, Source, Stack, Statement};
 use crate::read::frame;
-use crate::read::host::mount_process::other_mount;
+use crate::read::host::mount_process::clear_name;
 
 /// Distinct stacks at most; the heaviest stay.
 const MAX_STACKS: usize = 200_000;
@@ -137,7 +137,7 @@ fn programs(evidence: &Evidence) -> HashMap<i32, String> {
     let listed = evidence.threads.iter().filter(|thread| thread.process.is_some());
     let listed = listed.filter_map(|one| Some((one.process?, one.id?, &one.name)));
     let first = listed.chain(tasks).filter(|(process, id, _)| process == id);
-    let called = |id, name: &String| other_mount(evidence, id, name).unwrap_or(name.clone());
+    let called = |id, name: &String| clear_name(evidence, id, name).unwrap_or(name.clone());
     first.filter_map(|(_, id, name)| Some((i32::try_from(id).ok()?, called(id, name)))).collect()
 }
 
