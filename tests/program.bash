@@ -1,8 +1,8 @@
-# The requirements of a test of the whole program: the program, root and /dev/fuse. Sourced from a
-# folder below this one, which is the working directory. Sets OGIVE.
+# Checks the needs of a test of the whole program: the program, root and /dev/fuse. Scripts in a
+# folder below source it with that folder as working directory. Sets OGIVE.
 # shellcheck shell=bash
 
-# skip TEXT...: the test cannot run here; never counted as passed.
+# skip TEXT...: ends a test that cannot run here. It does not count as passed.
 skip() {
     printf 'skipped: %s\n' "$*"
     exit 77

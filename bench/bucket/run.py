@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Compares a bucket through ogive with other programs that mount buckets.
+"""Measures a bucket behind ogive and other programs that mount buckets.
 
 usage: sudo bench/bucket/run.py [--rounds N] [--quick] [--ogive FILE]   measures, and writes the page
-       bench/bucket/run.py --page                                       only writes the page
-       bench/bucket/run.py --check                                      fails if the page is not up to date
+       bench/bucket/run.py --page                                       writes only the page
+       bench/bucket/run.py --check                                      fails if the page is outdated
 
-Peers are s3fs, rclone, geesefs and mount-s3, if they are on the PATH. The store is MinIO, on
-loopback; rows with a delay reach it through toxiproxy. Missing programs are reported and left out.
-BENCH_CHANGED=1 measures a tree that differs from its commit, and marks the results.
+Peers are s3fs, rclone, geesefs and mount-s3, as far as they are on the PATH. The store is MinIO on
+loopback; rows with a delay reach it through toxiproxy. It reports and leaves out missing programs.
 
-A round mounts each program in turn, so that other load of the machine affects all of them; a ratio
-is taken within a round. A separate, untimed pass counts bytes and requests, by a forwarder between
-the program and the store. Results: bench/results/bucket.jsonl.
+A round mounts each program in turn, so that other load affects all of them. Ratios are taken within
+a round. A separate pass counts bytes and requests, by a forwarder between the program and the
+store, and measures no time. Results: bench/results/bucket.jsonl.
 """
 
 import argparse
@@ -44,7 +43,7 @@ RECORD = 128 << 10
 
 
 def commands(ogive, endpoint, mount, work):
-    """The command of each program, in the foreground, with its authors' advice for speed if there is any."""
+    """The command of each program, in the foreground, with the settings its authors advise for speed."""
     return {
         "ogive": [ogive, "mount", "--foreground", "--arc-max", "1G", "--endpoint-url", endpoint,
                   "s3://bench", mount],
@@ -63,22 +62,22 @@ def commands(ogive, endpoint, mount, work):
 
 
 def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def wait_for(port):
     for _ in range(600):
-        with socket.socket() as made:
-            if made.connect_ex(("127.0.0.1", port)) == 0:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
     sys.exit(f"nothing listens at port {port}")
 
 
 class Forwarder(threading.Thread):
-    """Forwards and counts requests and bytes."""
+    """A TCP forwarder that counts requests and received bytes."""
 
     def __init__(self, to):
         super().__init__(daemon=True)
@@ -98,7 +97,7 @@ class Forwarder(threading.Thread):
         try:
             while piece := source.recv(1 << 20):
                 if is_up:
-                    # No client sends the next request before the answer, so each request begins a piece.
+                    # No client sends a request before the last answer, so each begins a piece.
                     self.requests += piece.startswith(methods)
                 else:
                     self.received += len(piece)
@@ -123,7 +122,7 @@ class Mounted:
         raise RuntimeError(f"{command[0]} does not mount: see {work}/mount.log")
 
     def cpu(self):
-        """Seconds of all its threads, by the kernel's clock of the process (clock_getcpuclockid(3))."""
+        """CPU seconds of all threads, by the process's CPU clock (clock_getcpuclockid(3))."""
         return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def peak_mib(self):
@@ -143,7 +142,7 @@ class Mounted:
 
 
 def read_all(path):
-    """Bytes of a file, read in order."""
+    """Reads a file in order and returns its size."""
     total = 0
     with open(path, "rb", buffering=0) as file:
         while piece := file.read(1 << 20):
@@ -152,7 +151,7 @@ def read_all(path):
 
 
 def read_at_random(path, seconds, reads, jobs=8):
-    """Reads of a record each, and the bytes asked for."""
+    """Reads records at random; returns the number of reads and the seconds."""
     size = os.path.getsize(path)
     until = time.monotonic() + seconds
 
@@ -179,16 +178,16 @@ def timed(act):
 
 
 def measure(mounting, sizes, is_far):
-    """One program, once: the figures by name."""
+    """Measures one program once; returns its figures by name."""
     row = {"load": os.getloadavg()[0]}
     mounted = mounting()
     try:
-        # Some programs ask for each name, which takes minutes with a delay.
-        directory, wanted = ("few", sizes["few"]) if is_far else ("many", sizes["names"])
+        # Some programs send a request for each name, which takes minutes with a delay.
+        directory, expected = ("few", sizes["few"]) if is_far else ("many", sizes["names"])
         row["list_s"], names = timed(lambda: subprocess.run(
             ["ls", "-l", f"{mounted.mount}/{directory}"], capture_output=True, check=True
         ).stdout.count(b"\n"))
-        if names < wanted:
+        if names < expected:
             raise RuntimeError(f"{names} names")
         count = sizes["small"] // (4 if is_far else 1)
         small = [f"{mounted.mount}/small/{number:04}" for number in range(count)]
@@ -200,11 +199,11 @@ def measure(mounting, sizes, is_far):
     mounted = mounting()
     try:
         before = mounted.cpu()
-        took, got = timed(lambda: read_all(f"{mounted.mount}/big"))
-        row["sequential_mb_s"] = got / took / 1e6
-        row["sequential_cpu_s_gb"] = (mounted.cpu() - before) / (got / 1e9)
-        took, got = timed(lambda: read_all(f"{mounted.mount}/big"))
-        row["again_mb_s"] = got / took / 1e6
+        took, size = timed(lambda: read_all(f"{mounted.mount}/big"))
+        row["sequential_mb_s"] = size / took / 1e6
+        row["sequential_cpu_s_gb"] = (mounted.cpu() - before) / (size / 1e9)
+        took, size = timed(lambda: read_all(f"{mounted.mount}/big"))
+        row["again_mb_s"] = size / took / 1e6
         row["peak_mib"] = mounted.peak_mib()
     finally:
         mounted.end()
@@ -220,18 +219,18 @@ def measure(mounting, sizes, is_far):
 
 
 def count(mounting, forwarder, sizes):
-    """The requests of one program to the store."""
+    """Counts the requests and bytes of one program."""
     row = {}
 
-    def counted(name, asked, act):
+    def counted(name, read_bytes, act):
         received, requests = forwarder.received, forwarder.requests
         act()
         time.sleep(0.5)
         row[f"{name}_requests"] = forwarder.requests - requests
-        if asked:
-            row[f"{name}_bytes"] = (forwarder.received - received) / asked
+        if read_bytes:
+            row[f"{name}_bytes"] = (forwarder.received - received) / read_bytes
 
-    for name, asked, act in (
+    for name, read_bytes, act in (
         ("list", 0, lambda at: subprocess.run(["ls", "-l", f"{at}/many"], capture_output=True, check=True)),
         ("sequential", sizes["big"], lambda at: read_all(f"{at}/big")),
         ("random", 64 * RECORD, lambda at: read_at_random(f"{at}/big", 60, 64)),
@@ -239,21 +238,21 @@ def count(mounting, forwarder, sizes):
     ):
         mounted = mounting()
         try:
-            counted(name, asked, lambda: act(mounted.mount))
+            counted(name, read_bytes, lambda: act(mounted.mount))
         finally:
             mounted.end()
     return row
 
 
 def fill(port, sizes):
-    from plain import Store
+    from s3_client import Store
 
     os.environ.update(KEYS)
     store = Store("bench", f"http://127.0.0.1:{port}")
     store.ask("PUT")
     dice = random.Random(1)
     store.put("big", b"".join(dice.randbytes(1 << 20) for _ in range(sizes["big"] >> 20)))
-    # s3fs shows no directory without a marker object.
+    # s3fs shows a directory only if it has a marker object.
     for name in ("many/", "few/", "small/"):
         store.put(name, b"")
     body = dice.randbytes(1024)
@@ -300,9 +299,9 @@ def run(args):
             ways["20 ms"] = delayed
         forwarder = Forwarder(port)
         forwarder.start()
-        known = commands(args.ogive, "", "", work)
-        peers = [name for name, command in known.items() if name == "ogive" or shutil.which(command[0])]
-        for name in known:
+        programs = commands(args.ogive, "", "", work)
+        peers = [name for name, command in programs.items() if name == "ogive" or shutil.which(command[0])]
+        for name in programs:
             if name not in peers:
                 print(f"{name} is not on the PATH and is left out")
 
@@ -350,31 +349,31 @@ def run(args):
         "kernel": os.uname().release,
         "rounds": args.rounds,
         "sizes": sizes,
-        "versions": {name: version([known[name][0], "version" if name == "rclone" else "--version"])
+        "versions": {name: version([programs[name][0], "version" if name == "rclone" else "--version"])
                      for name in peers},
-        "settings": {name: " ".join(known[name][1:]).replace(work, "DIR") for name in peers},
+        "settings": {name: " ".join(programs[name][1:]).replace(work, "DIR") for name in peers},
     }
     RESULTS.write_text("".join(json.dumps(line) + "\n" for line in [{"header": header}, *rows]))
 
 
 FIGURES = [
     ("sequential_mb_s", "a large object in order, cold, MB/s", "{:.0f}", True),
-    ("sequential_cpu_s_gb", "CPU of that, s/GB", "{:.2f}", False),
+    ("sequential_cpu_s_gb", "CPU of these reads, s/GB", "{:.2f}", False),
     ("again_mb_s", "the same again, MB/s", "{:.0f}", True),
     ("random_ops_s", "128 KiB at random, 8 at a time, cold, reads/s", "{:.0f}", True),
-    ("random_cpu_s_gb", "CPU of that, s/GB asked for", "{:.2f}", False),
+    ("random_cpu_s_gb", "CPU of these reads, s/GB read", "{:.2f}", False),
     ("list_s", "`ls -l` of all names, cold, s", "{:.2f}", False),
-    ("small_cold_ms", "files of 4 KiB one after the other, cold, ms each", "{:.1f}", False),
+    ("small_cold_ms", "files of 4 KiB one by one, cold, ms each", "{:.1f}", False),
     ("small_again_ms", "the same again, ms each", "{:.2f}", False),
-    ("peak_mib", "resident memory at most, after reading in order, MiB", "{:.0f}", False),
+    ("peak_mib", "peak resident memory, after reading in order, MiB", "{:.0f}", False),
 ]
 COUNTED = [
     ("sequential_requests", "requests, a large object in order", "{:.0f}"),
-    ("sequential_bytes", "bytes that came for each byte asked for", "{:.2f}"),
+    ("sequential_bytes", "bytes received for each byte read", "{:.2f}"),
     ("random_requests", "requests, 64 reads of 128 KiB at random", "{:.0f}"),
-    ("random_bytes", "bytes that came for each byte asked for", "{:.2f}"),
+    ("random_bytes", "bytes received for each byte read", "{:.2f}"),
     ("list_requests", "requests, `ls -l` of all names", "{:.0f}"),
-    ("small_requests", "requests, 50 files of 4 KiB one after the other", "{:.0f}"),
+    ("small_requests", "requests, 50 files of 4 KiB one by one", "{:.0f}"),
 ]
 
 
@@ -383,24 +382,23 @@ def spread(values, form):
     return text if len(values) == 1 else f"{text} ({form.format(min(values))} to {form.format(max(values))})"
 
 
-# The goals: figure, way, description, bound, whether more is better, whether relative to the best
-# other program.
+# Aims: figure, way, label, bound, whether more is better, whether it is a ratio to the best peer.
 AIMS = [
-    ("sequential_mb_s", "loopback", "in order, cold, to the best other", 1.4, True, True),
+    ("sequential_mb_s", "loopback", "in order, cold, ratio to the best peer", 1.4, True, True),
     ("sequential_mb_s", "20 ms", "the same with 20 ms", 1.4, True, True),
-    ("sequential_cpu_s_gb", "loopback", "CPU of that, s/GB", 0.6, False, False),
+    ("sequential_cpu_s_gb", "loopback", "CPU in order, s/GB", 0.6, False, False),
     ("random_cpu_s_gb", "loopback", "CPU of 128 KiB at random, s/GB", 1.2, False, False),
-    ("random_ops_s", "20 ms", "reads/s at random with 20 ms, of the 400 that 8 readers can have", 380,
+    ("random_ops_s", "20 ms", "reads/s at random with 20 ms; 8 readers can reach 400", 380,
      True, False),
-    ("random_bytes", "counted", "bytes fetched for each asked for at random", 1.1, False, False),
-    ("list_requests", "counted", "requests for `ls -l` of 10,000 names and a marker, and to find them",
+    ("random_bytes", "counted", "bytes received for each byte read at random", 1.1, False, False),
+    ("list_requests", "counted", "requests for `ls -l` of 10,000 names and a marker, with lookups",
      10, False, False),
     ("small_cold_ms", "20 ms", "a small file with 20 ms, ms", 22, False, False),
 ]
 
 
 def aims(rows):
-    text = ["## Goals", "", "| | goal | measured | |", "|---|---|---|---|"]
+    text = ["## Aims", "", "| | aim | measured | |", "|---|---|---|---|"]
     for name, way, label, bound, is_more, is_ratio in AIMS:
         measured = [row for row in rows if row["way"] == way and name in row]
         ours = [row for row in measured if row["peer"] == "ogive"]
@@ -426,25 +424,25 @@ def page():
     peers = list(header["versions"])
     sizes = header["sizes"]
     loads = [row["load"] for row in rows if "load" in row]
-    text = ["# A bucket through ogive and other programs", "",
+    text = ["# A bucket behind ogive and other programs", "",
             "<!-- Written by bench/bucket/run.py from bucket.jsonl. Do not edit. -->", "",
             f"{header['date']}, commit {header.get('commit', 'unknown')}, {header['cpus']} processors, "
-            f"Linux {header['kernel']}, MinIO on the same machine. The load was {min(loads):.1f} to "
-            f"{max(loads):.1f}, including the store and",
-            "the programs, so rates are lower bounds. Trust ratios within a round, CPU, and counts.",
-            f"A value is a median of {header['rounds']} rounds, with the least and the greatest.", "",
-            f"The object has {sizes['big'] >> 20} MiB and the directory {sizes['names']:,} names (with "
-            f"the delay {sizes['few']:,}, because some",
-            f"programs ask for each of them). {sizes['small']} small files are read (with the delay "
-            f"{sizes['small'] // 4}), and {sizes['reads']} records at random.",
-            "Each cold figure is of a new mount. All other programs fetch more than random reads ask for, and",
-            "keep it, so look at the counts before the rates.", ""]
+            f"Linux {header['kernel']}, MinIO on the same machine. The load was {min(loads):.1f} to {max(loads):.1f}, including the store "
+            "and the programs, so rates are",
+            "lower bounds. Trust the ratios (taken within a round), the CPU and the counts.",
+            f"A value is a median of {header['rounds']} rounds, with minimum and maximum.", "",
+            f"The object has {sizes['big'] >> 20} MiB, the directory {sizes['names']:,} names "
+            f"({sizes['few']:,} with the delay, because some",
+            f"programs send a request for each). {sizes['small']} small files are read "
+            f"({sizes['small'] // 4} with the delay), and {sizes['reads']} records at random. Each cold",
+            "figure is from a fresh mount. The other programs fetch more than each random read needs,",
+            "and serve later reads from that: look at the counts before the rates.", ""]
     for way in ("loopback", "20 ms"):
         measured = [row for row in rows if row["way"] == way]
         if not measured:
             continue
         text += [f"## {'On loopback' if way == 'loopback' else 'With 20 ms of delay'}", "",
-                 "| | " + " | ".join(peers) + " | ogive to the best other |", "|---" * (len(peers) + 2) + "|"]
+                 "| | " + " | ".join(peers) + " | ogive / best peer |", "|---" * (len(peers) + 2) + "|"]
         for name, label, form, is_more_better in FIGURES:
             of = {peer: {row["round"]: row[name] for row in measured if row["peer"] == peer and name in row}
                   for peer in peers}
@@ -459,33 +457,33 @@ def page():
             better = "more is better" if is_more_better else "less is better"
             text.append(f"| {label} | " + " | ".join(cells) + f" | {ratio}, {better} |")
         text.append("")
-    text += ["## Counts, of a separate pass", "",
+    text += ["## Counts, in a separate pass", "",
              "| | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
     for name, label, form in COUNTED:
         of = {row["peer"]: row[name] for row in rows if row["way"] == "counted" and name in row}
         cells = [form.format(of[peer]) if peer in of else "-" for peer in peers]
         text.append(f"| {label} | " + " | ".join(cells) + " |")
     text += ["", *aims(rows), "## Settings", "",
-             "The advice of each program's authors for speed, otherwise its defaults.", "",
+             "As the authors of each program advise for speed; otherwise its defaults.", "",
              "| | version | command |", "|---|---|---|"]
     for peer in peers:
         text.append(f"| {peer} | {header['versions'][peer]} | `{header['settings'][peer].strip()}` |")
     missing = [name for name in ("s3fs", "rclone", "geesefs", "mount-s3") if name not in peers]
     if missing:
-        text += ["", f"Not installed, and so not measured: {', '.join(missing)}."]
+        text += ["", f"Not installed, so not measured: {', '.join(missing)}."]
     return "\n".join(text) + "\n"
 
 
 def main():
-    parser = argparse.ArgumentParser(description="A bucket behind ogive beside others.")
+    parser = argparse.ArgumentParser(description="Measures a bucket behind ogive and other programs.")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="small sizes: whether it runs at all")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--ogive", default=str(BENCH.parent / "target" / "release" / "ogive"))
-    parser.add_argument("--page", action="store_true", help="only write the page")
-    parser.add_argument("--check", action="store_true", help="fail if the page is not up to date")
+    parser.add_argument("--page", action="store_true", help="write only the page")
+    parser.add_argument("--check", action="store_true", help="fail if the page is outdated")
     args = parser.parse_args()
     if args.check:
-        sys.exit(0 if PAGE.read_text() == page() else f"{PAGE} is not what {RESULTS} gives")
+        sys.exit(0 if PAGE.read_text() == page() else f"{PAGE} does not match {RESULTS}: run --page")
     if not args.page:
         run(args)
     PAGE.write_text(page())

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Score the first three answers of the doctor: is it the CPU, who uses it, is ZFS among them.
+"""Score the first three answers of the doctor: CPU state, CPU user, and whether ZFS uses CPU.
 
     answers.py TRUTH.jsonl ANSWERS... [--show]
 
 TRUTH has one object a line (answers/README.md); ANSWERS are folders with one <id>.json a case, as
-`ogive doctor --json` or the crate's example `diagnose` writes them. --show lists what was missed:
-not for the half of the cases that is for checking. Python 3 standard library only.
+`ogive doctor --json` or the crate's example `diagnose` writes them. --show lists wrong answers; do
+not use it for the half of the cases that is for checking.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ AMONG = {"yes": "yes", "no": "no", "not shown": "unknown"}
 
 
 def answer_of(folders, case):
-    """The answers to a case; a story or capture may lie there without the kind before its name."""
+    """The answers to a case. The file of a story or capture may lack the kind in its name."""
     for folder in folders:
         for name in (case, re.sub(r"^(capture|story)-", "", case)):
             path = os.path.join(folder, name + ".json")
@@ -29,14 +29,14 @@ def answer_of(folders, case):
 
 
 def judge(truth, answer):
-    """Of each of the three: (right, what was said)."""
+    """For each question: (whether the answer is right, the answer)."""
     given = answer["answers"]
     state = STATES[given["cpu"]["state"]]
     waits = given["cpu"]["waits_for"]
     other_wait = state == "waiting" and truth.get("waits") and waits and waits != truth["waits"]
     users = given["users"]["list"]
     first = " ".join(str(users[0].get(key) or "") for key in ("name", "kind", "does")) if users else ""
-    # Where nobody need be named, naming somebody is no fault of its own.
+    # If the truth names no user, any user is accepted.
     user = truth["user"] is None or bool(re.search(truth["user"], first, re.I))
     among = AMONG[given["zfs"]["among"]]
     return {
@@ -67,12 +67,12 @@ def main():
             right[key] += is_right
         is_all = all(is_right for is_right, _ in judged.values())
         right["all three"] += is_all
-        # Said, and not so: worse than not told.
-        false += any(not is_right and said not in ("unknown", "") for is_right, said in judged.values())
+        # A false answer is worse than no answer.
+        false += any(not is_right and given not in ("unknown", "") for is_right, given in judged.values())
         accused += judged["zfs"][1] == "yes" and "yes" not in truth["zfs"]
         if args.show and not is_all:
             wrong = ", ".join(
-                f"{key}: {said or 'nobody'}, not {truth[key]}" for key, (is_right, said) in judged.items() if not is_right
+                f"{key}: {given or 'none'}, not {truth[key]}" for key, (is_right, given) in judged.items() if not is_right
             )
             print(f"{truth['id']}: {wrong}\n    {answer['sentence']}")
     if not count:

@@ -1,4 +1,4 @@
-"""Two mounts that change one file: the later to sync has to be told.
+"""Two mounts change one file: the later sync or close must fail with ESTALE.
 
 usage: conflict.py OURS THEIRS
 """
@@ -22,4 +22,4 @@ for call in os.fsync, os.close:
             raise
         break
 else:
-    sys.exit("nobody was told of a conflict")
+    sys.exit("no call reported a conflict")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Where credentials come from: a profile, and a program whose credentials end while the bucket is
-# mounted. The demo store refuses requests that are signed with others.
+# Sources of credentials: a profile, a file that changes, and a program whose credentials expire
+# while the bucket is mounted. The demo store refuses requests with other credentials.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-bucket_suite credentials 'credentials of profiles and of programs, and such as end'
+bucket_suite credentials 'credentials of profiles and of programs, also expiring ones'
 
 serve_demo
 key="$AWS_ACCESS_KEY_ID" secret="$AWS_SECRET_ACCESS_KEY"
@@ -18,46 +18,38 @@ printf '[default]\naws_access_key_id = wrong\naws_secret_access_key = wrong\n' >
 printf '[other]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$key" "$secret" \
     >>"$WORK/credentials"
 expect_failure 'the store refuses' "$OGIVE" mount "$ADDRESS" "$view"
-# Who names a profile means it, whatever the environment has.
+# --profile takes precedence over the environment.
 AWS_ACCESS_KEY_ID=wrong AWS_SECRET_ACCESS_KEY=wrong \
     "$OGIVE" mount --profile other "$ADDRESS" "$view"
 cmp "$WORK/server/file" "$view/file" || fail 'other bytes'
 unmount_view "$view"
 
 say 'keys in a file that is replaced while the bucket is mounted'
-# hand KEY: others put it there.
-hand() {
+# replace_key KEY: replaces the file of credentials, as another program would.
+replace_key() {
     printf '[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$1" "$secret" \
         >"$WORK/new"
     mv "$WORK/new" "$WORK/credentials"
 }
-# waits_for STATE COMMAND...: tries it until it ends as is wanted.
-waits_for() {
-    local state="$1"
-    shift
-    for _ in $(seq 120); do
-        if "$@" >/dev/null 2>"$WORK/said"; then [ "$state" = well ] && return; else
-            [ "$state" = badly ] && return
-        fi
-        sleep 0.5
-    done
-    fail "never ends $state: $*"
+# fails COMMAND...: whether a command fails; its errors go to $WORK/errors.
+fails() {
+    ! "$@" 2>"$WORK/errors"
 }
-hand "$key"
+replace_key "$key"
 "$OGIVE" mount --metadata-ttl 0 "$ADDRESS" "$view"
 cmp "$WORK/server/file" "$view/file" || fail 'other bytes'
-hand wrong
-waits_for badly cat "$view/file"
-grep -q 'Permission denied' "$WORK/said" || fail "not EACCES: $(cat "$WORK/said")"
-hand "$key"
-waits_for well cat "$view/file"
+replace_key wrong
+eventually 60 'reads fail with the wrong key' fails cat "$view/file"
+grep -q 'Permission denied' "$WORK/errors" || fail "not EACCES: $(cat "$WORK/errors")"
+replace_key "$key"
+eventually 60 'reads succeed with the right key' cat "$view/file"
 unmount_view "$view"
 rm "$WORK/credentials"
 
-say 'a program, whose credentials end while the bucket is mounted'
+say 'a program whose credentials expire while the bucket is mounted'
 mkdir "$WORK/a directory"
 program="$WORK/a directory/give"
-# give SECONDS: it gives what lasts so long, and notes that it was called.
+# give SECONDS: makes the program give credentials that last SECONDS, and count its calls.
 give() {
     cat >"$program" <<END
 #!/bin/sh
@@ -79,27 +71,27 @@ while [ "$((SECONDS - began))" -lt 34 ]; do
     cmp -s "$WORK/server/file" "$view/file" || fail 'other bytes'
     sleep 0.5
 done
-# Names may be told from a listing that is a second old.
+# The server's mount may serve names from a listing that is a second old.
 sleep 1.1
 for written in $(seq "$number"); do
     [ "$(cat "$WORK/server/written-$written")" = "$written" ] ||
-        fail 'what was written is not there'
+        fail "written-$written is not in the store"
 done
 calls="$(wc -l <"$WORK/calls")"
 say "$number files written, the program was called $calls times"
-# Once for each of those who sign, and anew when what it gave has less than 20 seconds left.
-[ "$calls" -ge 3 ] || fail 'credentials that had ended were used'
-[ "$calls" -le 20 ] || fail 'the program is run for each request'
+# Each signer calls it once, and again when its credentials last less than 20 seconds.
+[ "$calls" -ge 3 ] || fail 'expired credentials were used'
+[ "$calls" -le 20 ] || fail 'the program runs for each request'
 
-say 'it fails: what was said is told, and nothing hangs; it gives again, and all goes on'
+say 'the program fails: its message is shown, and nothing hangs; later it works again'
 printf '#!/bin/sh\necho "log in first" >&2\nexit 1\n' >"$program"
 unmount_view "$view"
 code=0
-"$OGIVE" mount "$ADDRESS" "$view" >"$WORK/said" 2>&1 || code=$?
+"$OGIVE" mount "$ADDRESS" "$view" >"$WORK/output" 2>&1 || code=$?
 [ "$code" -eq 3 ] || fail "exit code $code"
-grep -q 'log in first' "$WORK/said" || fail 'what the program says is not told'
+grep -q 'log in first' "$WORK/output" || fail "the program's message is not shown"
 give 300
 "$OGIVE" mount "$ADDRESS" "$view"
-[ "$(cat "$view/written-1")" = 1 ] || fail 'it is not read'
+[ "$(cat "$view/written-1")" = 1 ] || fail 'a file cannot be read'
 unmount_view "$view"
 passed

@@ -1,4 +1,4 @@
-"""A database of one writer: transactions, some taken back, and a check of all of it.
+"""An SQLite database with one writer: transactions, some of them rolled back, and a full check.
 
 usage: database.py FILE
 """

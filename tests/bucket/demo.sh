@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# The demo store: objects stay over restarts, it listens on loopback alone, it refuses requests
-# without its credentials, and it passes what every store has to stand.
+# The demo store. It keeps objects over restarts, listens only on loopback, and refuses requests
+# without its credentials. It passes the tests of every writable store.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-bucket_suite demo 'the demo store, out of a directory'
+bucket_suite demo 'the demo store, in a directory'
 
-# end_demo: ends the store as a user does.
+# end_demo: ends the store with SIGTERM.
 end_demo() {
     kill "${SERVERS[-1]}"
-    wait "${SERVERS[-1]}" || fail 'it does not end well'
+    wait "${SERVERS[-1]}" || fail 'the store ends with an error'
     unset 'SERVERS[-1]'
     [ ! -e "$WORK/demo/client.env" ] || fail 'the credentials are left behind'
 }
 
-say 'what is written is there after a restart'
+say 'files are there after a restart'
 mkdir -p "$WORK/mount"
 remember_mount "$WORK/mount"
 start_demo
-[ "$(head -n 1 "$WORK/demo.log")" = "$AWS_ENDPOINT_URL" ] || fail 'its first line is no address'
-[ "$(stat -c %a "$WORK/demo/client.env")" = 600 ] || fail 'others can read the credentials'
+[ "$(head -n 1 "$WORK/demo.log")" = "$AWS_ENDPOINT_URL" ] ||
+    fail 'its first line is not its address'
+[ "$(stat -c %a "$WORK/demo/client.env")" = 600 ] || fail 'other users can read the credentials'
 "$OGIVE" mount --stage "$WORK/demo/stage" "$ADDRESS" "$WORK/mount"
 printf 'hello' >"$WORK/mount/file"
 inode="$(stat -c %i "$WORK/mount/file")"
@@ -25,20 +26,20 @@ unmount_view "$WORK/mount"
 end_demo
 start_demo
 "$OGIVE" mount --stage "$WORK/demo/stage" "$ADDRESS" "$WORK/mount"
-[ "$(cat "$WORK/mount/file")" = hello ] || fail 'what was written is not there'
+[ "$(cat "$WORK/mount/file")" = hello ] || fail 'a file is lost'
 [ "$(stat -c %i "$WORK/mount/file")" = "$inode" ] || fail 'inode numbers change with a restart'
 port="${AWS_ENDPOINT_URL##*:}"
 listening="$(awk -v port="$(printf '%04X' "$port")" '$4 == "0A" && $2 ~ port "$" { print $2 }' \
     /proc/net/tcp /proc/net/tcp6)"
-[ "$listening" = "0100007F:$(printf '%04X' "$port")" ] || fail "it listens at $listening"
+[ "$listening" = "0100007F:$(printf '%04X' "$port")" ] || fail "the store listens at $listening"
 answer="$(curl --silent --output /dev/null --write-out '%{http_code}' \
     "http://127.0.0.1:$port/demo/file")"
-[ "$answer" = 403 ] || fail 'it answers anybody'
+[ "$answer" = 403 ] || fail "a request without credentials gives $answer"
 expect_failure 'another store serves it' "$OGIVE_DEMO_STORE" "$WORK/demo"
 expect_failure 'it is not a store' "$OGIVE_DEMO_STORE" "$HERE_BUCKET"
 
 rm "$WORK/mount/file"
 export ADDRESS=s3://demo
 exercise
-! grep -q 'ignores' "$WORK/said-one" || fail 'it ignores a condition'
+! grep -q 'ignores' "$WORK/messages-one" || fail 'the store ignores a condition'
 passed

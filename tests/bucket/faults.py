@@ -1,7 +1,8 @@
-"""Writes and reads files over a link that fails at random, and compares all of it by one that does not.
+"""Writes and reads files over a link that fails at random, and compares them over a sound link.
 
 usage: faults.py SECONDS LINK FAULTY SOUND
-LINK: the process of link.py
+
+LINK is the PID of faulty_link.py. FAULTY and SOUND are mounts of the same bucket.
 """
 
 import os
@@ -28,7 +29,7 @@ while time.monotonic() < until:
             os.fsync(file.fileno())
         expected[name] = {body}
     except OSError:
-        # Nobody knows which of them it is until it has gone up.
+        # Until the next upload, either the old or the new bytes are right.
         refused += 1
         expected.setdefault(name, {b"", None}).add(body)
     longest = max(longest, time.monotonic() - began)
@@ -38,7 +39,7 @@ while time.monotonic() < until:
         found = open(f"{faulty}/{name}", "rb").read()
         read += 1
         if found not in expected[name]:
-            sys.exit(f"{name} has {len(found)} bytes that nobody wrote")
+            sys.exit(f"{name} has {len(found)} bytes that were never written")
     except OSError:
         refused += 1
     longest = max(longest, time.monotonic() - began)
@@ -55,11 +56,11 @@ for _ in range(200):
                 wrong.append(name)
     if not wrong:
         break
-    # What could not go up goes up now.
+    # Pending uploads succeed now.
     time.sleep(0.5)
 print(
-    f"{number} files written, {read} read, {refused} times an error, "
-    f"the longest took {longest:.1f} s"
+    f"{number} files written, {read} read, {refused} errors, "
+    f"the longest operation took {longest:.1f} s"
 )
 if wrong:
-    sys.exit(f"other bytes in the store: {wrong}")
+    sys.exit(f"wrong bytes in the store: {wrong}")

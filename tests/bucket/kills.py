@@ -1,16 +1,17 @@
-"""Kills the daemon of a mount while files are written, at moments of no choice, and compares.
+"""Kills the daemon of a mount at random moments while files are written, and checks the files.
 
 usage: kills.py ROUNDS SEED OGIVE BUCKET PREFIX DIRECTORY
 
-Each round mounts s3://BUCKET/PREFIX, lets three writers change files of their own, kills the daemon
-with -9 within a second and a half (some rounds while it mounts), and looks:
-- In the store at once: the object that was synced or closed last, or the one that a sync or close
-  was at, and never anything between.
-- After the next mount, in the store and through the mount: all that a write was acknowledged for,
-  and of the write that was cut off a beginning; of a rename both names or one, the bytes whole.
-- No upload in parts is left, and no log in the stage.
-- In some rounds another client changes an object between the two mounts: his bytes stay, and ours
-  are among the conflicts.
+Each round mounts s3://BUCKET/PREFIX, and three writers change their own files. It kills the daemon
+with -9 within a second and a half, in some rounds during the mount. Then it checks:
+- In the store at once: each object is as last synced or closed, or as the sync or close in progress
+  would leave it, and never a mixture.
+- After the next mount, in the store and in the mount: all acknowledged writes are there. Of an
+  interrupted write, any beginning may be there. After an interrupted rename, one or both names have
+  all bytes.
+- No multipart upload is left, and no log in the stage.
+- In some rounds, another client changes an object between the mounts. Its bytes stay, and ours are
+  among the conflicts.
 """
 
 import collections
@@ -24,7 +25,7 @@ import sys
 import threading
 import time
 
-from plain import Store
+from s3_client import Store
 
 rounds, seed, ogive, bucket, prefix, work = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
 store = Store(bucket)
@@ -39,13 +40,13 @@ def count(what):
 
 
 def applied(before, offset, data):
-    """A file after a write."""
+    """Returns the bytes of a file after a write."""
     padded = before[:offset].ljust(offset, b"\0")
     return padded + data + before[offset + len(data) :]
 
 
 class Written:
-    """What a write that was cut off may have made of a file: any beginning of it."""
+    """A file after an interrupted write: any beginning of the data may be there."""
 
     def __init__(self, before, offset, data):
         self.before, self.offset, self.data = before, offset, data
@@ -66,7 +67,7 @@ class Written:
 
 
 class One:
-    """Exactly this; `None` is no file."""
+    """Exactly these bytes; `None` is no file."""
 
     def __init__(self, contents):
         self.contents = contents
@@ -76,14 +77,14 @@ class One:
 
 
 class File:
-    """A file as it must be. Its writer alone changes this while he lives."""
+    """The expected state of a file. While its writer runs, only the writer changes it."""
 
     def __init__(self, name):
         self.name = name
-        self.now = None  # what reads have to give, and the next mount has to upload
-        self.stored = [None]  # what the store may have
-        self.pending = []  # what else it may be, for the operation under way
-        self.is_fuzzy = False  # closes that return before the upload: the store may have anything
+        self.now = None  # the bytes that reads return, and that the next mount uploads
+        self.stored = [None]  # the bytes that the store may have
+        self.pending = []  # other possible bytes, due to the operation in progress
+        self.is_fuzzy = False  # a close returned before its upload: the store may have any bytes
 
     def settle(self, found):
         self.now, self.stored, self.pending, self.is_fuzzy = found, [found], [], False
@@ -106,7 +107,7 @@ class Writer(threading.Thread):
             while True:
                 self.step()
         except OSError as error:
-            # Whatever a program is told once the daemon is gone is right.
+            # After the kill, each of these errors is right.
             gone = (errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENOENT, errno.EINTR)
             if not self.is_over or error.errno not in gone:
                 self.error = f"{self.doing}: {error!r}"
@@ -142,19 +143,19 @@ class Writer(threading.Thread):
             file.stored, file.is_fuzzy = [file.now], False
 
     def step(self):
-        name = self.dice.choice(["create", "change", "append", "cut", "anew", "rename", "over", "unlink", "tree"])
+        name = self.dice.choice(["create", "change", "append", "cut", "rewrite", "rename", "over", "unlink", "tree"])
         self.doing = name
         trail.append(f"{time.monotonic():.3f} {self.number} begins {name}")
         getattr(self, f"do_{name}")()
         trail.append(f"{time.monotonic():.3f} {self.number} has done {name}")
         count(f"{name} done")
 
-    def pick(self, is_there):
-        those = [file for file in self.state["files"] if (file.now is not None) == is_there]
-        return self.dice.choice(those) if those else None
+    def pick(self, exists):
+        files = [file for file in self.state["files"] if (file.now is not None) == exists]
+        return self.dice.choice(files) if files else None
 
     def more(self, file, descriptor, most):
-        """Some writes in order or anywhere, some synced."""
+        """Some writes, appended or at random offsets, some of them synced."""
         for _ in range(self.dice.randrange(1, 5)):
             offset = len(file.now)
             if self.dice.random() < 0.3:
@@ -201,7 +202,7 @@ class Writer(threading.Thread):
         file = self.pick(True)
         if file is None:
             return
-        # O_APPEND has pwrite go to the end, too.
+        # With O_APPEND, pwrite appends as well.
         self.opened(
             file,
             os.O_WRONLY | os.O_APPEND,
@@ -224,7 +225,7 @@ class Writer(threading.Thread):
 
         self.opened(file, os.O_RDWR, cut)
 
-    def do_anew(self):
+    def do_rewrite(self):
         file = self.pick(True)
         if file is None:
             return
@@ -240,7 +241,8 @@ class Writer(threading.Thread):
 
     def renamed(self, source, target):
         bytes_of = source.now
-        # Either name may have the bytes, or both: a store renames nothing.
+        # Stores cannot rename: the daemon copies and deletes, so either name or both may have the
+        # bytes.
         source.pending, target.pending = [One(None)], [One(bytes_of)]
         source.stored = source.stored + [None, bytes_of]
         target.stored = target.stored + [bytes_of]
@@ -270,7 +272,7 @@ class Writer(threading.Thread):
         file.settle(None)
 
     def do_tree(self):
-        """A directory of three files that is given another name."""
+        """Makes a directory of three files, or renames it."""
         tree = self.state["tree"]
         if tree["bodies"] is None:
             tree["is_making"] = True
@@ -308,11 +310,11 @@ def wait_mounted(daemon):
             break
         time.sleep(0.01)
     tail = open(log, errors="replace").read()[-2000:]
-    sys.exit(f"the mount does not come up:\n{tail}")
+    sys.exit(f"the mount does not start:\n{tail}")
 
 
 def is_working():
-    """Whether the store is still at a request of somebody who has gone."""
+    """Whether the store still works on a request of a dead client."""
     port = f":{int(store.host.rsplit(':', 1)[1]):04X}"
     lines = [line.split() for line in open("/proc/net/tcp")]
     return any(line[1].endswith(port) and line[3] == "08" for line in lines)
@@ -322,8 +324,7 @@ def end(daemon):
     daemon.send_signal(signal.SIGKILL)
     daemon.wait()
     trail.append(f"{time.monotonic():.3f} killed")
-    # What the daemon has asked for before it died may be done after that, as by any store; what is
-    # looked at is what is there then.
+    # A store may finish requests of the dead daemon. The checks begin after that.
     while is_working():
         time.sleep(0.005)
     while os.path.ismount(mnt):
@@ -350,7 +351,7 @@ def key(name):
     return f"{prefix}/{name}"
 
 
-def tell(found):
+def describe(found):
     return "no file" if found is None else f"{len(found)} bytes"
 
 
@@ -358,24 +359,24 @@ def fail(round_, text):
     print(f"round {round_} (seed {seed}): {text}")
     print("\n".join(trail))
     for name in store.names(prefix + "/"):
-        beside, kept = store.head(name)
-        print(name, kept.get("content-length"), kept.get("etag"), kept.get("last-modified"), beside)
+        metadata, headers = store.head(name)
+        print(name, headers.get("content-length"), headers.get("etag"), headers.get("last-modified"), metadata)
     print(conflicts())
     print(open(log, errors="replace").read()[-3000:])
     sys.exit(1)
 
 
 def check_store(round_, file):
-    """What the store has at once."""
+    """Checks the store right after the kill."""
     found = store.get(key(file.name))
     if not file.is_fuzzy and found not in file.stored:
-        allowed = [tell(each) for each in file.stored]
-        fail(round_, f"{file.name} in the store has {tell(found)}, and not {allowed}")
+        allowed = [describe(each) for each in file.stored]
+        fail(round_, f"{file.name} in the store has {describe(found)}, and not {allowed}")
     return found
 
 
 def check_after(round_, writer, is_foreign):
-    """What is there once the next mount has uploaded what was left."""
+    """Checks store and mount after the next mount has uploaded everything."""
     for file in writer.state["files"]:
         found = store.get(key(file.name))
         shown = None
@@ -384,19 +385,19 @@ def check_after(round_, writer, is_foreign):
         except FileNotFoundError:
             pass
         if shown != found:
-            fail(round_, f"{file.name} has {tell(found)} and the mount shows {tell(shown)}")
+            fail(round_, f"{file.name} has {describe(found)} and the mount shows {describe(shown)}")
         if file.name in is_foreign:
             if found != is_foreign[file.name]:
-                fail(round_, f"{file.name}: somebody else's bytes were overwritten")
+                fail(round_, f"{file.name}: another client's bytes were overwritten")
         elif not any(each.allows(found) for each in [One(file.now), *file.pending]):
-            # What was renamed over has its own former bytes in the store, or the others'.
-            fail(round_, f"{writer.doing}: {file.name} has {tell(found)}, and not {tell(file.now)}")
+            # The target of a rename may have its old bytes or the new ones.
+            fail(round_, f"{writer.doing}: {file.name} has {describe(found)}, and not {describe(file.now)}")
         file.found = found
     moving = writer.state["moving"]
     if moving:
         source, target, bytes_of = moving
         if bytes_of not in (source.found, target.found) and not {source.name, target.name} & set(is_foreign):
-            fail(round_, f"{source.name} was lost on its way to {target.name}")
+            fail(round_, f"{source.name} was lost in a rename to {target.name}")
     writer.state["moving"] = None
     for file in writer.state["files"]:
         file.settle(file.found)
@@ -413,7 +414,7 @@ def check_after(round_, writer, is_foreign):
             if there == tree["bodies"]:
                 whole.append(place)
             elif any(body is not None for body in there.values()):
-                fail(round_, f"a directory was renamed in part: {place}")
+                fail(round_, f"a directory was partly renamed: {place}")
         if len(whole) != 1:
             fail(round_, f"a directory is in {len(whole)} places of {places}")
         if whole[0] != tree["name"]:
@@ -422,8 +423,8 @@ def check_after(round_, writer, is_foreign):
 
 
 def conflicts():
-    said = subprocess.run([ogive, "bucket", "conflicts", stage], capture_output=True, text=True, check=False)
-    return said.stdout + said.stderr
+    listed = subprocess.run([ogive, "bucket", "conflicts", stage], capture_output=True, text=True, check=False)
+    return listed.stdout + listed.stderr
 
 
 def main():
@@ -442,7 +443,7 @@ def main():
         to_journal = dice.random() < 0.25
         trail.append(f"round {round_}, {'journal' if to_journal else 'upload'}")
         while dice.random() < 0.15:
-            # Killed while it mounts, and takes up what was left.
+            # Killed during the mount, which recovers pending uploads.
             daemon = start(to_journal)
             time.sleep(dice.uniform(0, 0.5))
             end(daemon)
@@ -454,12 +455,12 @@ def main():
         for writer in writers:
             check_after(round_, writer, is_foreign)
         if left := store.uploads(prefix + "/"):
-            fail(round_, f"uploads in parts are left: {left}")
+            fail(round_, f"multipart uploads are left: {left}")
         if is_foreign:
-            said = conflicts()
+            listed = conflicts()
             for name in [name for name, ours in theirs_met.items() if ours]:
-                if name not in said:
-                    fail(round_, f"what was written to {name} is not among the conflicts: {said}")
+                if name not in listed:
+                    fail(round_, f"our bytes of {name} are not among the conflicts: {listed}")
                 count("conflicts kept")
         if round_ == rounds:
             break
@@ -482,7 +483,7 @@ def main():
             count(f"killed in {writer.doing}")
             for file in writer.state["files"]:
                 found = check_store(round_, file)
-                # Another client is faster than the next mount.
+                # Another client writes before the next mount.
                 if dice.random() < 0.02 and not writer.state["moving"] and not file.pending:
                     body = dice.randbytes(1000)
                     store.put(key(file.name), body)
@@ -497,7 +498,7 @@ def main():
         fail(rounds, f"{held} logs are left in the stage")
     for each in sorted(tallies):
         print(f"  {each}: {tallies[each]}")
-    print(f"{kills} kills, {time.monotonic() - began:.0f} s, seed {seed}: all that was acknowledged is there")
+    print(f"{kills} kills, {time.monotonic() - began:.0f} s, seed {seed}: all acknowledged writes are there")
 
 
 main()

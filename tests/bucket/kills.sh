@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# kill -9 of a mount at moments of no choice, in all states of a file that is written: what fsync or
-# close acknowledged is there, the old object is whole otherwise, and no upload in parts is left.
+# kill -9 of a mount at random moments, in all states of a file that is written. The store has the
+# bytes that fsync or close acknowledged, or the whole old object. No multipart upload is left.
 #
-# 30 kills; with OGIVE_ALL=1 a thousand, and two hundred more over MinIO. OGIVE_KILLS and OGIVE_SEED
-# say how many and which. The store is the demo store.
+# 30 kills over the demo store; with OGIVE_ALL=1 a thousand, and two hundred more over MinIO.
+# OGIVE_KILLS sets the number, and OGIVE_SEED the seed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite kills 'kill -9 at any moment of writing'
 
@@ -11,13 +11,13 @@ kills="${OGIVE_KILLS:-30}"
 [ "${OGIVE_ALL:-0}" != 1 ] || kills="${OGIVE_KILLS:-1000}"
 seed="${OGIVE_SEED:-$RANDOM}"
 
-# killed_at_random STORE KILLS
+# killed_at_random STORE KILLS: runs kills.py over a store.
 killed_at_random() {
     mkdir -p "$WORK/at-$1/mnt"
     remember_mount "$WORK/at-$1/mnt"
     say "$2 kills, over $1, seed $seed"
     python3 "$HERE_BUCKET/kills.py" "$2" "$seed" "$OGIVE" "$BUCKET" prefix "$WORK/at-$1" ||
-        fail "something that was acknowledged is not there, or something is left (seed $seed)"
+        fail "an acknowledged write is lost, or something is left (seed $seed)"
 }
 
 serve_demo

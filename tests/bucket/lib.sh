@@ -1,5 +1,5 @@
-# Common ground of the suites of buckets: a server of this run, and what every store that is written
-# to has to stand. Sourced, never run.
+# Functions of the bucket suites: servers, and the tests of every writable store. Suites source this
+# file.
 # shellcheck shell=bash
 
 HERE_BUCKET="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -9,13 +9,13 @@ source "$HERE_BUCKET/../mount/lib.sh"
 OGIVE_DEMO_STORE="${OGIVE_DEMO_STORE:-$TARGET/release/ogive-demo-store}"
 SERVERS=()
 
-# Ends the servers, then what mount/lib.sh ends.
+# Ends the servers, then everything that mount/lib.sh ends.
 stop_servers() {
     local code=$? server
     set +e
-    # A mount whose store is gone waits for it.
+    # First the mounts, because they would wait for a store that is gone.
     for mount in "${MOUNTED[@]}"; do
-        unmount_at_any_price "$mount"
+        force_unmount "$mount"
     done
     for server in "${SERVERS[@]}"; do
         kill "$server" 2>/dev/null
@@ -25,7 +25,7 @@ stop_servers() {
     cleanup
 }
 
-# bucket_suite NAME TEXT
+# bucket_suite NAME TEXT: begins a suite, without credentials of this machine.
 bucket_suite() {
     suite "bucket-$1" "$2"
     needs_ogive
@@ -38,7 +38,7 @@ bucket_suite() {
     export NO_PROXY='*' no_proxy='*'
 }
 
-# demo_answers: whether the demo store has said its address.
+# demo_answers: whether the demo store has printed its address.
 demo_answers() {
     [ -s "$WORK/demo/client.env" ] && [ -s "$WORK/demo.log" ]
 }
@@ -48,13 +48,13 @@ start_demo() {
     [ -x "$OGIVE_DEMO_STORE" ] || skip "there is no $OGIVE_DEMO_STORE"
     "$OGIVE_DEMO_STORE" "$WORK/demo" >"$WORK/demo.log" 2>&1 &
     SERVERS+=("$!")
-    eventually 60 'the demo store does not start' demo_answers
+    eventually 60 'the demo store starts' demo_answers
     # shellcheck source=/dev/null
     source "$WORK/demo/client.env"
     export ADDRESS=s3://demo
 }
 
-# serve_demo: the same, with a mount of it at $WORK/server.
+# serve_demo: starts the demo store, and mounts it at $WORK/server.
 serve_demo() {
     start_demo
     mkdir -p "$WORK/server"
@@ -80,7 +80,8 @@ serve() {
     fail "$1 does not answer"
 }
 
-# install_azurite: Microsoft's own emulator of Azure, as "azurite"; AZURITE names one that is there.
+# install_azurite: installs Microsoft's emulator of Azure, unless AZURITE is its program; sets
+# azurite.
 install_azurite() {
     azurite="${AZURITE:-}"
     [ -z "$azurite" ] || return 0
@@ -92,23 +93,24 @@ install_azurite() {
     azurite="$WORK/npm/node_modules/.bin/azurite-blob"
 }
 
-# serve_azurite CONTAINER: starts it with an empty container, and says how it is reached.
+# serve_azurite CONTAINER: starts Azurite with an empty container; exports its connection string,
+# and sets AZURITE_CLIENT.
 serve_azurite() {
     local port account=devstoreaccount1 key
     port="$(free_port)"
     serve "http://127.0.0.1:$port/" "$azurite" --silent --location "$WORK/azurite" \
         --blobHost 127.0.0.1 --blobPort "$port" --skipApiVersionCheck
-    # The account and key of every emulator, as Microsoft's documentation has them.
+    # The account and the key of every emulator, from Microsoft's documentation.
     key='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
     export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=$account;\
 AccountKey=$key;BlobEndpoint=http://127.0.0.1:$port/$account;"
-    AZURITE_CLIENT=(python3 "$HERE_BUCKET/container.py" "http://127.0.0.1:$port/$account/$1"
+    AZURITE_CLIENT=(python3 "$HERE_BUCKET/azure_client.py" "http://127.0.0.1:$port/$account/$1"
         "$account" "$key")
-    "${AZURITE_CLIENT[@]}" || fail 'the container cannot be made'
+    "${AZURITE_CLIENT[@]}" || fail 'the container cannot be created'
 }
 
-# go_tool NAME MODULE: a program of the Go module proxy, built once and kept with the test tools.
-# Compiling takes minutes, so only with --all.
+# go_tool NAME MODULE: builds a program from the Go module proxy once, among the test tools. This
+# takes minutes, so it happens only with --all.
 go_tool() {
     local bin="$OGIVE_TEST_TOOLS/bin"
     ! command -v "$1" >/dev/null || return 0
@@ -120,40 +122,40 @@ go_tool() {
     mv "$WORK/go/${2##*/}" "$bin/$1" 2>/dev/null || mv "$WORK/go/"* "$bin/$1"
 }
 
-# statistic MNT NAME: a counter of a mount, 0 if there is none.
+# statistic MNT NAME: a counter of a mount; 0 if it does not exist.
 statistic() {
     cat "$1/.ogive/arcstats" "$1/.ogive/ogivestats" |
         awk -v name="$2" '$1 == name { value = $3 } END { print value + 0 }'
 }
 
-# mount_at NAME [OPTION...]: mounts $ADDRESS at $WORK/NAME with a stage of its own. What it says of
-# the store is in $WORK/said-NAME.
+# mount_at NAME [OPTION...]: mounts $ADDRESS at $WORK/NAME with its own stage. Its messages about
+# the store are in $WORK/messages-NAME.
 mount_at() {
     local name="$1"
     shift
     mkdir -p "$WORK/$name"
     remember_mount "$WORK/$name"
     "$OGIVE" mount --stage "$WORK/stage-$name" --metadata-ttl 0 --negative-ttl 0 \
-        --log-file "$WORK/log-$name" "$@" "$ADDRESS" "$WORK/$name" 2>"$WORK/said-$name" || {
-        cat "$WORK/said-$name" >&2
+        --log-file "$WORK/log-$name" "$@" "$ADDRESS" "$WORK/$name" 2>"$WORK/messages-$name" || {
+        cat "$WORK/messages-$name" >&2
         fail "$ADDRESS cannot be mounted"
     }
 }
 
-# kill_daemon NAME: as a crash does it.
+# kill_daemon NAME: kills the daemon of a mount, and removes the mount.
 kill_daemon() {
     local daemon
     daemon="$(daemon_of "$WORK/$1")"
     kill -9 "$daemon"
-    wait_gone "$daemon" || fail 'the daemon does not die'
-    unmount_at_any_price "$WORK/$1"
+    wait_gone "$daemon" || fail 'the daemon survives SIGKILL'
+    force_unmount "$WORK/$1"
 }
 
 sum() {
     sha256sum <"$1" | cut -d ' ' -f 1
 }
 
-# exercise: what every store that is written to has to stand. $ADDRESS is its bucket.
+# exercise: the tests of every writable store. $ADDRESS is its bucket.
 exercise() {
     local big small
     say 'bytes and names'
@@ -165,53 +167,51 @@ exercise() {
     cp "$WORK/big" "$WORK/one/d/big"
     cp "$WORK/small" "$WORK/one/d/e/ü & <x> %25 small"
     : >"$WORK/one/empty"
-    # Another mount has nothing in its cache: what it sees comes from the store.
+    # Another mount has an empty cache, so it shows the store's content.
     mount_at two
-    [ "$(sum "$WORK/two/d/big")" = "$big" ] || fail 'other bytes come back'
-    [ "$(sum "$WORK/two/d/e/ü & <x> %25 small")" = "$small" ] || fail 'other bytes come back'
+    [ "$(sum "$WORK/two/d/big")" = "$big" ] || fail 'wrong bytes of a large file'
+    [ "$(sum "$WORK/two/d/e/ü & <x> %25 small")" = "$small" ] || fail 'wrong bytes of a small file'
     [ "$(stat -c '%F' "$WORK/two/empty")" = 'regular empty file' ] || fail 'no empty file'
     [ "$(ls "$WORK/two/d")" = $'big\ne' ] || fail "wrong names: $(ls "$WORK/two/d")"
 
-    say 'changes in part, renames, removals'
+    say 'partial changes, renames, removals'
     printf 'in the middle' | dd of="$WORK/one/d/big" bs=1 seek=6000000 conv=notrunc status=none
     printf 'in the middle' | dd of="$WORK/big" bs=1 seek=6000000 conv=notrunc status=none
     printf 'more' >>"$WORK/one/d/big"
     printf 'more' >>"$WORK/big"
-    [ "$(sum "$WORK/two/d/big")" = "$(sum "$WORK/big")" ] || fail 'a change in part went wrong'
+    [ "$(sum "$WORK/two/d/big")" = "$(sum "$WORK/big")" ] ||
+        fail 'wrong bytes after a partial change'
     mv "$WORK/one/d/big" "$WORK/one/moved"
-    [ ! -e "$WORK/two/d/big" ] || fail 'a renamed file has its old name still'
+    [ ! -e "$WORK/two/d/big" ] || fail 'a renamed file still has its old name'
     [ "$(sum "$WORK/two/moved")" = "$(sum "$WORK/big")" ] || fail 'renaming changed the bytes'
     mv "$WORK/one/d" "$WORK/one/f"
     [ "$(sum "$WORK/two/f/e/ü & <x> %25 small")" = "$small" ] || fail 'a directory lost its file'
-    [ ! -e "$WORK/two/d" ] || fail 'a renamed directory has its old name still'
+    [ ! -e "$WORK/two/d" ] || fail 'a renamed directory still has its old name'
     rm -r "$WORK/one/f" "$WORK/one/moved"
-    [ "$(ls "$WORK/two")" = empty ] || fail "something stays: $(ls "$WORK/two")"
+    [ "$(ls "$WORK/two")" = empty ] || fail "removed files stay: $(ls "$WORK/two")"
 
-    say 'a foreign change is not overwritten, and ours is not lost'
-    python3 "$HERE_BUCKET/conflict.py" "$WORK/one/fought" "$WORK/two/fought" ||
-        fail 'a foreign change was overwritten, or was not told'
-    [ "$(cat "$WORK/two/fought")" = theirs ] || fail 'a foreign change was overwritten'
-    "$OGIVE" bucket conflicts "$WORK/stage-one" | grep -q fought || fail 'our change is lost'
+    say "another client's change is not overwritten, and ours is not lost"
+    python3 "$HERE_BUCKET/conflict.py" "$WORK/one/contested" "$WORK/two/contested" ||
+        fail 'a conflict was not reported'
+    [ "$(cat "$WORK/two/contested")" = theirs ] || fail "another client's change was overwritten"
+    "$OGIVE" bucket conflicts "$WORK/stage-one" | grep -q contested || fail 'our change is lost'
 
-    say 'kill -9 after fsync, and in the middle of a file'
-    python3 "$HERE_BUCKET/killed.py" "$WORK/one/kept" "$WORK/one/staged" \
+    say 'kill -9 after fsync, and within a write'
+    python3 "$HERE_BUCKET/kill_after_write.py" "$WORK/one/kept" "$WORK/one/staged" \
         "$(daemon_of "$WORK/one")" || fail 'a file cannot be synced'
     wait_gone "$(daemon_of "$WORK/one")" || true
-    unmount_at_any_price "$WORK/one"
-    [ "$(cat "$WORK/two/kept")" = synced ] || fail 'what was synced is not in the store'
-    [ ! -e "$WORK/two/staged" ] || fail 'what was not synced shows already'
+    force_unmount "$WORK/one"
+    [ "$(cat "$WORK/two/kept")" = synced ] || fail 'synced bytes are not in the store'
+    [ ! -e "$WORK/two/staged" ] || fail 'unsynced bytes are already in the store'
     mount_at one
-    for _ in $(seq 100); do
-        [ ! -e "$WORK/two/staged" ] || break
-        sleep 0.1
-    done
-    [ "$(cat "$WORK/two/staged")" = written ] || fail 'what was written is lost with the daemon'
+    eventually 60 'the next mount uploads written bytes' test -e "$WORK/two/staged"
+    [ "$(cat "$WORK/two/staged")" = written ] || fail 'written bytes are lost with the daemon'
 
-    say 'what is mounted to be read stays as it is'
+    say 'a read-only mount refuses changes'
     mkdir -p "$WORK/three"
     remember_mount "$WORK/three"
     "$OGIVE" mount "$ADDRESS" "$WORK/three"
-    [ "$(cat "$WORK/three/kept")" = synced ] || fail 'other bytes come back'
+    [ "$(cat "$WORK/three/kept")" = synced ] || fail 'wrong bytes'
     if rm "$WORK/three/kept" 2>/dev/null; then fail 'a change was not refused'; fi
     unmount_view "$WORK/three"
     unmount_view "$WORK/two"

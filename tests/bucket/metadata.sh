@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Modes, owners, times and links beside objects, in the words of s3fs and of Google's programs; with
-# s3fs itself on the other side where it is installed. What is beside an object stays there when the
-# object is changed here.
+# Modes, owners, times and links in the metadata of objects, in the formats of s3fs and of Google's
+# programs. If s3fs is installed, it reads and writes the same bucket. Other metadata of an object
+# stays when its bytes change.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-bucket_suite metadata 'what is kept beside objects, and who understands it'
+bucket_suite metadata 'metadata of objects, shared with other programs'
 
 serve_demo
-# is_beside KEY LINE: whether a line is among what is kept beside an object.
-is_beside() {
-    local kept
-    kept="$(python3 "$HERE_BUCKET/plain.py" demo head "$1")"
-    grep -qxF "$2" <<<"$kept"
+# has_metadata KEY LINE: whether an object has a line of metadata.
+has_metadata() {
+    local metadata
+    metadata="$(python3 "$HERE_BUCKET/s3_client.py" demo head "$1")"
+    grep -qxF "$2" <<<"$metadata"
 }
 
-# shown FILE: what stat says of it that can be kept.
+# shown FILE: the attributes that metadata can hold.
 shown() {
     stat -c '%A %u %g %Y' "$1"
 }
 
-say 'what others keep stays when a file is changed, renamed, and changed in part'
+say 'metadata of other programs stays when a file is changed or renamed'
 python3 - "$HERE_BUCKET" <<'PUT'
 import sys
 sys.path.insert(0, sys.argv[1])
-from plain import Store
+from s3_client import Store
 Store("demo").put("theirs", b"x" * 100, {"x-amz-meta-Note": "kept", "content-type": "text/html"})
 PUT
 mount_at off
@@ -31,16 +31,16 @@ mv "$WORK/off/theirs" "$WORK/off/moved"
 mkdir "$WORK/off/d"
 mv "$WORK/off/moved" "$WORK/off/d/moved"
 mv "$WORK/off/d" "$WORK/off/e"
-is_beside e/moved 'note: kept' || fail 'what was beside an object is lost'
-! chmod 600 "$WORK/off/e/moved" 2>/dev/null || fail 'a mode that nobody keeps is not refused'
+has_metadata e/moved 'note: kept' || fail 'the metadata of an object is lost'
+! chmod 600 "$WORK/off/e/moved" 2>/dev/null || fail 'chmod is not refused without --metadata'
 unmount_view "$WORK/off"
 mount_at ignored --chmod ignore
-chmod 600 "$WORK/ignored/e/moved" || fail 'a mode is refused that is to be ignored'
+chmod 600 "$WORK/ignored/e/moved" || fail 'chmod fails in spite of --chmod ignore'
 cp -p "$HERE_BUCKET/lib.sh" "$WORK/ignored/copy" || fail 'cp -p fails'
 unmount_view "$WORK/ignored"
 
 for words in s3fs gcs; do
-    say "modes, owners, times and links, in the words of $words"
+    say "modes, owners, times and links, in the format of $words"
     mount_at one --metadata "$words" --allow-other
     mkdir "$WORK/one/$words"
     at="$words/file"
@@ -49,27 +49,27 @@ for words in s3fs gcs; do
     chown 7:8 "$WORK/one/$at"
     touch -d '2001-02-03 04:05:06 UTC' "$WORK/one/$at"
     expected='-rw-r----- 7 8 981173106'
-    [ "$(shown "$WORK/one/$at")" = "$expected" ] || fail "it shows $(shown "$WORK/one/$at")"
+    [ "$(shown "$WORK/one/$at")" = "$expected" ] || fail "the mount shows $(shown "$WORK/one/$at")"
     ln -s ../file "$WORK/one/$words/link"
     cp -p "$HERE_BUCKET/lib.sh" "$WORK/one/$words/copy"
     mount_at two --metadata "$words"
     [ "$(shown "$WORK/two/$at")" = "$expected" ] ||
         fail "another mount shows $(shown "$WORK/two/$at")"
-    [ "$(readlink "$WORK/two/$words/link")" = ../file ] || fail 'a link leads elsewhere'
-    [ -L "$WORK/two/$words/link" ] || fail 'a link is none'
+    [ "$(readlink "$WORK/two/$words/link")" = ../file ] || fail 'a link has another target'
+    [ -L "$WORK/two/$words/link" ] || fail 'a link is no link'
     [ "$(shown "$WORK/two/$words/copy")" = "$(shown "$HERE_BUCKET/lib.sh")" ] ||
-        fail 'cp -p loses something'
-    find "$WORK/two/$words" -type l | grep -q link || fail 'find does not see a link'
-    # A write gives another time and leaves the rest.
+        fail 'cp -p loses attributes'
+    find "$WORK/two/$words" -type l | grep -q link || fail 'find does not list a link'
+    # A write changes only the time.
     printf ' again' >>"$WORK/one/$at"
     [ "$(shown "$WORK/two/$at" | cut -d ' ' -f 1-3)" = '-rw-r----- 7 8' ] ||
         fail 'a write changes a mode'
-    [ "$(stat -c %Y "$WORK/two/$at")" -gt 1700000000 ] || fail 'a write leaves the time as it was'
-    [ "$(cat "$WORK/two/$at")" = 'hello again' ] || fail 'other bytes come back'
+    [ "$(stat -c %Y "$WORK/two/$at")" -gt 1700000000 ] || fail 'a write does not change the time'
+    [ "$(cat "$WORK/two/$at")" = 'hello again' ] || fail 'wrong bytes'
     mv "$WORK/one/$at" "$WORK/one/$words/renamed"
     [ "$(shown "$WORK/two/$words/renamed" | cut -d ' ' -f 1-3)" = '-rw-r----- 7 8' ] ||
         fail 'a renamed file has another mode'
-    # Large enough to go up in parts while it is written, and its mode set after that began.
+    # Large enough for a multipart upload that begins before cp sets the mode.
     head -c 20000000 /dev/zero >"$WORK/large"
     chmod 600 "$WORK/large"
     touch -d '2002-02-02 02:02:02 UTC' "$WORK/large"
@@ -79,11 +79,11 @@ for words in s3fs gcs; do
     unmount_view "$WORK/two"
     unmount_view "$WORK/one"
 done
-is_beside s3fs/renamed 'mode: 33184' || fail 'a mode is not in the words of s3fs'
-is_beside gcs/renamed 'goog-reserved-posix-mode: 640' || fail "a mode is not in Google's words"
+has_metadata s3fs/renamed 'mode: 33184' || fail 'a mode is not in the format of s3fs'
+has_metadata gcs/renamed 'goog-reserved-posix-mode: 640' || fail "a mode is not in Google's format"
 
 if command -v s3fs >/dev/null; then
-    say 's3fs on the other side'
+    say 's3fs on the same bucket'
     printf '%s:%s' "$AWS_ACCESS_KEY_ID" "$AWS_SECRET_ACCESS_KEY" >"$WORK/passwd"
     chmod 600 "$WORK/passwd"
     mkdir -p "$WORK/s3fs"
@@ -94,7 +94,7 @@ if command -v s3fs >/dev/null; then
     is_mounted "$WORK/s3fs" || fail 's3fs does not mount'
     [ "$(shown "$WORK/s3fs/s3fs/large")" = "$(shown "$WORK/large")" ] ||
         fail "s3fs shows $(shown "$WORK/s3fs/s3fs/large")"
-    [ "$(readlink "$WORK/s3fs/s3fs/link")" = ../file ] || fail 's3fs does not see our link'
+    [ "$(readlink "$WORK/s3fs/s3fs/link")" = ../file ] || fail 's3fs does not show our link'
     printf 'by s3fs' >"$WORK/s3fs/s3fs/its"
     chmod 604 "$WORK/s3fs/s3fs/its"
     chown 5:6 "$WORK/s3fs/s3fs/its"
@@ -102,19 +102,19 @@ if command -v s3fs >/dev/null; then
     ln -s its "$WORK/s3fs/s3fs/itslink"
     mount_at three --metadata s3fs
     [ "$(shown "$WORK/three/s3fs/its")" = '-rw----r-- 5 6 1046660583' ] ||
-        fail "of what s3fs wrote we show $(shown "$WORK/three/s3fs/its")"
-    [ "$(readlink "$WORK/three/s3fs/itslink")" = its ] || fail 'a link of s3fs is none'
-    [ "$(cat "$WORK/three/s3fs/itslink")" = 'by s3fs' ] || fail 'a link of s3fs leads nowhere'
+        fail "a file of s3fs shows $(shown "$WORK/three/s3fs/its")"
+    [ "$(readlink "$WORK/three/s3fs/itslink")" = its ] || fail 'a link of s3fs is no link'
+    [ "$(cat "$WORK/three/s3fs/itslink")" = 'by s3fs' ] || fail 'a link of s3fs has no target'
     unmount_view "$WORK/three"
     umount "$WORK/s3fs" || fail 's3fs cannot be unmounted'
 fi
 
-say 'names that cannot be shown are told'
+say 'keys that cannot be shown are listed with reasons'
 for key in a//b d/../e ' lead' shadow shadow/below; do
     python3 - "$HERE_BUCKET" "$key" <<'PUT'
 import sys
 sys.path.insert(0, sys.argv[1])
-from plain import Store
+from s3_client import Store
 try:
     Store("demo").put(sys.argv[2], b"hidden")
 except Exception as error:
@@ -126,7 +126,7 @@ ls "$WORK/four" "$WORK/four/a" "$WORK/four/d" >/dev/null
 hidden="$(cat "$WORK/four/.ogive/hidden")"
 for line in $'a//\tit has an empty part' $'d/../\tit has a part . or ..' \
     $' lead\tit begins or ends with white space' $'shadow\ta directory has its name'; do
-    grep -qxF "$line" <<<"$hidden" || fail "not told: $line; told: $hidden"
+    grep -qxF "$line" <<<"$hidden" || fail "not listed: $line; listed: $hidden"
 done
 unmount_view "$WORK/four"
 unmount_view "$WORK/server"

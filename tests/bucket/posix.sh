@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# What programs that exercise file systems find on a bucket: one file under fsx, and with
-# OGIVE_ALL=1 POSIX conformance, with every case that a bucket cannot pass named in
-# pjdfstest.expected.
+# Exercisers of file systems on a bucket: fsx on one file, and with OGIVE_ALL=1 also pjdfstest.
+# pjdfstest.expected lists the cases that a bucket cannot pass.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite posix 'fsx and pjdfstest on a bucket'
 need fsx
 
 serve_demo
 
-# Without what stores refuse: room that is reserved, and holes that are punched.
+# Buckets support neither allocation nor holes.
 fsx_configuration 0 0
 mkdir "$WORK/artifacts"
 operations="${OGIVE_FSX_OPERATIONS:-500}"
@@ -29,7 +28,7 @@ for mode in default direct; do
 done
 
 if [ "${OGIVE_ALL:-0}" = 1 ] && command -v pjdfstest >/dev/null; then
-    say 'POSIX conformance, with what a bucket cannot do expected'
+    say 'POSIX conformance, with expected failures'
     pjdfstest_configuration "$HERE_BUCKET/pjdfstest.expected"
     mount_at posix --allow-other
     code=0
@@ -39,7 +38,7 @@ if [ "${OGIVE_ALL:-0}" = 1 ] && command -v pjdfstest >/dev/null; then
     say "$(grep '^Summary' <<<"$plain" || echo 'no summary')"
     if [ "$code" -ne 0 ]; then
         grep -A 2 -E 'FAILED|UNEXPECTEDLY' <<<"$plain" | head -n 60 || true
-        fail 'a case passes or fails that is not expected to'
+        fail 'a case passes or fails unexpectedly'
     fi
     unmount_view "$WORK/posix"
 fi

@@ -3,15 +3,14 @@
 #
 # usage: tests/bucket/run.sh [--list | [--all] SUITE...]
 #
-# Without --all: what a bare machine installs within two minutes and runs within three. With it the
-# servers that have to be compiled as well (MinIO, fake-gcs-server: OGIVE_ALL=1), and longer runs
-# of what goes by time or number. Exit code 0: none failed; 1: at least one failed; 77: none could
-# run.
+# Without --all, a bare machine needs two minutes to install everything, and three minutes to run
+# it. --all (OGIVE_ALL=1) also compiles MinIO and fake-gcs-server, and runs some suites longer. Exit
+# code 0: no suite failed; 1: a suite failed; 77: no suite could run.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-all=(moto demo credentials web azure names google minio fight programs posix metadata kills)
-all+=(faults)
+all=(moto demo credentials web azure key-names google minio two-writers programs posix metadata
+    kills faults)
 case "${1:-}" in
     --list)
         printf '%s\n' "${all[@]}"
@@ -25,7 +24,7 @@ esac
 suites=("$@")
 [ "$#" -gt 0 ] || suites=("${all[@]}")
 
-# A thousand kills and an hour of faults take their time.
+# A thousand kills, or faults for an hour, take longer.
 limit=900
 [ "${OGIVE_ALL:-0}" != 1 ] || limit=7200
 

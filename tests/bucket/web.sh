@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# http:// read-only: a file, a directory as WebDAV and as HTML, changes behind the mount, links that
-# lead elsewhere.
+# http://, read-only: a file, a directory as WebDAV and as HTML, changes behind the mount, links to
+# other places.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite web 'a web server behind the mount'
 
@@ -12,6 +12,7 @@ touch -d '1 hour ago' "$WORK/site/big" "$WORK/site/sub/"*
 (cd "$WORK/site" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
 remember_mount "$WORK/mount"
 
+# check WHEN: reads every file, and compares names and checksums.
 check() {
     (cd "$WORK/mount" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/read"
     cmp "$WORK/expected" "$WORK/read" || fail "wrong names or bytes $1"
@@ -20,35 +21,36 @@ check() {
 for kind in webdav html weak nothing whole; do
     port="$(free_port)"
     url="http://127.0.0.1:$port"
-    serve "$url/" python3 "$HERE_BUCKET/web.py" "$port" "$WORK/site" "$kind"
+    serve "$url/" python3 "$HERE_BUCKET/web_server.py" "$port" "$WORK/site" "$kind"
     say "a directory, $kind"
     "$OGIVE" mount --metadata-ttl 0 --negative-ttl 0 "$url/" "$WORK/mount"
     check "over $kind"
     check "over $kind, from the cache"
-    [ ! -e "$WORK/mount/passwd" ] || fail 'a link that leads elsewhere is a file'
+    [ ! -e "$WORK/mount/passwd" ] || fail 'a link to another place is shown as a file'
     if touch "$WORK/mount/new" 2>/dev/null; then fail 'a change was not refused'; fi
     received="$(statistic "$WORK/mount" origin_received_bytes)"
     cat "$WORK/mount/big" >/dev/null
     again=$(($(statistic "$WORK/mount" origin_received_bytes) - received))
     case "$kind" in
-        nothing) ;; # Nothing tells that it is the same, so the kernel's pages are all there is.
+        nothing) ;; # Without a validator, each open fetches the file again.
         *) [ "$again" -lt 1000000 ] || fail "$again bytes were fetched again" ;;
     esac
     printf 'changed' >"$WORK/site/sub/changing"
-    [ "$(cat "$WORK/mount/sub/changing")" = changed ] || fail 'a new file is not seen'
+    [ "$(cat "$WORK/mount/sub/changing")" = changed ] || fail 'a new file is not visible'
     printf 'CHANGED' >"$WORK/site/sub/changing"
-    [ "$(cat "$WORK/mount/sub/changing")" = CHANGED ] || fail 'a change within a second is not seen'
+    [ "$(cat "$WORK/mount/sub/changing")" = CHANGED ] ||
+        fail 'a change within a second is not visible'
     rm "$WORK/site/sub/changing"
     unmount_view "$WORK/mount"
 done
 
 say 'a file by its address'
 "$OGIVE" mount "$url/big" "$WORK/mount"
-[ "$(ls "$WORK/mount")" = big ] || fail "it shows $(ls "$WORK/mount")"
-cmp "$WORK/site/big" "$WORK/mount/big" || fail 'other bytes come back'
+[ "$(ls "$WORK/mount")" = big ] || fail "the mount shows $(ls "$WORK/mount")"
+cmp "$WORK/site/big" "$WORK/mount/big" || fail 'wrong bytes'
 unmount_view "$WORK/mount"
 
-say 'what cannot be had is said'
+say 'errors name the cause'
 expect_failure 'check the address' "$OGIVE" mount "$url/none/" "$WORK/mount"
 expect_failure 'only read' "$OGIVE" mount --stage "$WORK/stage" "$url/" "$WORK/mount"
 expect_failure 'a password does not belong' \

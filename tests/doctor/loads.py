@@ -1,11 +1,13 @@
-"""The loads: the script of each, and the expected answer on any machine.
+"""The loads: a script for each, and the answers that are right on any machine.
 
-A load is a shell script that runs in an empty directory until it is killed. The first line of the
-answer must match `says` and must not match `never`. The name of the first user must match `user` if
-the load is most of the busy CPU. `cpus` and `memory` are limits of its control group. `ask` is the
-argument of the doctor, by default the host; with `output` it is a tool whose output the doctor
-reads. `needs` names programs. A `steady` load uses little of the machine and always has the same
-answer.
+A load is a shell script that runs in an empty directory until it is killed. Its fields:
+- `says` must match the first line of the answer, and `never` must not.
+- `user` must match the first CPU user, if the load uses most of the busy CPU.
+- `cpus` and `memory` are limits of its control group.
+- `ask` is the doctor's argument; by default the host. With `output`, it is a tool, and the doctor
+  gets its output.
+- `needs` lists programs.
+- A `steady` load needs little of the machine, and has the same answer every time.
 """
 
 from dataclasses import dataclass, field
@@ -89,7 +91,7 @@ for n in $(seq 2000); do echo $n >t/$n; done
 while :; do tar cf - t | cat >/dev/null; done
 """
 
-# A source and a view of it, then a second pair.
+# Directories for a source and a view of it.
 VIEW = "mkdir source between view; head -c 64M /dev/urandom >source/data\n"
 TWO_VIEWS = (
     VIEW

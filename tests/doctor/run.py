@@ -1,4 +1,4 @@
-"""Runs loads, asks the doctor, and compares its answer with the figures of the control group."""
+"""Runs loads and the doctor, and compares its answers with the CPU times of control groups."""
 import argparse
 import json
 import os
@@ -17,9 +17,9 @@ OGIVE = os.environ["OGIVE"]
 TICKS = os.sysconf("SC_CLK_TCK")
 CPUS = os.cpu_count()
 CODES = (0, 7, 8, 9)
-# A capture and the measurement around it do not begin and end at the same moment.
+# Tolerances: the doctor's measurement and ours do not begin and end at the same moment.
 CLOSE_CPUS, CLOSE_PART = 0.15, 0.3
-# A program that uses less need not be named.
+# The doctor need not name a user of less CPU.
 WORTH_A_NAME = 0.3
 
 
@@ -100,21 +100,21 @@ class Group:
 
 
 def machine():
-    """(busy, waiting for disks) of all CPUs, in seconds since boot."""
+    """Returns seconds since the start, of all CPUs: (busy, waiting for disks)."""
     with open("/proc/stat") as f:
         parts = [int(word) / TICKS for word in f.readline().split()[1:9]]
     user, nice, system, _idle, iowait, irq, softirq, steal = parts
     return user + nice + system + irq + softirq + steal, iowait
 
 
-def asked_s():
-    """CPU of the doctor so far: children that were waited for."""
+def children_s():
+    """Returns the CPU seconds of all finished children, which are the doctor's processes."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 def outputs(load, work, seconds):
-    """The file with a tool's output, for loads with `output`."""
+    """Runs the load's tool, and returns the path of its output."""
     if load.ask.startswith("perf"):
         graph = "--call-graph=dwarf" if load.ask == "perf-dwarf" else "-g"
         command = ["perf", "record", "-a", graph, "-F", "99", "-o", "perf.data"]
@@ -128,7 +128,7 @@ def outputs(load, work, seconds):
 
 
 def ask(load, way, work, seconds):
-    """The finished process with the answer."""
+    """Runs the doctor; returns the finished process."""
     doctor = [OGIVE, "doctor", "--json"]
     look = ["--for", f"{seconds}s"]
     if load.output:
@@ -149,7 +149,7 @@ def ask(load, way, work, seconds):
 
 
 def faults(load, answer, code, truth):
-    """The faults of an answer, as sentences."""
+    """Returns the faults of an answer, as sentences."""
     found = []
     if code not in CODES:
         return [f"exit code {code}"]
@@ -159,41 +159,41 @@ def faults(load, answer, code, truth):
         found.append(f"the first line matches /{load.never}/")
     given = answer["answers"]
     if given["zfs"]["among"] == "yes" and given["zfs"]["name"] == "ZFS":
-        found.append("the answer says that ZFS uses the CPU, but it is not loaded")
+        found.append("the answer blames ZFS, which is not loaded")
     of_others = cpus - own
     dominant = own >= max(WORTH_A_NAME, 1.5 * of_others)
     limited = load.cpus is not None or load.memory is not None or load.ask and not load.output
-    # A waiting load decides the answer unless others are busy.
+    # A load that waits must be in the first line, unless other programs are busy.
     waits = own < WORTH_A_NAME and of_others < WORTH_A_NAME
     if load.says and (dominant or limited or waits) and not re.search(load.says, line):
         found.append(f"the first line does not match /{load.says}/")
     users = given["users"]["list"]
     if load.user and dominant:
-        first = users[0]["name"] if users else "missing"
+        first = users[0]["name"] if users else "none"
         if not re.search(load.user, first):
             found.append(f"the first user is {first}, not {load.user}")
         elif not load.output and users[0].get("cpus") is not None:
             names = [u for u in users if re.search(load.user, u["name"])]
-            shown = sum(u["cpus"] or 0 for u in names)
-            if abs(shown - own) > max(CLOSE_CPUS, CLOSE_PART * own):
-                found.append(f"{load.user} has {shown:.2f} CPUs in the answer but used {own:.2f}")
+            reported = sum(u["cpus"] or 0 for u in names)
+            if abs(reported - own) > max(CLOSE_CPUS, CLOSE_PART * own):
+                found.append(f"{load.user} used {own:.2f} CPUs, and {reported:.2f} are reported")
     if not load.output and elapsed > 1 and not load.ask:
         busy = given["cpu"].get("busy_cpus")
         close = max(CLOSE_CPUS, CLOSE_PART * cpus)
-        # The doctor subtracts its own work, which is considerable in a debug build.
-        if busy is None or not cpus - truth["asking"] - close <= busy <= cpus + close:
-            found.append(f"{busy} CPUs are busy in the answer, {cpus:.2f} by /proc/stat")
+        # The doctor leaves its own work out, which is large in a debug build.
+        if busy is None or not cpus - truth["doctor"] - close <= busy <= cpus + close:
+            found.append(f"{cpus:.2f} CPUs were busy, and {busy} are reported")
         total = sum(u["cpus"] or 0 for u in users)
         if busy is not None and total > busy * 1.1 + 0.1:
             found.append(f"users add up to {total:.2f} CPUs of {busy:.2f}")
         hidden = sum(u["cpus"] or 0 for u in users if u["kind"] == "not shown")
         if hidden > max(0.3, 0.2 * cpus):
-            found.append(f"{hidden:.2f} CPUs are not shown")
+            found.append(f"{hidden:.2f} CPUs have no user")
     return found
 
 
 def run(load, ways, seconds, keep):
-    """Runs one load and asks about it in each way: the numbers of answers and of wrong ones."""
+    """Runs one load, and the doctor in each way; returns the numbers of answers and wrong ones."""
     missing = [program for program in load.needs if shutil.which(program) is None]
     if missing:
         print(f"{load.name}: skipped, no {', '.join(missing)} here")
@@ -202,7 +202,7 @@ def run(load, ways, seconds, keep):
     os.chmod(work, 0o755)
     group = Group(f"ogive-doctor-{os.getpid()}-{load.name}")
     group.limit(load)
-    wrong = asked = 0
+    wrong = answers = 0
     try:
         shell = subprocess.Popen(
             ["bash", "-c", load.script],
@@ -219,14 +219,14 @@ def run(load, ways, seconds, keep):
             if load.output and way != "live":
                 continue
             before, own, waited = machine(), group.used_s(), time.monotonic()
-            asking = asked_s()
+            doctor = children_s()
             done = ask(load, way, work, seconds)
             after, elapsed = machine(), time.monotonic() - waited
             truth = {
                 "elapsed": elapsed,
                 "busy": (after[0] - before[0]) / elapsed,
                 "own": (group.used_s() - own) / elapsed,
-                "asking": (asked_s() - asking) / elapsed,
+                "doctor": (children_s() - doctor) / elapsed,
             }
             try:
                 answer = json.loads(done.stdout)
@@ -238,7 +238,7 @@ def run(load, ways, seconds, keep):
                 good = done.returncode not in CODES and load.says and re.search(load.says, errors)
                 bad = [] if good else [f"no answer, exit code {done.returncode}"]
                 answer = {"stderr": errors}
-            asked += 1
+            answers += 1
             wrong += bool(bad)
             figures = f"{way}; busy {truth['busy']:.2f}, own {truth['own']:.2f}"
             print(f"{'FAILED' if bad else 'ok    '} {load.name} ({figures}): {line}")
@@ -257,7 +257,7 @@ def run(load, ways, seconds, keep):
         for mount in reversed([m for m in mounts if m.startswith(work + "/")]):
             subprocess.run(["umount", "-l", mount], capture_output=True)
         shutil.rmtree(work, ignore_errors=True)
-    return asked, wrong
+    return answers, wrong
 
 
 def main():
@@ -269,11 +269,11 @@ def main():
     args, chosen = command_line.chosen(parser, "load", LOADS)
     chosen = [one for one in chosen if one.steady or not args.steady]
     ways = ("live", "user", "capture") if args.way == "all" else (args.way,)
-    asked = wrong = 0
+    answers = wrong = 0
     for load in chosen:
-        these, bad = run(load, ways, args.seconds, args.keep)
-        asked, wrong = asked + these, wrong + bad
-    print(f"{asked} answers, {wrong} wrong")
+        given, bad = run(load, ways, args.seconds, args.keep)
+        answers, wrong = answers + given, wrong + bad
+    print(f"{answers} answers, {wrong} wrong")
     return 1 if wrong else 0
 
 

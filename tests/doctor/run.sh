@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The doctor on this host while loads of known truth run: `sudo tests/doctor/run.sh [LOAD...]`.
+# The doctor on this host, under known loads: `sudo tests/doctor/run.sh [LOAD...]`.
 #
-#   --list      the loads
-#   --steady    only loads that use very little of the machine (the check runs these)
-#   --way WAY   live, user, capture or all (default: live): ask as root, as an ordinary user, or
-#               through a capture that is diagnosed afterwards
-#   --for N     seconds of each capture (default: 5)
-#   --keep DIR  keep each answer in DIR
+#   --list      prints the loads
+#   --steady    only loads that need little of the machine; the check runs these
+#   --way WAY   live, user, capture or all (default: live). As root, as an ordinary user, or from a
+#               capture
+#   --for N     seconds of each measurement (default: 5)
+#   --keep DIR  keeps all answers in a folder
 #
 # OGIVE     the program (default: target/release/ogive of this tree)
 #
-# Each load runs in a control group of its own. The CPU that the group and the machine used during
-# the capture is the truth, so other load does not make an answer wrong. A load ends after its
-# captures. Exit code 77: the tests cannot run here; the output has the reason.
+# Each load runs in its own control group. The answers are compared with the CPU time of the group
+# and of the machine in the same seconds, so other load cannot make an answer wrong. Exit code 77:
+# it cannot run here, and prints the reason.
 set -euo pipefail
 if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")"

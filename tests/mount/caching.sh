@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The cache works with its default options too. Reads of the source are counted over five passes
-# over a set, with the kernel's page cache dropped before each. For each way of reading, a set that
-# fits is read from the source once, or once more if no memory was free for copies.
+# The cache caches, also with default options. The suite counts reads of the source over five passes
+# over a set, and drops the set's page cache before each pass. A set that fits is read from the
+# source once, or twice if no memory was free for copies, and then never again. This must hold for
+# every way of reading.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite caching 'reads of the source over passes between which the page cache is dropped'
+suite caching 'reads of the source in repeated passes without the page cache'
 needs_ogive
 need "$OGIVE" perl
 
@@ -13,18 +14,18 @@ readonly SET=$((RECORD * RECORDS))
 mkdir "$WORK/source" "$WORK/mount"
 head -c "$SET" /dev/urandom >"$WORK/source/set"
 sum="$(sha256sum <"$WORK/source/set")"
-# Old enough that records stay valid from one open to the next (`--racy-window`).
+# The file must be older than `--racy-window`, or each open would drop its records.
 touch -d '1 hour ago' "$WORK/source/set"
 while [ $(($(date +%s) - $(stat -c %Z "$WORK/source/set"))) -le 3 ]; do sleep 0.2; done
 
-# drop: the page cache of the set, through the mount and below it.
+# drop: drops the set from the page cache, in the mount and in the source.
 drop() {
     dd if="$WORK/mount/set" iflag=nocache count=0 status=none
     dd if="$WORK/source/set" iflag=nocache count=0 status=none
 }
 
-# random BYTES: reads so many at the beginning of each record, or the whole record, in random order,
-# the same each time.
+# random BYTES: reads BYTES at the beginning of each record, in a scattered order that is the same
+# each time.
 random() {
     perl -e 'use Fcntl "SEEK_SET";
         my ($path, $records, $record, $bytes) = @ARGV;
@@ -37,28 +38,28 @@ random() {
         }' "$WORK/mount/set" "$RECORDS" "$RECORD" "$1"
 }
 
-# mapped: reads by a map.
+# mapped: reads through mmap.
 mapped() {
     perl -e 'open(my $file, "<:mmap", $ARGV[0]) or die "$ARGV[0]: $!\n";
         local $/ = \65536; 1 while <$file>;' "$WORK/mount/set"
 }
 
-# whole: reads in order, and looks at the bytes.
+# whole: reads in order, and compares the bytes.
 whole() {
     [ "$(sha256sum <"$WORK/mount/set")" = "$sum" ] || fail 'the view has other bytes'
 }
 
-# pieces: the same in small pieces, like a program that reads ahead by itself.
+# pieces: reads in order in small pieces, and compares the bytes.
 pieces() {
-    dd if="$WORK/mount/set" bs=12345 status=none | sha256sum >"$WORK/said"
-    [ "$(cat "$WORK/said")" = "$sum" ] || fail 'the view has other bytes'
+    dd if="$WORK/mount/set" bs=12345 status=none | sha256sum >"$WORK/sum"
+    [ "$(cat "$WORK/sum")" = "$sum" ] || fail 'the view has other bytes'
 }
 
 origin_reads() {
     awk '$1 == "origin_reads" { print $3 }' "$WORK/mount/.ogive/ogivestats"
 }
 
-# passes READER...: five, each with its reads of the source in `reads`.
+# passes READER...: makes five passes; `reads` gets the reads of the source in each.
 passes() {
     local pass before
     reads=()
@@ -70,14 +71,14 @@ passes() {
     done
 }
 
-# fits WHAT READER...: a set that fits into the cache.
+# fits TEXT READER...: makes five passes over a set that fits into the cache.
 fits() {
     local what="$1"
     shift
     passes "$@"
     say "$what: ${reads[*]}"
-    [ "${reads[1]}" -ge 1 ] || fail "$what: nothing was read of the source, or it is not counted"
-    # If a read ends within a record, two requests may read a part of it.
+    [ "${reads[1]}" -ge 1 ] || fail "$what: no read of the source was counted"
+    # Requests may split within a record, and then two requests may load it.
     [ $((reads[1] + reads[2])) -le $((2 * RECORDS + 8)) ] || fail "$what: read more than twice"
     [ $((reads[3] + reads[4] + reads[5])) -eq 0 ] || fail "$what: read again and again"
 }
@@ -90,7 +91,7 @@ for options in '' '--direct-io' '--caching inclusive'; do
             *) bytes=$((4 * SET)) ;;
         esac
         for reader in whole pieces "random $RECORD" 'random 8192' mapped; do
-            # The floor is as high as the cache, so other load of the machine takes none of it.
+            # With --arc-min equal to --arc-max, memory pressure of other programs takes nothing.
             # shellcheck disable=SC2086 # several options
             mount_view "$WORK/source" "$WORK/mount" --arc-max "$bytes" --arc-min "$bytes" $options
             # shellcheck disable=SC2086 # a reader and its argument
@@ -100,9 +101,9 @@ for options in '' '--direct-io' '--caching inclusive'; do
     done
 done
 
-# A set of twice the cache causes at most as many reads as without a cache. (Prefetched records that
-# are evicted before their use would count twice. How much stays depends on random names of each
-# mount; the tests of the view check that some does.)
+# A set of twice the cache is not read more often than without a cache. Prefetch is off, because a
+# prefetched record that is evicted before its read would count twice. The share of hits depends on
+# random names of each mount; tests of the view cover it.
 for reader in whole "random $RECORD" 'random 8192'; do
     mount_view "$WORK/source" "$WORK/mount" --prefetch-max 0 \
         --arc-max $((SET / 2)) --arc-min $((SET / 2))

@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Every promise of docs/coherence.md, many times with many timings.
+# Each promise of docs/coherence.md, many times with different timings.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite coherence 'each promise of close-to-open and read-your-writes'
 need "$OGIVE_TORTURE"
 
 rounds="${OGIVE_COHERENCE_ROUNDS:-60}"
 
-# promises OPTION...: the names of the promises that hold with these options of a mount.
+# promises OPTION...: the names of the promises that hold with these mount options.
 promises() {
     local without=()
-    # The kernel does not pass on changes of O_APPEND while the file is open.
+    # The kernel does not pass on a change of O_APPEND on an open file.
     [ -z "${OGIVE_PASSTHROUGH:-}" ] || without+=(append-as-the-flag-is)
-    # Through the page cache, a write across the end of a page becomes two requests.
+    # Without direct I/O, the kernel splits an append at page borders into several requests.
     [[ " $* " == *' --direct-io '* ]] || without+=(append-in-one-piece)
     "$OGIVE_TORTURE" coherence --list | awk '{ print $1 }' |
         grep -vxF "$(printf '%s\n' "${without[@]}")"
 }
 
-# Every mode is tried, even if another one failed.
+# A broken promise does not stop the other modes.
 broken=''
 
 # run_promises NAME NAMES_MS MOUNT_OPTION...
 run_promises() {
-    local name="$1" names_ms="$2" kept
+    local name="$1" names_ms="$2" names
     shift 2
-    mapfile -t kept < <(promises "$@")
+    mapfile -t names < <(promises "$@")
     mount_view "$WORK/$name-source" "$WORK/$name" "$@"
     say "$name: $*"
     "$OGIVE_TORTURE" coherence --mount "$WORK/$name" --source "$WORK/$name-source" \
-        --rounds "$rounds" --names-ms "$names_ms" "${kept[@]}" || broken+="${broken:+, }$name"
+        --rounds "$rounds" --names-ms "$names_ms" "${names[@]}" || broken+="${broken:+, }$name"
     unmount_view "$WORK/$name"
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Mounts that would read from each other, and so wait for each other for ever, are refused: two of
-# them, three, through bind mounts, through mounts below a source, under other names. If such a
-# mount appears later below the source of a mounted view, the view gets ELOOP.
+# Mounts that would read from each other in a circle would wait for ever, so they are refused. This
+# holds for two and three mounts, through bind mounts, through mounts below a source, and under
+# other names. If a mount below a view's source closes a circle later, the view returns ELOOP.
 #
-# Every step has a time limit, and hanging connections are aborted at the end: a mistake here must not
+# Every command has a time limit, and connections that hang are aborted at the end: a bug must not
 # hang the machine.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite cycles 'mounts in a circle'
@@ -13,8 +13,9 @@ need "$OGIVE" timeout
 cd "$WORK"
 mkdir a b c d other other/in bound
 
-# cut: aborts the connections of this suite's mounts, so that all waiting programs get an error.
-cut() {
+# abort_connections: after a failure, aborts the connections of this suite's mounts, so that no
+# program waits for them.
+abort_connections() {
     local code=$?
     mkdir -p "$WORK/connections"
     if mount -t fusectl fusectl "$WORK/connections" 2>/dev/null; then
@@ -28,7 +29,7 @@ cut() {
     (exit "$code")
     cleanup
 }
-trap cut EXIT
+trap abort_connections EXIT
 
 # refused SRC MNT THROUGH [OPTION...]: the mount must be refused, and the message must name THROUGH.
 refused() {
@@ -56,12 +57,12 @@ mount --bind "$WORK/b" "$WORK/other/in"
 remember_mount "$WORK/other/in"
 refused "$WORK/other" "$WORK/a" "$WORK/other/in"
 umount "$WORK/other/in"
-say 'through what is mounted below the source'
+say 'through a mount below the source'
 umount "$WORK/bound"
 unmount_view "$WORK/c"
 unmount_view "$WORK/b"
 
-# loops PATH...: each path must be refused at once, and again at the second try.
+# loops PATH...: a listing of each path must fail with ELOOP, twice.
 loops() {
     local path
     for path in "$@" "$@"; do
@@ -69,7 +70,7 @@ loops() {
     done
 }
 
-# A mount that appears below the source while the view is there: the view itself.
+# The view itself is bound into its source while it is mounted.
 for options in '' --direct-io '--metadata-ttl 0'; do
     # shellcheck disable=SC2086 # several options
     mount_view "$WORK/a" "$WORK/b" $options
@@ -78,7 +79,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     remember_mount "$WORK/a/self"
     loops "$WORK/b/self" "$WORK/b/self/inner"
     expect_failure 'Too many levels' timeout 60 stat "$WORK/b/self"
-    timeout 60 ls "$WORK/b" | grep -q inner || fail 'what is beside it cannot be listed'
+    timeout 60 ls "$WORK/b" | grep -q inner || fail 'its parent cannot be listed'
     timeout 60 ls -l "$WORK/b" >/dev/null 2>&1 || true
     umount "$WORK/a/self"
     sleep 1.2
@@ -86,7 +87,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     unmount_view "$WORK/b"
 done
 say 'the view itself, bound into its source'
-# Another view, which reads from this one through a bind mount that appears later.
+# Another view reads from this one through a later bind mount.
 mount_view "$WORK/a" "$WORK/b"
 mount_view "$WORK/other" "$WORK/a/point"
 timeout 60 ls "$WORK/b/point" >/dev/null || fail 'a view in the source of another cannot be read'
@@ -94,11 +95,11 @@ mount --bind "$WORK/b" "$WORK/other/in"
 remember_mount "$WORK/other/in"
 loops "$WORK/a/point/in" "$WORK/b/point/in"
 umount "$WORK/other/in"
-eventually 60 'the view that was read from is let go of' "$OGIVE" unmount "$WORK/a/point"
+eventually 60 'the other view can be unmounted' "$OGIVE" unmount "$WORK/a/point"
 unmount_view "$WORK/b"
-say 'another view that reads from it, by a mount that appeared later'
+say 'another view that reads from it through a later mount'
 
-# A mount without a circle is allowed.
+# Mounts without a circle are allowed.
 mount_view "$WORK/a" "$WORK/b"
 mount_view "$WORK/b" "$WORK/c"
 mount_view "$WORK/other" "$WORK/a/point"
@@ -114,7 +115,7 @@ refused "$WORK/b" "$WORK/moved" "$WORK/b"
 mv "$WORK/moved" "$WORK/a"
 unmount_view "$WORK/b"
 say 'under another name, and after the source was renamed'
-# With propagation of mount events, a mount on the copy appears in the source as well.
+# With shared propagation, a mount on the bind mount appears in the source as well.
 mount --bind "$WORK/a" "$WORK/a"
 remember_mount "$WORK/a"
 mount --make-shared "$WORK/a"
@@ -122,9 +123,9 @@ mount --bind "$WORK/a" "$WORK/bound"
 remember_mount "$WORK/bound"
 mount_view "$WORK/a" "$WORK/b"
 expect_failure 'inside its own source' timeout 60 "$OGIVE" mount "$WORK/b" "$WORK/bound/point"
-! is_mounted "$WORK/bound/point" || fail 'it stays mounted although it was refused'
+! is_mounted "$WORK/bound/point" || fail 'a refused mount stays mounted'
 unmount_view "$WORK/b"
 umount "$WORK/bound"
 umount "$WORK/a"
-say 'through mount events that propagate'
+say 'through mount propagation'
 passed

@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
-# The closed loop: a benchmark makes a mount sick in a known way, and the doctor, which gets only
-# the mount point, must put the right cause first. It must blame nothing on a healthy mount under
-# load.
+# `ogive bench sick` gives a mount a known problem. The doctor gets only the mount point, and must
+# rank the right cause first. For a healthy mount under load it must report no cause.
 #
-# Counters decide, not speed, so the suite does not depend on the speed or load of the machine.
+# Counters decide, not speed, so the suite does not depend on the machine's speed or load.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite doctor 'mounts that are made ill, and what the doctor says'
+suite doctor 'mounts with known problems, and the diagnosis'
 needs_ogive
 need python3 pgrep
 
-# The length of a look of the doctor, and the limit for a sickness to show.
+# How long the doctor measures, and how long a problem may take to show.
 readonly LOOK="${OGIVE_LOOK:-4s}"
 readonly PATIENCE_SECONDS=120
-# The limit of looks.
+# How often the doctor may try.
 readonly LOOKS=3
 
-# The load that runs, if there is one.
+# The PID of the running load, or empty.
 BENCH=''
 
-# end_load: ends the load at every end of the suite, so that nothing is left on the machine.
+# end_load: stops the load when the suite ends.
 end_load() {
     local code=$?
     set +e
@@ -31,7 +30,7 @@ end_load() {
 }
 trap end_load EXIT
 
-# field FILE EXPRESSION: a value of a JSON file, by a Python expression over `x`.
+# field FILE EXPRESSION: evaluates a Python expression over `x`, the value in a JSON file.
 field() {
     python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))
@@ -42,32 +41,34 @@ is_up_or_gone() {
     [ -s "$WORK/sick" ] || ! kill -0 "$BENCH"
 }
 
-# provoke NAME: makes a mount sick, and returns once the load runs; sets BENCH and MNT.
+# provoke NAME: starts a mount with a problem and its load; sets BENCH and MNT.
 provoke() {
-    rm -f "$WORK/sick" "$WORK/said"
-    "$OGIVE" bench sick "$1" --json --for 10m --dir "$WORK" >"$WORK/sick" 2>"$WORK/said" &
+    rm -f "$WORK/sick" "$WORK/errors"
+    "$OGIVE" bench sick "$1" --json --for 10m --dir "$WORK" >"$WORK/sick" 2>"$WORK/errors" &
     BENCH=$!
     within_seconds "$PATIENCE_SECONDS" is_up_or_gone || true
-    [ -s "$WORK/sick" ] || fail "$1 did not come up in $PATIENCE_SECONDS s: $(cat "$WORK/said")"
+    [ -s "$WORK/sick" ] || fail "$1 did not start in $PATIENCE_SECONDS s: $(cat "$WORK/errors")"
     MNT="$(field "$WORK/sick" 'x["mount_point"]')"
     remember_mount "$MNT"
     is_mounted "$MNT" || fail "$1: nothing is mounted at $MNT"
-    # It takes a moment until the counters show the load.
+    # The counters show the load only after a moment.
     sleep 1
 }
 
-# heal: ends the load like Ctrl-C; nothing may be left.
+# heal: ends the load with SIGINT; it must remove its mount and files.
 heal() {
     kill -INT "$BENCH"
-    end_of 120 'the end of the load' "$BENCH" || fail "the load ended with $?: $(cat "$WORK/said")"
+    end_of 120 'the end of the load' "$BENCH" ||
+        fail "the load ended with $?: $(cat "$WORK/errors")"
     BENCH=''
     ! is_mounted "$MNT" || fail "$MNT is still mounted"
     [ ! -e "$MNT" ] || fail "$MNT was left behind"
     [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] || fail 'files were left behind'
 }
 
-# ask CODE [CODE...]: asks the doctor about the mount; it must end with one of these codes. Sets CODE.
-ask() {
+# diagnose CODE [CODE...]: runs the doctor on the mount. Its exit code must be one of these; sets
+# CODE.
+diagnose() {
     local code=0 expected
     "$OGIVE" doctor "$MNT" --for "$LOOK" --json >"$WORK/answer" 2>"$WORK/notes" || code=$?
     CODE="$code"
@@ -78,16 +79,16 @@ ask() {
     fail "the doctor ended with $code instead of $*"
 }
 
-# A cause (exit code 8); or, for slowness without a waste of CPU, an answer without blame (0).
+# Exit code 8 is a cause that wastes CPU. A slow device wastes no CPU, so its code is 0.
 declare -A codes=([large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=8
     [slow-source]=0 [slow-l2]=0)
 for sickness in large-records small-arc pinned prefetch slow-source slow-l2; do
     provoke "$sickness"
     expected="$(field "$WORK/sick" 'x["expect"]')"
-    # For a moment, a new load may look like another problem, or be small next to other load of the
-    # machine. So the doctor looks again.
+    # A load that has just begun may look like another one, or vanish next to other load. So the
+    # doctor may try again.
     for ((look = 1; ; look++)); do
-        ask 0 7 8 9
+        diagnose 0 7 8 9
         first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
         [ "$first" != "$expected" ] || [ "$CODE" -ne "${codes[$sickness]}" ] || break
         [ "$look" -lt "$LOOKS" ] || {
@@ -99,17 +100,17 @@ for sickness in large-records small-arc pinned prefetch slow-source slow-l2; do
     confidence="$(field "$WORK/answer" 'x["findings"][0]["confidence"] if x["findings"] else 0')"
     say "$sickness: $first ($confidence), look $look: $(field "$WORK/answer" 'x["sentence"]')"
     [ "$(field "$WORK/answer" 'x["findings"][0]["confidence"] >= 0.7')" = True ] ||
-        fail "$sickness: the doctor is not sure"
+        fail "$sickness: the confidence is below 0.7"
     [ "$(field "$WORK/answer" 'len(x["findings"][0]["remedy"]["now"]) > 0')" = True ] ||
         fail "$sickness: no remedy"
     if [ "$sickness" = small-arc ]; then
-        say 'a capture of it says the same elsewhere'
+        say 'a capture of it has the same diagnosis'
         "$OGIVE" capture "$MNT" --for "$LOOK" -o "$WORK/capture" 2>/dev/null
         "$OGIVE" capture "$MNT" --for "$LOOK" --redact -o "$WORK/redacted" 2>/dev/null
         for capture in capture redacted; do
             "$OGIVE" doctor "$WORK/$capture" --json >"$WORK/later" || true
             [ "$(field "$WORK/later" 'x["findings"][0]["id"]')" = "$expected" ] ||
-                fail "the $capture is diagnosed otherwise than the mount"
+                fail "the $capture has another diagnosis than the mount"
         done
         if zstd -dcq "$WORK/redacted" 2>/dev/null | grep -qaF -e "$MNT" -e "$(uname -n)"; then
             fail 'the redacted capture names the mount point or the host'
@@ -119,39 +120,39 @@ for sickness in large-records small-arc pinned prefetch slow-source slow-l2; do
 done
 
 provoke healthy
-ask 0
+diagnose 0
 causes='[f["id"] for f in x["findings"] if f["role"] in ("cause", "not-cpu")]'
 [ "$(field "$WORK/answer" "$causes")" = '[]' ] || {
     cat "$WORK/answer" >&2
-    fail 'a healthy mount is accused'
+    fail 'the doctor reports a cause for a healthy mount'
 }
 say "healthy: $(field "$WORK/answer" 'x["sentence"]')"
 heal
 
-# gone: whether a benchmark has left no mount, no directory and no process.
+# gone: whether no mount, directory or process of a benchmark is left.
 gone() {
     ! grep -q " $WORK/ogive-bench-sick" /proc/self/mounts &&
         [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] &&
         ! pgrep -f -- "--dir $WORK/ogive-bench-sick" >/dev/null
 }
 
-# All of its readers get answers, and its mounts remove its directory if it cannot do so any more.
-# Below slow-source, a process is stopped most of the time.
+# After the benchmark is killed, its mounts clean up after the last answer. slow-source also has a
+# process that is stopped most of the time.
 for sickness in large-records slow-source; do
-    say "$sickness, killed in the middle"
+    say "$sickness, and the benchmark is killed"
     provoke "$sickness"
     kill -9 "$BENCH"
-    wait_gone "$BENCH" || fail 'it does not die'
+    wait_gone "$BENCH" || fail 'the benchmark survives SIGKILL'
     wait "$BENCH" 2>/dev/null || true
     eventually "$PATIENCE_SECONDS" "$sickness: nothing is left behind" gone
 done
 
-say 'the process that serves the mount is killed'
+say 'the daemon of the mount is killed'
 provoke slow-source
 server="$(field "$MNT/.ogive/mount" 'x["pid"]')"
-[ "$server" -ne "$BENCH" ] || fail 'the load is served by its own process'
+[ "$server" -ne "$BENCH" ] || fail 'the benchmark serves the mount itself'
 kill -9 "$server"
-wait_gone "$BENCH" || fail 'the load waits for a mount that has gone'
-! wait "$BENCH" 2>/dev/null || fail 'nobody was told that the mount had gone'
+wait_gone "$BENCH" || fail 'the benchmark waits for a dead mount'
+! wait "$BENCH" 2>/dev/null || fail 'the benchmark does not fail with its mount'
 eventually "$PATIENCE_SECONDS" 'nothing is left behind' gone
 passed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fio writes blocks with checksums at random places and verifies them, by every kind of I/O.
+# fio writes blocks with checksums at random offsets and verifies them, by every kind of I/O.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite fio 'random writes with checksums, verified; buffered, direct and mapped'
 need fio
@@ -10,14 +10,14 @@ size="${OGIVE_FIO_SIZE:-24m}"
 run_fio() {
     local mode="$1" name="$2"
     shift 2
-    # Two jobs in files of their own; blocks cross record borders.
+    # Two jobs, a file each; blocks cross record borders.
     (cd "$WORK" && fio --name="$name" --directory="$WORK/$mode" --rw=randwrite --size="$size" \
         --numjobs=2 --verify=crc32c --verify_fatal=1 --do_verify=1 --randseed=7 --group_reporting \
         "$@" >"$WORK/fio.log" 2>&1) || {
         tail -n 30 "$WORK/fio.log"
         fail "fio $mode $name"
     }
-    # A fresh open and the source, which fio never wrote to, must hold what was verified.
+    # A new open in the mount and the file in the source must have the same bytes.
     local file
     for file in "$WORK/$mode/$name".*; do
         cmp "$file" "$WORK/$mode-source/${file##*/}" || fail "fio $mode $name: the source differs"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# fsstress of the Linux Test Project and xfstests: programs that make, rename, link, write, map,
-# punch, copy and remove at random, all in the same tree, while access control lists are set over
-# all of it. Then the tree in the mount is compared with the source: names, kinds, modes, owners,
-# links, sizes, times, targets, inode numbers, extended attributes, lists and bytes. The first
-# comparison uses the caches; the second comes after a new mount. Only that one compares blocks,
-# because a file system allocates them when it writes a file out, seconds after the program.
+# fsstress of the Linux Test Project and xfstests: concurrent programs make, rename, link, write,
+# map, punch, copy and remove files at random, while another sets access control lists.
+#
+# Then the suite compares the mount with the source: names, kinds, modes, owners, links, sizes,
+# times, targets, inode numbers, extended attributes, lists and bytes. It does so at once, with warm
+# caches, and again after a new mount, with empty ones. It compares numbers of blocks only then,
+# because file systems allocate blocks seconds after a write.
 #
 # Environment:
 #   FSSTRESS          the program (default: fsstress in $PATH, or that of XFSTESTS_DIR)
@@ -12,7 +13,7 @@
 #   OGIVE_ALL         1: ten times as many operations
 # shellcheck source=tests/mount/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite fsstress 'fsstress, and all that is in the mount compared with what is below'
+suite fsstress 'fsstress, and then the mount compared with its source'
 program="${FSSTRESS:-${XFSTESTS_DIR:+$XFSTESTS_DIR/ltp/fsstress}}"
 program="${program:-fsstress}"
 need "$program" getfattr getfacl setfacl
@@ -21,16 +22,15 @@ operations=600
 [ "${OGIVE_ALL:-}" != 1 ] || operations=6000
 readonly PROGRAMS=4
 
-# describe DIRECTORY FILE BLOCKS: all there is to know of a tree but access times, a line or more
-# each, with %b for BLOCKS those that a file takes.
+# describe DIRECTORY FILE BLOCKS: writes everything about a tree except access times into FILE. If
+# BLOCKS is %b, this includes numbers of blocks.
 describe() {
     (
         cd "$1"
-        # Last changes are compared to the nanosecond: the mount's are the source's own.
         find . -printf '%p|%y|%m|%U:%G|%n links|%s bytes|'"$3"'|%T@|%C@|%i|%l\n' | sort
         find . -type f -print0 | sort -z | xargs -0 -r sha256sum
         find . -print0 | sort -z | xargs -0 -r getfattr -h -d -m - -e hex --
-        # Lists of what a symbolic link points to would lead out of the tree.
+        # getfacl would follow symbolic links out of the tree.
         find . ! -type l -print0 | sort -z | xargs -0 -r getfacl -n -E --
     ) >"$2" 2>"$2.errors"
     [ ! -s "$2.errors" ] || fail "$1: $(wc -l <"$2.errors") errors: $(head -n 3 "$2.errors")"
@@ -40,8 +40,8 @@ describe() {
 compare() {
     describe "$WORK/$1/tree" "$WORK/seen" "$3"
     describe "$WORK/$1-source/tree" "$WORK/below" "$3"
-    # A comparison of nothing proves nothing.
-    [ "$(grep -c '|f|' "$WORK/below")" -ge 20 ] || fail "$1: hardly any files to compare"
+    # A comparison of an empty tree proves nothing.
+    [ "$(grep -c '|f|' "$WORK/below")" -ge 20 ] || fail "$1: fewer than 20 files to compare"
     [ "$(grep -c '^user\.' "$WORK/below")" -ge 1 ] || fail "$1: no extended attributes to compare"
     [ "$(grep -c '^user:1:' "$WORK/below")" -ge 1 ] || fail "$1: no access control lists to compare"
     if ! diff "$WORK/below" "$WORK/seen" >"$WORK/difference"; then
@@ -75,7 +75,8 @@ run_mode() {
             "$(find "$WORK/$name-source/tree" | wc -l) names," \
             "$(grep -c '^user\.' "$WORK/below") extended attributes"
         rm -rf "$WORK/$name/tree"
-        [ -z "$(find "$WORK/$name-source" -mindepth 1)" ] || fail "$name: not all of it is removed"
+        [ -z "$(find "$WORK/$name-source" -mindepth 1)" ] ||
+            fail "$name: rm did not remove everything"
     done
     unmount_view "$WORK/$name"
 }
@@ -83,6 +84,6 @@ run_mode() {
 seed=''
 run_mode default
 run_mode direct --direct-io
-# Nearly no memory: everything is evicted all the time, across many small records.
+# With 1 MiB and small records, almost every load evicts another record.
 [ -n "${OGIVE_MOUNT_COMMAND:-}" ] || run_mode starved --arc-max 1M --recordsize 4K
 passed

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# The file system exerciser: one file, random reads, writes, maps, truncations, holes and copies,
-# every read compared with what it must be.
+# The file system exerciser: random reads, writes, maps, truncations, holes and copies of one file.
+# It compares every read with the expected bytes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite fsx 'one file exercised with maps, holes and copies, page cache and direct'
 need fsx
 
 fsx_configuration 2 2
-# Small records make many borders.
 for mode in default direct small; do
     options=()
     case "$mode" in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Work of developers: clone, fsck, branch, rebase, build with make, build with cargo, build again.
+# The work of developers: clone, fsck, branch, rebase, build with make and cargo, build again.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite git 'git clone, fsck, branches, and builds by make and cargo inside the mount'
 need git make cc
@@ -7,7 +7,7 @@ need git make cc
 export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
 export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
 
-# A repository with some history, made outside the mount.
+# Makes a repository with some history, outside the mount.
 make_origin() {
     local number
     git init -q -b main "$WORK/origin"
@@ -34,7 +34,7 @@ EOF
     git -C "$WORK/origin" commit -q -m build
 }
 
-# work MODE
+# work MODE: clones, builds, commits and rebases in the mount.
 work() {
     local mode="$1" clone="$WORK/$1/clone"
     git clone -q --no-hardlinks "$WORK/origin" "$clone"
@@ -42,7 +42,7 @@ work() {
     [ -z "$(git -C "$clone" status --porcelain)" ] || fail "$mode: a fresh clone is not clean"
     make -s -j2 -C "$clone" sum
     [ "$("$clone/sum")" = 1830 ] || fail "$mode: the program gives $("$clone/sum")"
-    # Nothing changed, so there is nothing to build: times must be kept.
+    # Without a change, make must not build again: the mount must keep times.
     make -q -C "$clone" sum || fail "$mode: make would build again although nothing changed"
     git -C "$clone" checkout -q -b side HEAD~5
     echo more >>"$clone/data_1"
@@ -50,16 +50,16 @@ work() {
     git -C "$clone" rebase -q main
     git -C "$clone" gc -q --prune=now
     git -C "$clone" fsck --full --strict >"$WORK/fsck" 2>&1 || fail "$mode: $(cat "$WORK/fsck")"
-    # The same repository without the mount.
+    # The same repository, read from the source.
     [ -z "$(git -C "$WORK/$mode-source/clone" status --porcelain --untracked-files=no)" ] ||
         fail "$mode: the source is not clean"
     git -C "$WORK/$mode-source/clone" fsck --full --strict >"$WORK/fsck" 2>&1 ||
         fail "$mode: in the source: $(cat "$WORK/fsck")"
 }
 
-# cargo_build MODE: the linker maps what it writes, rustc maps what it reads.
+# cargo_build MODE: builds a crate. The linker writes and rustc reads through mmap.
 cargo_build() {
-    command -v cargo >/dev/null || { say 'no cargo: not built with it'; return; }
+    command -v cargo >/dev/null || { say 'no cargo: builds with cargo were not tested'; return; }
     local crate="$WORK/$1/crate"
     CARGO_TARGET_DIR="$crate/target" cargo init -q --vcs none --name small "$crate"
     (

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# The second level against an attacker with its device: a mount never accepts unsealed records where
-# it wants sealed ones, a given key requires seals, and nothing on the device decides how much work
-# is done.
+# The second level against an attacker who can write to its device. A sealed device is never used
+# without seals, a key requires seals, and no field on the device controls the amount of work.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite hostile-device 'a second level whose device somebody else could write to'
+suite hostile-device 'a second level whose device an attacker can write to'
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
 need dd grep stat
 
@@ -21,11 +20,11 @@ say 'a key file by a relative path'
 remember_mount "$MNT"
 cat "$MNT"/text-* >/dev/null
 forget
-grep -q '"cipher": *"aes-256-gcm"' "$MNT/.ogive/mount" || fail 'the mount does not say how it seals'
+grep -q '"cipher": *"aes-256-gcm"' "$MNT/.ogive/mount" || fail 'the mount does not show its cipher'
 unmount_view "$MNT"
 wait_free "$L2"
 
-say 'formatted without seals by somebody else'
+say 'an attacker formats the device without seals'
 cp "$L2" "$WORK/sealed.ogl2"
 "$OGIVE" l2 format --force --cipher off "$L2" >/dev/null
 sum="$(sha256sum <"$L2")"
@@ -39,14 +38,14 @@ expect_failure 'a key was given' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --cip
     --key-file "$WORK/key" "$SRC" "$MNT"
 [ "$(sha256sum <"$L2")" = "$sum" ] || fail 'a refused device was written to'
 if grep -qa 'nobody else may read' "$L2"; then
-    fail 'contents are in clear on a device that was to be sealed'
+    fail 'a device that must be sealed holds plain text'
 fi
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2" --cipher off
 grep -q '"cipher": *"off"' "$MNT/.ogive/mount" ||
-    fail 'the mount does not say that nothing is sealed'
+    fail 'the mount does not show that nothing is sealed'
 unmount_view "$MNT"
 
-say 'a superblock of another format, and one that was changed'
+say 'a superblock with another format version'
 cp "$WORK/sealed.ogl2" "$L2"
 for place in 8 65544; do
     printf '\001' | dd of="$L2" bs=1 seek="$place" conv=notrunc status=none
@@ -54,7 +53,7 @@ done
 expect_failure 'version 1' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file "$WORK/key" \
     "$SRC" "$MNT"
 
-say 'verify reads and does not grow what it reads'
+say 'verify does not change the device'
 cp "$WORK/sealed.ogl2" "$L2"
 truncate -s 20M "$L2"
 chmod 400 "$L2"
@@ -76,9 +75,9 @@ wait_gone "$daemon" || fail 'the daemon does not end'
 wait_free "$L2.rekeyed"
 expect_failure 'another key' "$OGIVE" l2 verify --key-file "$WORK/key" "$L2.rekeyed"
 "$OGIVE" l2 verify --key-file "$WORK/next" "$L2.rekeyed" | grep -q 'bad records  0' ||
-    fail 'a device with another key is not what it was'
+    fail 'a device has bad records after rekey'
 
-say 'a key file of somebody else'
+say 'a key file of another user'
 cp "$WORK/key" "$WORK/foreign.key"
 chmod 600 "$WORK/foreign.key"
 chown 65534 "$WORK/foreign.key"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Devices of the second level are added and removed while the mount is read. Every byte stays right,
-# a removed device is free for other programs, and kill -9 in between leaves the devices intact.
+# Devices of the second level are added and removed while programs read the mount. Every byte stays
+# right, and a removed device is unlocked. After kill -9 in between, the devices are still valid.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2-devices 'devices of a second level, added and removed while it is used'
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
@@ -10,25 +10,25 @@ TWO="$WORK/two.ogl2"
 OPTIONS+=(--l2-size 64M)
 fill_source 30 40000
 
-say 'a device comes while everything is read'
+say 'a device is added while everything is read'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$ONE"
 check 'with one device'
 forget
-(for _ in 1 2 3; do check 'while a device comes'; done) &
+(for _ in 1 2 3; do check 'while a device is added'; done) &
 reader=$!
 "$OGIVE" l2 add "$MNT" "$TWO"
-end_of 120 'the end of a reader' "$reader" || fail 'reading while a device came'
-[ "$(statistic l2_ndev)" -eq 2 ] || fail 'it has not come'
-[ "$(stat -c %s "$TWO")" = $((64 << 20)) ] || fail 'it has not the size of --l2-size'
-grep -q "$TWO" "$MNT/.ogive/mount" || fail 'the mount does not name it'
+end_of 120 'the end of a reader' "$reader" || fail 'reading while a device is added'
+[ "$(statistic l2_ndev)" -eq 2 ] || fail 'the device was not added'
+[ "$(stat -c %s "$TWO")" = $((64 << 20)) ] || fail 'the device does not have the size of --l2-size'
+grep -q "$TWO" "$MNT/.ogive/mount" || fail 'the mount does not list the device'
 keep 200
 before="$(statistic l2_hits)"
 check 'with two devices, warm'
-[ "$(($(statistic l2_hits) - before))" -gt 100 ] || fail 'two devices do not serve'
-"$OGIVE" l2 status "$MNT" | grep -q "path .*$TWO" || fail 'status does not show it'
+[ "$(($(statistic l2_hits) - before))" -gt 100 ] || fail 'two devices serve too few hits'
+"$OGIVE" l2 status "$MNT" | grep -q "path .*$TWO" || fail 'status does not list the device'
 "$OGIVE" l2 status --json "$MNT" | grep -q '"records": [1-9]' || fail 'status has no records'
 
-say 'refused, in words'
+say 'refused with a reason'
 expect_failure 'in use by this mount already' "$OGIVE" l2 add "$MNT" "$TWO"
 expect_failure 'inside the source' "$OGIVE" l2 add "$MNT" "$SRC/cache"
 expect_failure 'inside the mount' "$OGIVE" l2 add "$MNT" "$MNT/cache"
@@ -44,22 +44,23 @@ if command -v setpriv >/dev/null; then
         sh -c "echo 'remove $TWO' >'$MNT/.ogive/l2'"
 fi
 
-say 'it goes while everything is read, and is free for others'
-(for _ in 1 2 3; do check 'while a device goes'; done) &
+say 'a device is removed while everything is read, and is unlocked'
+(for _ in 1 2 3; do check 'while a device is removed'; done) &
 reader=$!
 "$OGIVE" l2 remove "$MNT" "$TWO"
-end_of 120 'the end of a reader' "$reader" || fail 'reading while a device went'
-[ "$(statistic l2_ndev)" -eq 1 ] || fail 'it has not gone'
-"$OGIVE" l2 verify "$TWO" | grep -q 'bad records  0' || fail 'what it left is not whole'
+end_of 120 'the end of a reader' "$reader" || fail 'reading while a device is removed'
+[ "$(statistic l2_ndev)" -eq 1 ] || fail 'the device was not removed'
+"$OGIVE" l2 verify "$TWO" | grep -q 'bad records  0' || fail 'the removed device has bad records'
 check 'with one device again'
 "$OGIVE" l2 add "$MNT" "$TWO"
 forget
 recovered
 before="$(statistic l2_hits)"
 check 'with both again'
-[ "$(($(statistic l2_hits) - before))" -gt 50 ] || fail 'what it held is not found again'
+[ "$(($(statistic l2_hits) - before))" -gt 50 ] ||
+    fail 'records of the removed device are not found again'
 
-say 'kill -9 while devices come and go'
+say 'kill -9 while devices are added and removed'
 # has_lines FILE COUNT
 has_lines() {
     [ "$(wc -l <"$1")" -ge "$2" ]
@@ -71,11 +72,11 @@ for round in 1 2 3; do
         echo once >>"$WORK/changed"
     done) >/dev/null 2>&1 &
     (while check 'before kill -9'; do :; done) >/dev/null 2>&1 &
-    eventually 60 "devices have come and gone $round times" has_lines "$WORK/changed" "$round"
+    eventually 60 "a device was removed and added $round times" has_lines "$WORK/changed" "$round"
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'the daemon does not die'
-    end_of_all 60 'the end of who used a mount that is dead'
-    unmount_at_any_price "$MNT"
+    end_of_all 60 'the end of the jobs after the daemon died'
+    force_unmount "$MNT"
     wait_free "$ONE"
     wait_free "$TWO"
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$ONE" --l2 "$TWO"
@@ -85,18 +86,19 @@ for round in 1 2 3; do
     forget
 done
 
-say 'the last one goes, and one of another size comes'
+say 'the last device is removed, and one of another size is added'
 "$OGIVE" l2 remove "$MNT" "$ONE"
 "$OGIVE" l2 remove "$MNT" "$TWO"
 check 'without a device'
-"$OGIVE" l2 status "$MNT" | grep -q 'no device' || fail 'status shows what is not there'
+"$OGIVE" l2 status "$MNT" | grep -q 'no device' || fail 'status lists a removed device'
 "$OGIVE" l2 add "$MNT" "$WORK/three.ogl2" --size 24M
-[ "$(stat -c %s "$WORK/three.ogl2")" -eq $((24 << 20)) ] || fail 'it has another size'
+[ "$(stat -c %s "$WORK/three.ogl2")" -eq $((24 << 20)) ] ||
+    fail 'the device does not have the size of --size'
 forget
 check 'with the third'
 unmount_view "$MNT"
 
-say 'where there is no key to add with'
+say 'a mount without a key cannot add devices'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --passphrase-fd 5 --l2 "$WORK/phrase.ogl2" 5<<<'horse'
 expect_failure 'which is not kept' "$OGIVE" l2 add "$MNT" "$WORK/four.ogl2"
 "$OGIVE" l2 remove "$MNT" "$WORK/phrase.ogl2"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The places of a second level, and the sources of its key: block devices (loop devices here),
-# shared memory, several places at once; and contents that must never be overwritten there.
+# Places of a second level: block devices (loop devices here), shared memory, several at once. Keys
+# of all kinds. Other data on a device must never be overwritten.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2-places \
     'a second level on block devices, in shared memory, on several of them, with all kinds of keys'
@@ -10,13 +10,13 @@ need dd losetup mkfs.ext4
 SHARED="/dev/shm/${WORK##*/}"
 LOOPS=()
 
-# Loop devices are given back after the mounts, and before their files go.
+# Detaches the loop devices: after unmounting, and before their files are removed.
 trap finish EXIT
 finish() {
     local code=$? mount loop
     set +e
     rm -f "$SHARED"
-    for mount in "${MOUNTED[@]}"; do unmount_at_any_price "$mount"; done
+    for mount in "${MOUNTED[@]}"; do force_unmount "$mount"; done
     for loop in "${LOOPS[@]}"; do losetup -d "$loop"; done
     (exit "$code")
     cleanup
@@ -26,13 +26,13 @@ finish() {
 loop() {
     truncate -s "$2" "$1"
     LOOP="$(losetup --find --show --direct-io=on "$1" 2>/dev/null)" ||
-        LOOP="$(losetup --find --show "$1" 2>/dev/null)" || skip 'no loop device is to be had here'
+        LOOP="$(losetup --find --show "$1" 2>/dev/null)" || skip 'no loop device on this machine'
     LOOPS+=("$LOOP")
 }
 
 fill_source 30 40000
 
-# hits_after WHEN LEAST: reads everything; the second level must have served so much.
+# hits_after WHEN LEAST: reads everything; the second level must serve at least LEAST hits.
 hits_after() {
     local before
     before="$(statistic l2_hits)"
@@ -41,17 +41,17 @@ hits_after() {
         fail "only $(($(statistic l2_hits) - before)) hits $1"
 }
 
-# killed DEVICE: kill -9, and what it leaves is cleared away, its lock of the device with it.
-killed() {
+# kill_mount DEVICE: kills the daemon, removes the mount, and waits for the device's lock.
+kill_mount() {
     local daemon
     daemon="$(daemon_of "$MNT")"
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'the daemon does not die'
-    unmount_at_any_price "$MNT"
+    force_unmount "$MNT"
     wait_free "$1"
 }
 
-say 'a block device that holds something else'
+say 'a block device with other data'
 loop "$WORK/block" 96M
 BLOCK="$LOOP"
 mkfs.ext4 -q "$BLOCK"
@@ -65,16 +65,16 @@ mkdir -p "$WORK/ext4"
 if mount "$BLOCK" "$WORK/ext4"; then
     remember_mount "$WORK/ext4"
     echo precious >"$WORK/ext4/file"
-    # Not even by force while it is mounted.
+    # Even --force does not overwrite a mounted device.
     expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
     expect_failure 'in use' "$OGIVE" l2 destroy --force "$BLOCK"
     expect_failure 'in use' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$BLOCK" "$SRC" "$MNT"
     [ "$(cat "$WORK/ext4/file")" = precious ] || fail 'a mounted device was changed'
     umount "$WORK/ext4"
 else
-    say 'this kernel mounts no ext4; the mounted device is left out'
+    say 'this kernel mounts no ext4: a mounted device was not tested'
 fi
-# A partition table, and nothing else; then data far behind the beginning, and at the very end.
+# Only a partition table; then data far behind the beginning; then data at the very end.
 for place in 510 50000000 100663290; do
     dd if=/dev/zero of="$BLOCK" bs=1M status=none 2>/dev/null || true
     if [ "$place" = 50000000 ]; then
@@ -88,16 +88,16 @@ done
 
 say 'formatted by force, mounted, killed, mounted again'
 "$OGIVE" l2 format --force "$BLOCK" | grep -q 'aes-256-gcm' ||
-    fail 'format does not say what it did'
+    fail 'format does not print the cipher'
 grep -q '0 segments' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'a new device is not empty'
 for engine in auto pread buffered; do
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
     keep 150
     hits_after "on a block device, warm, $engine" 100
     grep -q 'in use *yes' <<<"$("$OGIVE" l2 status "$BLOCK")" ||
-        fail 'status does not see the mount'
+        fail 'status does not report the mount'
     expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
-    killed "$BLOCK"
+    kill_mount "$BLOCK"
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
     recovered
     hits_after "on a block device, after kill -9, $engine" 100
@@ -107,11 +107,11 @@ done
 "$OGIVE" l2 status --json "$BLOCK" | grep -q '"cipher": "aes-256-gcm"' || fail 'status --json'
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'verify finds bad records'
 
-say 'told what is free'
+say 'discard'
 expect_failure 'no device' "$OGIVE" l2 discard "$WORK"
 "$OGIVE" l2 discard "$BLOCK" >"$WORK/discarded" 2>&1 || {
     grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
-    say 'this loop device knows no discard; that is refused in words'
+    say 'this loop device has no discard, and the command says so'
 }
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'discard changed a record'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
@@ -125,11 +125,12 @@ unmount_view "$MNT"
 is_unused() {
     grep -q 'in use *no' <<<"$("$OGIVE" l2 status "$1")"
 }
-eventually 60 'the file is in use no more' is_unused "$WORK/sparse"
+eventually 60 'the file is no longer in use' is_unused "$WORK/sparse"
 before="$(stat -c %b "$WORK/sparse")"
 if "$OGIVE" l2 discard "$WORK/sparse" >"$WORK/discarded" 2>&1; then
-    [ "$(stat -c %b "$WORK/sparse")" -lt "$before" ] || fail 'a file gives nothing back'
-    [ "$(stat -c %s "$WORK/sparse")" -ge $((255 << 20)) ] || fail 'a file has another length'
+    [ "$(stat -c %b "$WORK/sparse")" -lt "$before" ] || fail 'discard frees no blocks of a file'
+    [ "$(stat -c %s "$WORK/sparse")" -ge $((255 << 20)) ] ||
+        fail 'discard changes the length of a file'
 else
     grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
 fi
@@ -137,17 +138,17 @@ mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/sparse"
 recovered
 hits_after 'on a file with holes' 100
 unmount_view "$MNT"
-grep -q '^disk ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status says nothing of the disk'
-grep -q '^budget ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status says nothing of the budget'
+grep -q '^disk ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status does not show the disk'
+grep -q '^budget ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status does not show the budget'
 
-say 'a block device that fails: every sector of it is gone at once'
+say 'a block device that fails: it loses all sectors at once'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
 truncate -s 0 "$WORK/block"
 check 'on a device that lost everything'
 forget
 check 'on a device that lost everything, again'
 [ "$(statistic l2_io_error)" -gt 0 ] ||
-    say 'this kernel reads zeroes there; errors are left to the unit tests'
+    say 'this kernel reads zeroes there; the unit tests cover errors'
 unmount_view "$MNT"
 wait_free "$BLOCK"
 truncate -s 96M "$WORK/block"
@@ -163,10 +164,10 @@ wait_free "$BLOCK"
 expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
 [ -b "$BLOCK" ] || fail 'destroy removed a device node'
 
-say 'a device that is not there, or does not answer'
+say 'a device that does not exist or does not answer'
 expect_failure 'No such file' "$OGIVE" mount "${OPTIONS[@]}" --l2 /dev/ogive-no-such-disk \
     --l2-size 8M "$SRC" "$MNT"
-[ ! -e /dev/ogive-no-such-disk ] || fail 'a file was made in place of a device'
+[ ! -e /dev/ogive-no-such-disk ] || fail 'mount created a file in place of a device'
 if mknod "$WORK/dead" b 250 0; then
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/dead" --l2 "$WORK/alive" --l2-size 32M
     check 'with a device that does not answer'
@@ -178,13 +179,13 @@ say 'shared memory'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED" --l2-size 64M
 keep 150
 hits_after 'in shared memory, warm' 100
-killed "$SHARED"
+kill_mount "$SHARED"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED"
 recovered
 hits_after 'in shared memory, after kill -9' 100
 unmount_view "$MNT"
 
-say 'several places; one is added, one is taken away'
+say 'several devices; one is added, one is removed'
 "$OGIVE" l2 format --force "$BLOCK" >/dev/null
 places=(--l2 "$BLOCK" --l2 "$WORK/two" --l2-size 64M)
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}"
@@ -196,7 +197,7 @@ wait_free "$WORK/two"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}" --l2 "$WORK/three"
 recovered
 [ "$(statistic l2_ndev)" -eq 3 ] || fail 'three devices are not three'
-hits_after 'on three, of what was on two' 60
+hits_after 'on three, of records on the first two' 60
 keep 200
 hits_after 'on three, warm' 100
 unmount_view "$MNT"
@@ -204,7 +205,7 @@ wait_free "$WORK/two"
 wait_free "$WORK/three"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/two" --l2 "$WORK/three" --l2-size 64M
 recovered
-hits_after 'on the two that were left of three' 60
+hits_after 'on two of the three' 60
 unmount_view "$MNT"
 
 say 'keys of all kinds'
@@ -219,7 +220,7 @@ mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/raw.key"
 keep 150
 unmount_view "$MNT"
 wait_free "$WORK/keyed"
-# The same key from everywhere else it may come from.
+# The same key from every other source.
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/digits.key"
 recovered
 hits_after 'with the same key in digits' 100
@@ -231,7 +232,7 @@ wait_free "$WORK/keyed"
     "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT" 2>"$WORK/warning"
 )
 grep -q 'other processes of this user can read' "$WORK/warning" ||
-    fail 'no warning of a key in the environment'
+    fail 'no warning about a key in the environment'
 recovered
 hits_after 'with the same key in the environment' 100
 unmount_view "$MNT"
@@ -241,7 +242,7 @@ recovered
 hits_after 'with the same key as a credential' 100
 unmount_view "$MNT"
 wait_free "$WORK/keyed"
-# Another key, and a passphrase, are refused and change nothing.
+# Another key and a passphrase are refused, and the device does not change.
 sum="$(sha256sum <"$WORK/keyed")"
 expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT"
 expect_failure 'formatted with a key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" --passphrase-fd 5 \
@@ -249,7 +250,7 @@ expect_failure 'formatted with a key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}"
 expect_failure 'another key' "$OGIVE" l2 verify "$WORK/keyed"
 [ "$(sha256sum <"$WORK/keyed")" = "$sum" ] || fail 'a wrong key changed the device'
 "$OGIVE" l2 verify --key-file "$WORK/raw.key" "$WORK/keyed" >/dev/null || fail 'verify with its key'
-# Nobody shows a key.
+# No message contains the key.
 digits="$(cat "$WORK/digits.key")"
 if grep -rqaF "$digits" "$WORK/warning"; then fail 'a message shows the key'; fi
 
@@ -263,13 +264,14 @@ recovered
 check 'in the foreground'
 columns="$("$OGIVE" stat "$MNT" \
     -f time,hits,l2hits,l2miss,l2read,l2hit%,l2size,l2asize,l2bytes 1 1)"
-grep -q 'l2hits' <<<"$columns" || fail "stat has no columns of the second level: $columns"
+grep -q 'l2hits' <<<"$columns" || fail "stat does not print columns of the second level: $columns"
 "$OGIVE" unmount "$MNT"
 end_of 60 'the end of the mount in the foreground' "$foreground" ||
     fail 'the mount in the foreground failed'
 cat "$WORK/messages" "$WORK/messages.out" >"$WORK/all"
 grep -Eq 'read [0-9.]+ [KMG]?i?B: [0-9]+% memory, [0-9]+% L2, [0-9]+% origin' "$WORK/all" ||
     fail "no headline: $(cat "$WORK/all")"
-grep -q ': 0% memory, 0% L2' "$WORK/all" && fail 'the headline knows nothing of the second level'
+grep -q ': 0% memory, 0% L2' "$WORK/all" &&
+    fail 'the headline does not count hits of the second level'
 grep -h 'memory, ' "$WORK/all" | head -n 1
 passed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From mount to unmount: background, busy mounts, signals, crashes, and nothing left behind.
+# From mount to unmount: background, busy mounts, signals, crashes. Nothing is left behind.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite life 'start, busy unmount, SIGTERM, a crash, mounting over a dead mount, nothing left'
 needs_ogive
@@ -12,18 +12,18 @@ echo bytes >"$source/file"
 
 # The command returns as soon as the mount answers.
 mount_view "$source" "$mount"
-[ "$(cat "$mount/file")" = bytes ] || fail 'the mount does not answer when the command returned'
+[ "$(cat "$mount/file")" = bytes ] || fail 'the command returned before the mount answers'
 daemon="$(daemon_of "$mount")"
 [ -n "$daemon" ] || fail 'no daemon serves the mount'
 [ "$(ps -o tty= -p "$daemon" | tr -d ' ')" = '?' ] || fail 'the daemon keeps the terminal'
 [ "$(readlink "/proc/$daemon/cwd")" = / ] || fail 'the daemon keeps a directory busy'
 say 'the daemon runs in the background'
 
-# A second mount is refused and does no harm.
+# A second mount over a live one is refused, and the first one still works.
 if "$OGIVE" mount "$source" "$mount" 2>"$WORK/message"; then
-    fail 'a second mount over a living one succeeded'
+    fail 'a second mount over a live one succeeded'
 fi
-[ "$(cat "$mount/file")" = bytes ] || fail 'a refused mount hurt the first one'
+[ "$(cat "$mount/file")" = bytes ] || fail 'a refused mount broke the first one'
 say "a second mount is refused: $(head -n 1 "$WORK/message")"
 
 # An open file keeps the mount busy until it is closed.
@@ -49,7 +49,7 @@ for signal in TERM INT; do
 done
 say 'SIGTERM and SIGINT end cleanly'
 
-# In the foreground, the exit code is the result.
+# In the foreground, the exit code is 0 after SIGTERM.
 "$OGIVE" mount -f "$source" "$mount" >"$WORK/foreground" 2>&1 &
 daemon=$!
 eventually 60 'a mount in the foreground' is_mounted "$mount"
@@ -61,31 +61,31 @@ end_of 60 'the end of the daemon in the foreground' "$daemon" || code=$?
 ! is_mounted "$mount" || fail 'the foreground daemon left a dead mount'
 say 'the foreground ends with exit code 0'
 
-# After a crash the next mount mends the dead mount point.
+# After a crash, the next mount replaces the dead mount point.
 mount_view "$source" "$mount"
 daemon="$(daemon_of "$mount")"
 kill -9 "$daemon"
 wait_gone "$daemon" || fail 'SIGKILL does not kill'
 is_mounted "$mount" || fail 'a killed daemon should leave a dead mount for this test'
-# While the last threads of the daemon, and its rings, let go of the device, requests are aborted;
-# then it is dead. A listing asks every time, whatever is cached.
+# The kernel aborts requests while the daemon's last threads and rings close the device; only then
+# is the mount dead. A listing always sends a request, whatever is cached.
 says_dead() {
     grep -q 'Transport endpoint is not connected' <<<"$(ls "$mount" 2>&1)"
 }
 eventually 60 'Transport endpoint is not connected' says_dead
 mount_view "$source" "$mount"
-[ "$(cat "$mount/file")" = bytes ] || fail 'the mended mount does not answer'
+[ "$(cat "$mount/file")" = bytes ] || fail 'the new mount does not answer'
 [ "$(grep -c " $mount " /proc/self/mounts)" -eq 1 ] || fail 'the dead mount is still below'
 unmount_view "$mount"
-# `ogive unmount` also clears a dead mount point.
+# `ogive unmount` also removes a dead mount point.
 mount_view "$source" "$mount"
 daemon="$(daemon_of "$mount")"
 kill -9 "$daemon"
 wait_gone "$daemon" || fail 'SIGKILL does not kill'
 unmount_view "$mount"
-say 'a dead mount point is mended and cleared'
+say 'a dead mount point is replaced and removed'
 
-# waits_of PID NAME: the number of sleeps of each thread with this prefix of a name.
+# waits_of PID NAME: the voluntary context switches of each thread whose name begins with NAME.
 waits_of() {
     local task
     for task in "/proc/$1/task"/*; do
@@ -93,7 +93,7 @@ waits_of() {
     done
 }
 
-# Through io_uring where the kernel offers it, and only then; killed, it leaves nothing stuck.
+# io_uring is used where the kernel offers it, and only there. No program hangs after a kill.
 switch=/sys/module/fuse/parameters/enable_uring
 if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
     mount_view "$source" "$mount" --direct-io --transport auto
@@ -101,9 +101,9 @@ if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
     daemon="$(daemon_of "$mount")"
     threads="$(cat "/proc/$daemon"/task/*/comm)"
     grep -q '^fuse_uring-0$' <<<"$threads" || fail 'no thread is named after a ring'
-    # Without requests, the threads that wait for them sleep on. (Other threads may wake up for memory
-    # pressure on this machine.)
-    eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon" fuse
+    # Without requests, the session threads must not wake up. (Other threads may: memory pressure on
+    # this machine wakes them.)
+    eventually 60 'the daemon is idle' same_twice waits_of "$daemon" fuse
     before="$(waits_of "$daemon" fuse)"
     sleep 5
     [ "$before" = "$(waits_of "$daemon" fuse)" ] || fail 'an idle daemon wakes up'
@@ -118,7 +118,7 @@ if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'SIGKILL does not kill a daemon with rings'
     # All of them end with an error.
-    end_of_all 60 'the end of who used a mount that is dead'
+    end_of_all 60 'the end of the jobs after the daemon died'
     unmount_view "$mount"
     rm -f "$source"/busy.*
     mount_view "$source" "$mount" --direct-io --transport device
@@ -130,16 +130,16 @@ else
     grep -q '"transport": "device"' "$mount/.ogive/mount" || fail 'auto insists on io_uring'
     unmount_view "$mount"
     expect_failure "${switch##*/}" "$OGIVE" mount --transport uring "$source" "$mount"
-    ! is_mounted "$mount" || fail 'io_uring is not to be had, but something is mounted'
-    say 'no io_uring here: by the device, and refused where it was asked for'
+    ! is_mounted "$mount" || fail 'mounted, though this kernel has no io_uring'
+    say 'no io_uring here: auto uses the device, and uring is refused'
 fi
 
-# A failed mount reports its error and leaves nothing.
+# A failed mount names the path and leaves nothing.
 expect_failure "$WORK/missing" "$OGIVE" mount "$WORK/missing" "$mount"
 expect_failure "$WORK/nowhere" "$OGIVE" mount "$source" "$WORK/nowhere"
 expect_failure '' "$OGIVE" mount "$source" "$source/inside"
 ! is_mounted "$mount" || fail 'a failed mount left something'
 [ -z "$(daemon_of "$mount")" ] || fail 'a failed mount left a process'
 expect_failure '' "$OGIVE" unmount "$mount"
-say 'failures say what and leave nothing'
+say 'failures name the path and leave nothing'
 passed

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Random operations on the mount compared, answer by answer, with a mirror on the bare file system.
+# Random operations on the mount. Each answer is compared with that of a mirror on the bare file
+# system.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite mirror 'random operations compared with a mirror directory, many seeds'
 need "$OGIVE_TORTURE"
@@ -13,7 +14,7 @@ run_mirror() {
     local name="$1" torture=()
     [[ " $modes " == *" $name "* ]] || return 0
     shift
-    # A file that is open there loses these bits also when root writes to it (docs/caching.md).
+    # With passthrough, writes of root to an open file also clear set-ID bits (docs/caching.md).
     [ -z "${OGIVE_PASSTHROUGH:-}" ] || torture+=(--no-set-id)
     while [ "$1" != -- ]; do
         torture+=("$1")
@@ -40,6 +41,6 @@ run_mirror behind --behind-permille 30 --
 run_mirror behind-direct --behind-permille 30 -- --direct-io
 run_mirror threads --threads 4 --
 run_mirror shared --threads 4 --shared --
-# Nearly no memory: everything is evicted all the time, across many small records.
+# With 1 MiB and small records, almost every load evicts another record.
 run_mirror starved --behind-permille 10 -- --arc-max 1M --recordsize 4K
 passed

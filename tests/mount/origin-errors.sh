@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Errors of the source reach programs unchanged. A source that vanished gives EIO, and the mount
-# recovers when it is back.
+# The view passes errors of the source on unchanged. A source that vanished gives EIO until it is
+# back.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite origin-errors 'no space, no quota, a source that vanishes and returns'
 need mkfs.ext4 setfattr
@@ -18,9 +18,9 @@ echo kept >"$WORK/mount/kept"
 
 expect_failure 'No space left on device' dd if=/dev/zero of="$WORK/mount/big" bs=64k count=1000
 expect_failure 'No space left on device' fallocate -l 100M "$WORK/mount/allocated"
-cmp "$WORK/mount/big" "$WORK/disk/source/big" || fail 'what was written before the end differs'
+cmp "$WORK/mount/big" "$WORK/disk/source/big" || fail 'the bytes before ENOSPC differ'
 rm -f "$WORK/mount/big" "$WORK/mount/allocated"
-# The kernel tells a FUSE daemon of the last close(2) and of FORGET after programs have gone on.
+# The kernel sends RELEASE and FORGET after close(2) has returned, so the space is free a bit later.
 written=''
 for ((try = 0; try < 100; try++)); do
     if { echo again >"$WORK/mount/again"; } 2>/dev/null; then
@@ -29,26 +29,26 @@ for ((try = 0; try < 100; try++)); do
     fi
     sleep 0.1
 done
-[ -n "$written" ] || fail 'space that was given back is not usable'
+[ -n "$written" ] || fail 'freed space is not usable'
 say 'no space left on device, and usable again'
 
 expect_failure 'No space left on device' setfattr -n user.large -v "$(printf '%060000d' 0)" \
     "$WORK/mount/kept"
 expect_failure 'File name too long' touch "$WORK/mount/$(printf '%0256d' 0)"
 [ "$(stat -f -c '%b %S' "$WORK/mount")" = "$(stat -f -c '%b %S' "$WORK/disk")" ] ||
-    fail 'statfs tells another file system'
+    fail 'statfs describes another file system'
 
-# The disk goes read-only under the mount, as disks with errors do.
+# The source's file system becomes read-only, as after a disk error.
 mount -o remount,ro "$WORK/disk"
 expect_failure 'Read-only file system' sh -c "echo x >'$WORK/mount/new'"
-[ "$(cat "$WORK/mount/kept")" = kept ] || fail 'reading stopped with writing'
+[ "$(cat "$WORK/mount/kept")" = kept ] || fail 'a read-only source cannot be read'
 mount -o remount,rw "$WORK/disk"
 echo new >"$WORK/mount/new" || fail 'writing did not heal'
-say 'a source that went read-only, and back'
+say 'a source that became read-only, and writable again'
 unmount_view "$WORK/mount"
 umount "$WORK/disk"
 
-# A second disk with quota, where kernel and tools have it.
+# A second disk with quota, if kernel and tools support it.
 truncate -s 16M "$WORK/quota-image"
 mkdir "$WORK/quota"
 if command -v setquota >/dev/null && mkfs.ext4 -q -O quota "$WORK/quota-image" &&
@@ -63,20 +63,20 @@ if command -v setquota >/dev/null && mkfs.ext4 -q -O quota "$WORK/quota-image" &
     umount "$WORK/quota"
     say 'disk quota exceeded'
 else
-    say 'no quota in this kernel or no quota tools: quota was not tried'
+    say 'no quota in this kernel or no quota tools: quota was not tested'
 fi
 
-# The source vanishes, as a network file system does: it is a mount of its own whose server dies,
-# and every descriptor into it with it. It returns at the same place, from another server.
+# The source vanishes, as a network file system does: it is a FUSE mount whose server dies, and all
+# descriptors into it fail. A new server mounts it again at the same path.
 if ! command -v bindfs >/dev/null; then
-    say 'no bindfs: a source that vanishes was not tried'
+    say 'no bindfs: a source that vanishes was not tested'
     passed
     exit 0
 fi
 mkdir -p "$WORK/remote/directory" "$WORK/source"
 echo here >"$WORK/remote/directory/file"
 head -c 300000 /dev/urandom >"$WORK/remote/large"
-# In the foreground, so that its process is known; it serves at once, or the read below fails.
+# In the foreground, to have its PID.
 bindfs -f "$WORK/remote" "$WORK/source" &
 server=$!
 remember_mount "$WORK/source"
@@ -85,15 +85,15 @@ mount_view "$WORK/source" "$WORK/lost"
 [ "$(cat "$WORK/lost/directory/file")" = here ] || fail 'cannot read before the source vanishes'
 kill -9 "$server"
 wait "$server" 2>/dev/null || true
-# What is cached may still be given. What asks the source fails with EIO, and does not hang.
+# Cached bytes may still be served. Requests to the source fail with EIO and do not hang.
 for path in "directory/never asked before" large; do
     code=0
     timeout 60 cat "$WORK/lost/$path" >/dev/null 2>"$WORK/message" || code=$?
-    [ "$code" -ne 124 ] || fail 'a vanished source makes programs wait'
-    [ "$code" -ne 0 ] || fail "a vanished source gave '$path'"
+    [ "$code" -ne 124 ] || fail 'a program hangs after the source vanished'
+    [ "$code" -ne 0 ] || fail "a read of '$path' succeeded after the source vanished"
     grep -q 'Input/output error' "$WORK/message" || fail "not EIO: $(cat "$WORK/message")"
 done
-is_mounted "$WORK/lost" || fail 'the daemon went away with its source'
+is_mounted "$WORK/lost" || fail 'the mount ended with its source'
 say 'a vanished source gives EIO at once'
 umount -l "$WORK/source"
 echo back >"$WORK/remote/directory/file"

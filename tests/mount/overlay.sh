@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# overlayfs with its layers in the mount: the lower one, as containers have it, and the upper one
-# with its work directory. It opens files of the layers without looking up their names.
+# overlayfs with a layer in the mount: the lower one, as for containers, or the upper one with its
+# work directory. overlayfs opens files of its layers without a lookup.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite overlay 'overlayfs with its lower or its upper layer in the mount'
 needs_ogive
@@ -9,11 +9,11 @@ source="$WORK/source"
 view="$WORK/view"
 merged="$WORK/merged"
 mkdir "$source" "$view" "$merged" "$WORK/other"
-# An upper layer cannot be on overlayfs, which the working directory may be.
+# An upper layer cannot be on overlayfs, and $WORK may be there.
 mount -t tmpfs overlay-test "$WORK/other" || skip 'no tmpfs can be mounted here'
 remember_mount "$WORK/other"
 
-# overlay LOWER UPPER: mounts one over the other, UPPER/data with UPPER/work.
+# overlay LOWER UPPER: mounts UPPER/data over LOWER, with UPPER/work.
 overlay() {
     mkdir -p "$2/data" "$2/work"
     mount -t overlay overlay-test -o "lowerdir=$1,upperdir=$2/data,workdir=$2/work" "$merged" ||
@@ -21,12 +21,12 @@ overlay() {
     remember_mount "$merged"
 }
 
-# has FILE TEXT
+# has FILE TEXT: the file must hold the text.
 has() {
     [ "$(cat "$merged/$1")" = "$2" ] || fail "$options: $1 holds $(cat "$merged/$1"), not $2"
 }
 
-# change_all: what a container does to its image, each at once after the other.
+# change_all: what a container does to its image, without pauses.
 change_all() {
     local round
     for round in 1 2 3; do
@@ -48,8 +48,8 @@ change_all() {
         fail "$options: $(cd "$merged" && find . | sort | tr '\n' ' ')"
 }
 
-# change_linked: files of several names, which the kernel knows under one of them or another. To
-# change them is to copy them up, and what is above has no path by which to come back.
+# change_linked: changes files with two links, of which the kernel may know either. Each change
+# copies the file up, and overlayfs does not look the lower file up again.
 change_linked() {
     local fault
     sleep 0.1
@@ -61,14 +61,14 @@ change_linked() {
         truncate -s 0 "$merged/linked/b5"
         rm "$merged/linked/b6"
     } 2>&1)"
-    [ -z "$fault" ] || fail "$options: a file of two names: $fault"
+    [ -z "$fault" ] || fail "$options: a file with two links: $fault"
     [ "$(cd "$merged/linked" && echo *)" = 'a1 a2 a3 a4 a5 a6 b1 b3 b4 b5 c2' ] ||
         fail "$options: $(cd "$merged/linked" && echo *)"
     rm -r "$merged/linked"
 }
 
-# list_while_it_changes: a directory is listed right after something in it was made, renamed or
-# removed: the layer above has renamed the directory for that.
+# list_while_it_changes: lists a directory right after a name in it was created, renamed or removed.
+# overlayfs renames the directory in the upper layer for that.
 list_while_it_changes() {
     local round fault
     mkdir -p "$merged/busy/sub"
@@ -84,7 +84,7 @@ list_while_it_changes() {
     rm -r "$merged/busy"
 }
 
-# fill DIRECTORY: the lower layer.
+# fill DIRECTORY: creates the lower layer.
 fill() {
     local number
     mkdir -p "$1/directory" "$1/linked"
@@ -97,7 +97,7 @@ fill() {
 }
 
 for options in '' --direct-io '--metadata-ttl 0'; do
-    # shellcheck disable=SC2086 # none, or one with its value
+    # shellcheck disable=SC2086 # no option, or one with its value
     mount_view "$source" "$view" $options
     fill "$view/lower"
     overlay "$view/lower" "$WORK/other/upper"
@@ -112,7 +112,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     list_while_it_changes
     change_all
     umount "$merged"
-    # What was changed is still there for the next one.
+    # The next overlay has the changes.
     overlay "$WORK/other/lower" "$view/upper"
     has new again
     has hard-linked "$(printf 'lower\nmore\nlinked')"

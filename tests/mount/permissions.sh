@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Permissions as the kernel enforces them for other users.
+# The kernel enforces permissions for other users, and they have no access without --allow-other.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite permissions 'modes, groups and access lists for another user, with and without allow-other'
 need runuser setfacl
 
-# as USER COMMAND...
+# as USER COMMAND...: runs a command as another user.
 as() {
     local user="$1"
     shift
@@ -46,10 +46,10 @@ expect_failure 'Operation not permitted' as nobody rm -f 'sticky/of root'
 expect_failure 'Operation not permitted' as nobody chmod 777 public
 expect_failure 'Operation not permitted' as nobody chown nobody public
 expect_failure 'Permission denied' as nobody ./program
-say 'what must be refused is refused'
+say 'forbidden operations are refused'
 as nobody sh -c 'echo made >open/made'
 [ "$(stat -c %U:%G "$source/open/made")" = nobody:nogroup ] ||
-    fail "a new file belongs to $(stat -c %U:%G "$source/open/made"), not to who made it"
+    fail "a new file belongs to $(stat -c %U:%G "$source/open/made"), not to its creator"
 as nobody mkdir open/directory
 [ "$(stat -c %U "$source/open/directory")" = nobody ] || fail 'a new directory has another owner'
 as nobody ln -s made open/link
@@ -62,16 +62,16 @@ as nobody sh -c 'umask 027; echo x >open/inherited'
     fail "set-group-ID or umask: $(stat -c %G:%a "$source/open/inherited")"
 as nobody rm open/own
 [ ! -e "$source/open/own" ] || fail 'a file in an open directory was not removed'
-# Writing takes set-user-ID away from a file, unless root writes.
+# A write clears set-user-ID, unless root writes.
 cp /bin/true open/suid && chmod 4777 open/suid
 as nobody sh -c 'echo x >>open/suid'
 [ "$(stat -c %a "$source/open/suid")" = 777 ] ||
     fail "set-user-ID survived a write: $(stat -c %a "$source/open/suid")"
-say 'what is allowed is done in the name of who asked'
+say 'new files belong to the calling user'
 if [ "$(as nobody cat listed 2>/dev/null)" = listed ]; then
     say 'access lists are honoured'
 else
-    # Without POSIX_ACL the kernel judges by mode bits; they must then refuse, as they do.
+    # Without POSIX_ACL the kernel checks only mode bits, which refuse here.
     say 'access lists are stored but not enforced by this mount'
 fi
 cd /
@@ -79,9 +79,9 @@ unmount_view "$WORK/shared"
 
 if [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
     mount_view "$source" "$WORK/private"
-    [ "$(cat "$WORK/private/public")" = public ] || fail 'who mounted cannot read'
+    [ "$(cat "$WORK/private/public")" = public ] || fail 'the user who mounted cannot read'
     expect_failure 'Permission denied' as nobody cat "$WORK/private/public"
     unmount_view "$WORK/private"
-    say 'without allow-other nobody else comes in'
+    say 'without --allow-other, other users have no access'
 fi
 passed

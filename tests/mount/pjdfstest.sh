@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# POSIX conformance: the Rust pjdfstest on the mount, in each way the kernel may cache it.
+# POSIX conformance: the Rust pjdfstest, with each way of caching in the kernel.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite pjdfstest \
     'POSIX conformance by default, with direct I/O, names kept for 60 s, and without handles'
 need pjdfstest
 
-# An empty list is the aim.
 pjdfstest_configuration "$HERE/pjdfstest.expected"
 
+mount_by=(mount_view)
 run_mode() {
     local mode="$1" output summary
     shift
-    "${mount_by:-mount_view}" "$WORK/$mode-source" "$WORK/$mode" --allow-other "$@"
+    "${mount_by[@]}" "$WORK/$mode-source" "$WORK/$mode" --allow-other "$@"
     output="$WORK/$mode.log"
     local code=0
     NO_COLOR=1 pjdfstest -c "$WORK/pjdfstest.toml" -p "$WORK/$mode" >"$output" 2>&1 || code=$?
@@ -28,27 +28,13 @@ run_mode() {
     unmount_view "$WORK/$mode"
 }
 
-# mount_by_place SRC MNT [OPTION...]: without the right to open by handle, and with few descriptors.
-mount_by_place() {
-    local source="$1" mount="$2"
-    shift 2
-    mkdir -p "$source" "$mount"
-    remember_mount "$mount"
-    (
-        ulimit -n 128
-        exec setpriv --bounding-set=-dac_read_search --inh-caps=-dac_read_search \
-            "$OGIVE" mount "$@" "$source" "$mount"
-    )
-    is_mounted "$mount" || fail "the mount command returned, but $mount is not mounted"
-}
-
 run_mode default
 run_mode direct --direct-io
 if has_option --metadata-ttl; then
     run_mode kept --metadata-ttl 60s --negative-ttl 60s
 fi
 if [ -z "${OGIVE_MOUNT_COMMAND:-}" ] && command -v setpriv >/dev/null; then
-    mount_by=mount_by_place
-    run_mode places
+    mount_by=(mount_without_handles 128)
+    run_mode without-handles
 fi
 passed

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A PostgreSQL cluster on the mount, owned by a separate user: created there, written by many
-# clients, and killed in the middle, once the server and twice the mount below it. After each kill,
-# all acknowledged rows are there, accounts and history add up, and amcheck finds every table and
-# index intact. At the end pg_checksums reads every page without the mount.
+# A PostgreSQL cluster on the mount, run by the user postgres. Many clients write; then the server
+# is killed once, and the mount below it twice. After each kill, all rows with a confirmed commit
+# exist, accounts and history add up, and amcheck finds no fault in any table or index. At the end,
+# pg_checksums reads every page in the source.
 # shellcheck source=tests/mount/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite postgresql 'a server of databases killed, and the mount killed below it'
+suite postgresql 'a database server killed, and the mount killed below it'
 needs_ogive
 need setpriv
 
@@ -16,9 +16,9 @@ PATH="$programs:$PATH"
 need postgres psql pgbench pg_amcheck pg_checksums
 id postgres >/dev/null 2>&1 || skip 'no user postgres on this machine'
 
-# Committed rows at most, before something is killed.
+# At most this many rows are committed before a kill, plus 50.
 readonly ROWS="${OGIVE_POSTGRESQL_ROWS:-600}"
-# What follows from it is the same in every run with one seed.
+# Seeds bash's random numbers.
 RANDOM="$(seed_of 1)"
 readonly CLIENTS=4
 data="$WORK/view/data"
@@ -35,17 +35,17 @@ sql() {
     as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -h "$WORK/run" -d postgres "$@"
 }
 
-# no_server: at every end, no process of the server stays.
-no_server() {
+# stop_at_exit: kills the server whenever the suite ends.
+stop_at_exit() {
     local code=$?
     set +e
     kill_server
     (exit "$code")
     cleanup
 }
-trap no_server EXIT
+trap stop_at_exit EXIT
 
-# kill_server: kill -9 of the server and all processes it started.
+# kill_server: kills the server and its child processes.
 kill_server() {
     local children child
     [ -n "$server" ] || return 0
@@ -63,7 +63,7 @@ answers_or_gone() {
     sql -c 'SELECT 1' || ! kill -0 "$server"
 }
 
-# start_server: returns when the server answers, after its recovery.
+# start_server: returns when the server answers, which is after its recovery.
 start_server() {
     (cd "$WORK" && exec setpriv --reuid postgres --regid postgres --clear-groups -- \
         postgres -D "$data" >>"$WORK/server.log" 2>&1) &
@@ -74,44 +74,45 @@ start_server() {
     fail 'the server does not start'
 }
 
-# begin_load: transactions of pgbench, and one client that notes each committed row. Returns after a
-# number of such rows that the seed gives.
+# begin_load: starts pgbench, and a client that records each row whose commit the server confirmed.
+# Returns after a random number of rows.
 begin_load() {
     as_postgres pgbench -n -h "$WORK/run" -c "$CLIENTS" -j 2 -T 600 postgres \
         >"$WORK/bench.log" 2>&1 &
     bench=$!
     seq "$first" 10000000 |
-        sed 's/.*/INSERT INTO told VALUES (&, repeat(md5(&::text), 8)) RETURNING number;/' |
-        sql 2>/dev/null >"$WORK/told.new" &
+        sed 's/.*/INSERT INTO confirmed VALUES (&, repeat(md5(&::text), 8)) RETURNING number;/' |
+        sql 2>/dev/null >"$WORK/confirmed.new" &
     writer=$!
-    # The assertions below need some rows.
-    eventually 300 'rows are committed' are_committed $((50 + RANDOM % ROWS))
+    # The checks below need some rows.
+    eventually 300 'rows are committed' are_confirmed $((50 + RANDOM % ROWS))
 }
 
-# are_committed COUNT: whether the client has noted so many rows.
-are_committed() {
-    [ "$(wc -l <"$WORK/told.new")" -ge "$1" ]
+# are_confirmed COUNT: whether the server has confirmed that many rows since `begin_load`.
+are_confirmed() {
+    [ "$(wc -l <"$WORK/confirmed.new")" -ge "$1" ]
 }
 
-# end_load: the clients have lost their server.
+# end_load: waits for the clients, which have lost their server.
 end_load() {
     end_of 120 'the end of the client' "$writer" || true
     end_of 120 'the end of pgbench' "$bench" || true
-    cat "$WORK/told.new" >>"$WORK/told"
-    # One row may be there that the client has not noted.
-    first=$(($(tail -n 1 "$WORK/told") + 2))
+    cat "$WORK/confirmed.new" >>"$WORK/confirmed"
+    # The next row may be committed without a confirmation.
+    first=$(($(tail -n 1 "$WORK/confirmed") + 2))
 }
 
-# check WHEN
+# check WHEN: checks the database after a kill.
 check() {
     local sums
-    sql -c 'SELECT number FROM told ORDER BY number' >"$WORK/found"
-    comm -23 <(sort "$WORK/told") <(sort "$WORK/found") >"$WORK/missing"
+    sql -c 'SELECT number FROM confirmed ORDER BY number' >"$WORK/found"
+    comm -23 <(sort "$WORK/confirmed") <(sort "$WORK/found") >"$WORK/missing"
     [ ! -s "$WORK/missing" ] ||
         fail "$1: $(wc -l <"$WORK/missing") committed rows are lost, the first:" \
             "$(head -n 1 "$WORK/missing")"
-    [ "$(sql -c "SELECT count(*) FROM told WHERE text <> repeat(md5(number::text), 8)")" = 0 ] ||
-        fail "$1: rows hold something else than was written"
+    sums="$(sql -c 'SELECT count(*) FROM confirmed WHERE text <> repeat(md5(number::text), 8)')"
+    [ "$sums" = 0 ] ||
+        fail "$1: rows have other text than was written"
     sums="$(sql -F ' ' -c 'SELECT (SELECT sum(abalance) FROM pgbench_accounts),
         (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(tbalance) FROM pgbench_tellers),
         (SELECT coalesce(sum(delta), 0) FROM pgbench_history)')"
@@ -122,11 +123,11 @@ check() {
         head -n 20 "$WORK/amcheck"
         fail "$1: pg_amcheck"
     }
-    say "$1: $(wc -l <"$WORK/told") rows and \
+    say "$1: $(wc -l <"$WORK/confirmed") rows and \
 $(sql -c 'SELECT count(*) FROM pgbench_history') transactions are there"
 }
 
-# kill_mount OPTION...: kill -9 of the mount, then of the server on it, and a mount in its place.
+# kill_mount OPTION...: kills the mount, then the server on it, and mounts the view again.
 kill_mount() {
     local daemon
     daemon="$(daemon_of "$WORK/view")"
@@ -141,7 +142,7 @@ kill_mount() {
 cd "$WORK"
 mkdir run
 chown postgres: run
-touch told
+touch confirmed
 mount_view "$WORK/source" "$WORK/view" --allow-other
 mkdir "$data"
 chown postgres: "$data"
@@ -149,7 +150,7 @@ as_postgres initdb -D "$data" -k -A trust --no-locale -E UTF8 >"$WORK/initdb.log
     tail -n 20 "$WORK/initdb.log"
     fail 'initdb'
 }
-# Few buffers, so that pages are read again; nothing listens on the network.
+# Few buffers, so that the server reads pages again. It does not listen on the network.
 as_postgres tee -a "$data/postgresql.conf" >/dev/null <<CONFIGURATION
 listen_addresses = ''
 unix_socket_directories = '$WORK/run'
@@ -160,7 +161,7 @@ checkpoint_timeout = '30s'
 bgwriter_delay = '10ms'
 CONFIGURATION
 start_server
-sql -c 'CREATE TABLE told(number bigint PRIMARY KEY, text text NOT NULL)'
+sql -c 'CREATE TABLE confirmed(number bigint PRIMARY KEY, text text NOT NULL)'
 as_postgres pgbench -i -q -s 2 -h "$WORK/run" postgres >"$WORK/bench.log" 2>&1 ||
     fail "pgbench -i: $(tail -n 3 "$WORK/bench.log")"
 
@@ -181,12 +182,12 @@ start_server
 check 'the mount killed with direct I/O'
 
 kill -INT "$server"
-end_of 120 'the server stops' "$server" || fail 'the server did not stop in order'
+end_of 120 'the server stops' "$server" || fail 'the server did not stop cleanly'
 server=''
 unmount_view "$WORK/view"
 as_postgres pg_checksums --check -D "$WORK/source/data" >"$WORK/checksums" 2>&1 || {
     tail -n 20 "$WORK/checksums"
-    fail 'pages of the source'
+    fail 'pg_checksums finds bad pages in the source'
 }
 grep -q '^Bad checksums:  0$' "$WORK/checksums" || fail "pg_checksums: $(cat "$WORK/checksums")"
 say "$(grep '^Blocks scanned' "$WORK/checksums"), none of them bad"

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Memory that other programs need: a daemon in a memory cgroup that is much smaller than its largest
-# ARC, and a neighbour in the same group that takes half of it. The kernel kills no process, no byte
-# is wrong, the cache shrinks while the neighbour is there, and grows again afterwards.
+# Memory pressure: a daemon runs in a memory cgroup that is much smaller than its --arc-max, and a
+# neighbour allocates half of the group. No process is killed, and every byte is right. The cache
+# shrinks while the neighbour runs, and grows again afterwards.
 #
 # Works with a writable memory controller of cgroup v2 or v1.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite pressure 'a daemon in a memory cgroup, and a neighbour that wants half of it'
+suite pressure 'a daemon in a memory cgroup, and a neighbour that allocates half of it'
 needs_ogive
 need perl cmp
 
 readonly MIB=$((1 << 20))
 readonly LIMIT=$((224 * MIB))
 readonly NEIGHBOUR=$((112 * MIB))
-# In addition to the ARC: the process itself, and the kernel's charge for the pages it reads.
-readonly ASIDE=$((24 * MIB))
+# Memory outside the ARC: the process itself, and page cache that the kernel charges to the group.
+readonly OVERHEAD=$((24 * MIB))
 readonly FILES=24
 readonly FILE=$((16 * MIB))
 
-# make_group: makes the cgroup $GROUP with the limit, of whichever version is there.
+# make_group: makes the cgroup $GROUP with the limit, in v2 or v1.
 make_group() {
     local name="${WORK##*/}"
     if [ -w /sys/fs/cgroup/cgroup.subtree_control ] &&
         grep -qw memory /sys/fs/cgroup/cgroup.controllers; then
         grep -qw memory /sys/fs/cgroup/cgroup.subtree_control ||
             echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null ||
-            skip 'the memory controller cannot be handed to a new cgroup here'
+            skip 'the memory controller cannot be enabled for a new cgroup here'
         GROUP="/sys/fs/cgroup/$name"
         mkdir "$GROUP" || skip 'no cgroup can be made here'
         echo "$LIMIT" >"$GROUP/memory.max"
@@ -34,11 +34,11 @@ make_group() {
         mkdir "$GROUP" || skip 'no cgroup can be made here'
         echo "$LIMIT" >"$GROUP/memory.limit_in_bytes"
     else
-        skip 'no memory controller of cgroups that this may write to'
+        skip 'no writable memory controller of cgroups'
     fi
 }
 
-# killed: how many processes of the group the kernel has killed for want of memory.
+# killed: the number of processes of the group that the OOM killer has killed.
 killed() {
     if [ -e "$GROUP/memory.events" ]; then
         awk '$1 == "oom_kill" { print $2 }' "$GROUP/memory.events"
@@ -57,7 +57,7 @@ size() {
     awk '$1 == "size" { print $3 }' "$WORK/mnt/.ogive/arcstats"
 }
 
-# is_below BYTES: whether the ARC's size is.
+# is_below BYTES: whether the ARC is smaller than BYTES.
 is_below() {
     [ "$(size)" -lt "$1" ]
 }
@@ -70,18 +70,18 @@ read_all() {
     done
 }
 
-# A group can be removed once it has no process; the daemon leaves it at the unmount.
+# Removes the group once it has no processes; the daemon ends with its mount.
 remove_group() {
     local code=$?
     set +e
     trap - EXIT
-    # cleanup ends its shell, and the group has to be looked after once the mount is gone.
+    # In a subshell, because cleanup exits, and the group can go only after the mount.
     (
         (exit "$code")
         cleanup
     )
     code=$?
-    # A suite that failed may have left the neighbour.
+    # A failed suite may leave the neighbour running.
     xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null
     within_seconds 60 rmdir "$GROUP"
     exit "$code"
@@ -105,14 +105,14 @@ say "reads $((FILES * FILE / MIB)) MiB through a group of $((LIMIT / MIB)) MiB"
 read_all
 read_all
 full="$(size)"
-[ "$full" -gt $((LIMIT / 4)) ] || fail "the ARC holds $full bytes only; the group has room"
+[ "$full" -gt $((LIMIT / 4)) ] || fail "the ARC has only $full bytes, though the group has room"
 [ "$full" -le "$LIMIT" ] || fail "the ARC holds $full bytes in a group of $LIMIT"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 
 say "$((full / MIB)) MiB in the ARC; a neighbour takes $((NEIGHBOUR / MIB)) MiB"
 mkfifo "$WORK/until"
 exec 8<>"$WORK/until"
-# As fast as it can: in a group with a hard limit, the kernel kills when it finds nothing to reclaim.
+# It allocates without pauses: if the cache shrinks too slowly, the kernel kills a process.
 # shellcheck disable=SC2016 # perl's variables
 within perl -e '
     my @x;
@@ -120,25 +120,25 @@ within perl -e '
     $| = 1; print "$$\n"; <STDIN>' "$NEIGHBOUR" $((4 * MIB)) \
     <"$WORK/until" 8>&- >"$WORK/neighbour" &
 neighbour_job=$!
-within_seconds 60 is_below $((LIMIT - NEIGHBOUR - ASIDE / 4)) ||
-    fail "the ARC keeps $(size) bytes beside a neighbour with $NEIGHBOUR of $LIMIT"
+within_seconds 60 is_below $((LIMIT - NEIGHBOUR - OVERHEAD / 4)) ||
+    fail "the ARC keeps $(size) bytes next to a neighbour with $NEIGHBOUR of $LIMIT"
 eventually 60 'the neighbour gets its memory' test -s "$WORK/neighbour"
 neighbour="$(cat "$WORK/neighbour")"
 [ -n "$neighbour" ] || fail 'the neighbour did not get its memory'
 small="$(size)"
-say "$((small / MIB)) MiB in the ARC beside it"
+say "$((small / MIB)) MiB in the ARC next to it"
 read_all
-[ "$(size)" -le $((LIMIT - NEIGHBOUR)) ] || fail "the ARC grew to $(size) beside the neighbour"
+[ "$(size)" -le $((LIMIT - NEIGHBOUR)) ] || fail "the ARC grew to $(size) next to the neighbour"
 kill -0 "$neighbour" || fail 'the neighbour is gone'
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 
-# It has its memory as long as its standard input is open.
+# The neighbour ends when its standard input is closed.
 exec 8>&-
 end_of 60 'the end of the neighbour' "$neighbour_job" || fail 'the neighbour was killed'
-# The cache grows with reads, and slowly for a while after a shrink.
+# The cache grows only with reads, and slowly for a while after it has shrunk.
 end=$((SECONDS + 120))
 read_all
-until [ "$(size)" -gt $((small + ASIDE)) ]; do
+until [ "$(size)" -gt $((small + OVERHEAD)) ]; do
     [ "$SECONDS" -lt "$end" ] ||
         fail "the ARC stays at $(size) bytes after the neighbour has gone"
     sleep 1
@@ -148,8 +148,8 @@ say "$(($(size) / MIB)) MiB in the ARC after it has gone"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 kill -0 "$daemon" || fail 'the daemon is gone'
 
-# told EVENT: the number of lines of the log with this event and its figures.
-told() {
+# logged EVENT: the number of log lines with this event. Each must have its figures.
+logged() {
     perl -MJSON::PP -ne '
         BEGIN { $event = shift; $count = 0 }
         $line = decode_json($_);
@@ -158,30 +158,30 @@ told() {
         $line->{target_bytes} =~ /^\d+$/ && $line->{level} eq "notice" or die "$_\n";
         END { print "$count\n" }' "$1" "$WORK/log"
 }
-# The log reports its beginning and, a minute after, its end: at most two lines a minute.
+# The daemon logs the start of a shortage, and its end a minute later: two lines a minute at most.
 end=$((SECONDS + 180))
-until [ "$(told memory_ample)" -ge 1 ] || [ "$SECONDS" -gt "$end" ]; do
+until [ "$(logged memory_ample)" -ge 1 ] || [ "$SECONDS" -gt "$end" ]; do
     read_all
     sleep 1
 done
-[ "$(told memory_short)" -ge 1 ] || fail "not told that memory is short: $(cat "$WORK/log")"
-[ "$(told memory_ample)" -ge 1 ] || fail "not told that it is not any more: $(cat "$WORK/log")"
+[ "$(logged memory_short)" -ge 1 ] || fail "no line about a shortage: $(cat "$WORK/log")"
+[ "$(logged memory_ample)" -ge 1 ] || fail "no line about its end: $(cat "$WORK/log")"
 minutes=$(((SECONDS - mounted_at) / 60 + 1))
-[ "$(told memory_short)" -le "$minutes" ] || fail "told more than once a minute: $(cat "$WORK/log")"
-say "told in $(told memory_short) + $(told memory_ample) lines"
+[ "$(logged memory_short)" -le "$minutes" ] || fail "more than a line a minute: $(cat "$WORK/log")"
+say "$(logged memory_short) + $(logged memory_ample) lines in the log"
 
-# A limit of cgroup v1 below what is used is refused at once; the cache gives way, and whoever tries
-# again soon gets it.
+# cgroup v1 refuses a limit below the current use. The attempt shrinks the cache, so that a later
+# attempt succeeds.
 if [ -e "$GROUP/memory.limit_in_bytes" ]; then
-    lower=$(($(size) / 2 + ASIDE))
-    takes_limit() {
+    lower=$(($(size) / 2 + OVERHEAD))
+    lower_limit() {
         echo once >>"$WORK/tries"
         echo "$lower" >"$GROUP/memory.limit_in_bytes"
     }
-    within_seconds 60 takes_limit || fail "a limit of $lower is refused still, the ARC has $(size)"
+    within_seconds 60 lower_limit || fail "a limit of $lower stays refused, the ARC has $(size)"
     [ "$(size)" -lt "$lower" ] || fail "the ARC holds $(size) in a group of $lower"
     [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
     tries="$(wc -l <"$WORK/tries")"
-    say "a limit of $((lower / MIB)) MiB was taken when it was written for the ${tries}th time"
+    say "a limit of $((lower / MIB)) MiB was accepted at attempt $tries"
 fi
 passed

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# When files lose set-user-id and set-group-id: every operation that changes a file, by root, its
-# owner, a member of its group and a stranger, on files of all kinds of modes, through the page
-# cache and past it, compared with the same on the bare file system.
+# Changes clear set-user-ID and set-group-ID as on the bare file system. The suite tries every
+# operation that changes a file, by root, the owner, a member of the group and a stranger. It does
+# so for several modes, with the page cache and with direct I/O.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite privileges 'set-user-id and set-group-id after changes, as on the bare file system'
+suite privileges 'set-user-ID and set-group-ID after changes, as on the bare file system'
 needs_ogive
 need setpriv perl fallocate truncate
 
@@ -16,7 +16,7 @@ readonly -a MODES=(6777 4777 2777 6767 2767 0777)
 operations=(write append truncate extend allocate punch zero copy mode group owner same)
 command -v setfacl >/dev/null && operations+=(list)
 
-# act OPERATION FILE OTHER: to be run by the user who does it.
+# act OPERATION FILE OTHER: a script with the operations, which each user runs.
 cat >"$WORK/act" <<'ACT'
 #!/usr/bin/env bash
 case "$1" in
@@ -38,19 +38,20 @@ esac
 ACT
 chmod 755 "$WORK/act"
 
-# outcome DIRECTORY OPERATION MODE USER GROUP GROUPS: the file after the operation, as text.
+# outcome DIRECTORY OPERATION MODE USER GROUP GROUPS: performs an operation on a new file, and
+# prints the exit code and the file's attributes.
 outcome() {
     local directory="$1" operation="$2" mode="$3" file="$1/file" code=0
     rm -f "$file"
     head -c 8192 /dev/zero >"$file"
     chown "$OWNER:$GROUP" "$file"
     chmod "$mode" "$file"
-    # The mount must show the change at once, also for attributes that it has given before.
+    # The kernel caches these attributes, and the change must invalidate them.
     stat "$file" >/dev/null
     setpriv --reuid "$4" --regid "$5" --groups "$6" -- \
         "$WORK/act" "$operation" "$file" "$directory/other" 2>/dev/null || code=1
-    # The kernel does not tell us what it was: who does not own the file changes nothing, but is not
-    # told so.
+    # chown(-1, -1) by a user who does not own the file may fail on the bare file system. A FUSE
+    # request does not show this case: the mount reports success and changes nothing.
     case "$operation $4" in
         "same 0" | "same $OWNER") ;;
         same\ *) code=- ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A read-only mount refuses every change with EROFS and leaves the source as it was.
+# A read-only mount refuses every change with EROFS, and the source does not change.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite readonly 'every change is refused with EROFS'
 need setfattr

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Options that every file system has: each is honoured, or refused with a message, at a mount and at
-# a remount, by ogive itself and through mount(8).
+# Common options of mount(8): each has its effect or is refused with a reason, for mounting and
+# remounting, through ogive and through mount(8).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite remount 'options of mount(8), and remounting'
 needs_ogive
@@ -9,7 +9,7 @@ need "$OGIVE" mkfs.ext4
 view="$WORK/view"
 disk="$WORK/disk"
 mkdir "$view" "$disk"
-# A separate disk with strict access times, so that each change shows.
+# A disk with strictatime, where every read changes the access time.
 truncate -s 16M "$WORK/image"
 mkfs.ext4 -q "$WORK/image"
 mount -o loop,strictatime "$WORK/image" "$disk" || skip 'no loop device on this machine'
@@ -18,12 +18,12 @@ printf '#!/bin/sh\necho ran\n' >"$disk/program"
 chmod 755 "$disk/program"
 mkdir "$disk/directory"
 
-# flags: those of the mount, as the kernel has them.
+# flags: the kernel's flags of the mount.
 flags() {
     awk -v at="$view" '$5 == at { print $6 }' /proc/self/mountinfo
 }
 
-# has FLAG: whether the mount has it.
+# has FLAG: whether the mount has a flag.
 has() {
     grep -qw "$1" <<<"$(flags)"
 }
@@ -33,12 +33,12 @@ remount() {
     "$OGIVE" mount -o "remount,$1" "$disk" "$view"
 }
 
-# old PATH...: gives files an access time long ago.
+# old PATH...: sets an old access time.
 old() {
     touch -a -d 2001-01-01 "$@"
 }
 
-# is_old PATH: whether it has that time still.
+# is_old PATH: whether the access time is still the old one.
 is_old() {
     [ "$(stat -c %X "$1")" -eq "$(date -d 2001-01-01 +%s)" ]
 }
@@ -74,7 +74,7 @@ for option in relatime async defaults,nofail,_netdev,x-systemd.automount atime,d
     unmount_view "$view"
 done
 expect_failure 'memory of this machine' "$OGIVE" mount --arc-max 999T "$disk" "$view"
-say 'each option is honoured, says what is so anyhow, or is refused'
+say 'each option has an effect, describes the default, or is refused'
 
 mount_view "$disk" "$view"
 remount ro
@@ -92,10 +92,10 @@ remount exec
 exec 9>"$view/busy"
 expect_failure 'open for writing' remount ro
 exec 9>&-
-# shellcheck disable=SC2016 # for the shell within
+# shellcheck disable=SC2016 # the inner shell expands it
 expect_failure 'arc_max=1G is not changed' sh -c '"$0" mount -o remount,ro,arc_max=1G "$1" "$2" 2>&1
     exit 1' "$OGIVE" "$disk" "$view"
-has ro || fail 'an option that cannot be changed keeps the others from being'
+has ro || fail 'an option that cannot change blocks the others'
 expect_failure '"sync"' remount sync
 unmount_view "$view"
 mount_view "$disk" "$view" --read-only
@@ -103,12 +103,12 @@ expect_failure 'mounted read-only' remount rw
 has ro || fail 'a refused remount changed the mount'
 unmount_view "$view"
 expect_failure 'ogive has mounted nothing there' remount ro
-say 'remounting changes what the kernel enforces, and says what it does not'
+say 'remounting changes flags of the kernel, and refuses other options'
 
-# Through mount(8), with the link that it looks for in a directory of its own.
+# Through mount(8), which needs a link to ogive in /usr/sbin. An overlay there hides it from others.
 if unshare --mount true 2>/dev/null && [ ! -e /sbin/mount.ogive ]; then
     mkdir "$WORK/sbin"
-    # shellcheck disable=SC2016 # for the shell within
+    # shellcheck disable=SC2016 # the inner shell expands it
     unshare --mount --propagation private bash -euc '
         mkdir "$1/upper" "$1/work"
         mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$1/upper,workdir=$1/work" /usr/sbin
@@ -121,9 +121,9 @@ if unshare --mount true 2>/dev/null && [ ! -e /sbin/mount.ogive ]; then
         mount -o remount,rw "$1/view"
         touch "$1/view/made"
         umount "$1/view"' - "$WORK" "$OGIVE" || fail 'mount(8) does not remount'
-    [ -e "$disk/made" ] || fail 'what was made after remounting is not in the source'
+    [ -e "$disk/made" ] || fail 'a file created after remounting is not in the source'
     say 'through mount(8) as well'
 else
-    say 'mount.ogive is installed, or there are no mount namespaces: mount(8) was not tried'
+    say 'mount.ogive is installed, or there are no mount namespaces: mount(8) was not tested'
 fi
 passed

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Objects that are replaced behind the mount by another type, or by one with the same inode number.
-# The mount shows the new object at once, and no program gets EIO: neither a program that looks, nor
-# one that has the earlier object open.
+# An object behind the mount is replaced by one of another type, or by one with the same inode
+# number. The view shows the new one at once. Neither a lookup nor a program with the old object
+# open gets EIO.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite replaced \
-    "objects that change their type, and inode numbers that are used again, behind the mount"
+suite replaced 'objects that change their type, and reused inode numbers, behind the mount'
 
 need "$OGIVE" perl timeout
 
@@ -12,15 +11,15 @@ disk="$WORK/disk"
 source="$disk/source"
 view="$WORK/view"
 mkdir "$disk" "$view"
-# A separate file system, where no other program takes the freed numbers. Not its root, because there
-# ext4 gives each directory a group of inodes far from those of files.
+# On a separate file system, no other program takes free inode numbers. The source is not its root:
+# there ext4 puts each directory into another block group than files.
 if truncate -s 64M "$WORK/image" && mkfs.ext4 -q "$WORK/image" 2>/dev/null &&
     mount -o loop "$WORK/image" "$disk" 2>/dev/null; then
     remember_mount "$disk"
 fi
 mkdir "$source"
 
-# same_number OLD NEW: a file NEW with the inode number that OLD had before it was removed.
+# same_number NUMBER NEW: makes a file NEW with a free inode number.
 same_number() {
     local number="$1" new="$2" attempt
     for attempt in {1..200}; do
@@ -35,18 +34,18 @@ same_number() {
     return 1
 }
 
-# The least number of concurrent turns of each looker and of the writer.
+# The least number of turns of each concurrent reader and of the writer.
 readonly TURNS=300
 
-# has_turns FILE: whether a program that writes a byte for each turn has had its turns.
+# has_turns FILE: whether a process that writes a byte a turn into FILE has done its turns.
 has_turns() {
     [ "$(stat -c %s "$1")" -ge "$TURNS" ]
 }
 
-# look NAME: looks at the name `changing` in every way until it is enough, a byte for each time in
-# $WORK/NAME.turns, and prints each error other than those that are true: it is gone, it is or is no
-# directory, it is no link.
-look() {
+# read_changing NAME: reads the object `changing` in every way, until $WORK/enough exists. Writes a
+# byte a turn into $WORK/NAME.turns. Prints errors, except true ones: the object is gone, it is a
+# directory or none, it is no link.
+read_changing() {
     # shellcheck disable=SC2016 # variables of Perl
     timeout 300 perl -e '
         use Errno qw(ENOENT ENOTDIR EISDIR EINVAL ESTALE);
@@ -74,10 +73,10 @@ look() {
 }
 
 for options in '' --direct-io '--metadata-ttl 0'; do
-    # shellcheck disable=SC2086 # none, or one with its value
+    # shellcheck disable=SC2086 # no option, or one with its value
     mount_view "$source" "$view" $options
 
-    # A file is opened by its second name, on a path that passes the first one: a directory by now.
+    # A file is opened by its second name, on a path through its first name, now a directory.
     mkdir "$source/directory"
     echo linked >"$source/first"
     ln "$source/first" "$source/directory/second"
@@ -88,7 +87,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     [ "$(cat "$view/first/second")" = linked ] || fail "$options: a file by its second name"
     rm -r "$view/first" "$view/away"
 
-    # A program is in a directory that is removed behind the mount, and a file gets its number.
+    # A program's working directory is removed behind the mount, and a file gets its inode number.
     mkdir "$source/left"
     number="$(stat -c %i "$source/left")"
     mkfifo "$WORK/go"
@@ -105,23 +104,23 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     # Opened for writing once the directory has been entered.
     exec 8>"$WORK/go"
     rmdir "$source/left"
-    # The daemon may keep results of lookups for a second.
+    # The daemon may keep an open descriptor of the directory for a second.
     within_seconds 30 same_number "$number" "$source/taken" ||
-        skip 'the file system does not give numbers out again'
+        skip 'the file system does not reuse inode numbers'
     [ "$(stat -c %F "$view/taken")" = 'regular empty file' ] || fail "$options: not a file"
-    [ "$(stat -c %i "$view/taken")" = "$number" ] || fail "$options: another number is shown"
-    # The kernel may use its attributes of the directory for a second.
+    [ "$(stat -c %i "$view/taken")" = "$number" ] || fail "$options: another inode number"
+    # The kernel caches the directory's attributes for a second.
     sleep 1.2
     echo go >&8
     exec 8>&-
-    end_of 60 'the end of who was in the directory' "$within" ||
-        fail "$options: who was in the directory"
+    end_of 60 'the end of the program in the directory' "$within" ||
+        fail "$options: the program in the directory"
     grep -qx 'Stale file handle' "$WORK/left" ||
         fail "$options: in a directory: $(cat "$WORK/left")"
     grep -qx 'a file' "$WORK/left" || fail "$options: $(cat "$WORK/left")"
     rm "$WORK/go" "$source/taken"
 
-    # Many at a time, and a writer that never rests.
+    # Concurrent readers, and a writer without pauses.
     : >"$WORK/writer.turns"
     (
         until [ -e "$WORK/enough" ]; do
@@ -135,23 +134,23 @@ for options in '' --direct-io '--metadata-ttl 0'; do
         done
     ) &
     writer=$!
-    lookers=()
+    readers=()
     for name in first second; do
         : >"$WORK/$name.turns"
-        look "$name" >"$WORK/$name" &
-        lookers+=($!)
+        read_changing "$name" >"$WORK/$name" &
+        readers+=($!)
     done
     for name in writer first second; do
         eventually 240 "$TURNS turns of the $name" has_turns "$WORK/$name.turns"
     done
     touch "$WORK/enough"
-    for pid in "$writer" "${lookers[@]}"; do
-        end_of 60 'the end of who looks and changes' "$pid" || fail 'who looks or changes'
+    for pid in "$writer" "${readers[@]}"; do
+        end_of 60 'the end of readers and writer' "$pid" || fail 'a reader or the writer failed'
     done
     wrong="$(cat "$WORK/first" "$WORK/second")"
     rm -rf "$WORK/enough" "$source/changing"
     [ -z "$wrong" ] || fail "${options:-default}: $wrong"
-    say "${options:-default}: no error that is not true"
+    say "${options:-default}: no false error"
     unmount_view "$view"
 done
 

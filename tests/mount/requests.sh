@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The kernel's caches of directories, and that they never show old contents for too long. The
-# kernel's own trace event counts requests, and many programs read and rewind the directory while it
-# changes behind the mount.
+# The kernel caches directory listings and attributes, and never shows them for too long. A trace
+# event of the kernel counts the requests. Changes behind the mount must be visible while many
+# programs read and rewind the directory.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite requests 'requests that need not be made, and names that the kernel keeps'
+suite requests 'requests that the kernel saves, and names that it caches'
 needs_ogive
 need perl
 
@@ -15,7 +15,7 @@ remember_mount "$WORK/tracing"
 events="$WORK/tracing/instances/${WORK##*/}"
 [ -d "$WORK/tracing/events/fuse/fuse_request_send" ] ||
     skip 'this kernel does not trace FUSE requests'
-mkdir "$events" || skip 'no buffer for traces can be made'
+mkdir "$events" || skip 'no trace buffer can be made'
 trap finish EXIT
 
 finish() {
@@ -26,42 +26,42 @@ finish() {
     cleanup
 }
 
-# counted COMMAND...: runs a command; $WORK/asked gets its requests, one kind a line.
+# counted COMMAND...: runs a command. $WORK/requests gets the opcode of each request, one a line.
 counted() {
     local event="$events/events/fuse/fuse_request_send"
     echo "connection==$(mountpoint -d "$WORK/mount" | cut -d: -f2)" >"$event/filter"
     : >"$events/trace"
     echo 1 >"$event/enable"
-    "$@" >"$WORK/said"
+    "$@" >"$WORK/output"
     echo 0 >"$event/enable"
-    sed -n 's/.*(FUSE_\([A-Z0-9_]*\)).*/\1/p' "$events/trace" >"$WORK/asked"
+    sed -n 's/.*(FUSE_\([A-Z0-9_]*\)).*/\1/p' "$events/trace" >"$WORK/requests"
 }
 
-# asked KIND...: the number of requests of these kinds.
-asked() {
-    local kind count=0
-    for kind in "$@"; do
-        count=$((count + $(grep -cx "$kind" "$WORK/asked" || true)))
+# requests OPCODE...: the number of requests with these opcodes.
+requests() {
+    local opcode count=0
+    for opcode in "$@"; do
+        count=$((count + $(grep -cx "$opcode" "$WORK/requests" || true)))
     done
     echo "$count"
 }
 
-# walk: the sizes of all files below the mount.
+# walk: prints the sizes of all files in the mount.
 walk() {
     find "$WORK/mount" -type f -printf '%s\n'
 }
 
-# absent: looks for a name that is missing.
+# absent: looks a missing name up.
 absent() {
-    [ ! -e "$WORK/mount/missing" ] || fail 'a name that is missing was found'
+    [ ! -e "$WORK/mount/missing" ] || fail 'a missing name was found'
 }
 
-# expect COUNT WHAT KIND...: the number of requests must be COUNT.
+# expect COUNT TEXT OPCODE...: the number of requests with these opcodes must be COUNT.
 expect() {
     local count="$1" what="$2"
     shift 2
-    [ "$(asked "$@")" -eq "$count" ] ||
-        fail "$what: not $count, but $(sort "$WORK/asked" | uniq -c | tr -s ' \n' ' ')"
+    [ "$(requests "$@")" -eq "$count" ] ||
+        fail "$what: not $count, but $(sort "$WORK/requests" | uniq -c | tr -s ' \n' ' ')"
 }
 
 for ((number = 0; number < DIRECTORIES; number++)); do
@@ -73,51 +73,51 @@ sleep 0.2
 listings() {
     mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 1h --negative-ttl 1h --racy-window 50ms
     counted walk
-    [ "$(wc -l <"$WORK/said")" -eq $((5 * DIRECTORIES)) ] || fail 'not all files were found'
-    # A directory's second request finds that it has ended.
+    [ "$(wc -l <"$WORK/output")" -eq $((5 * DIRECTORIES)) ] || fail 'not all files were found'
+    # A directory's second request returns its end.
     expect $((2 * (DIRECTORIES + 1))) 'a first walk' READDIR READDIRPLUS
-    # Reading has changed their access times.
-    walk >"$WORK/said"
+    # The first walk has changed access times.
+    walk >"$WORK/output"
     counted walk
-    expect 0 'a walk of directories that have not changed' READDIR READDIRPLUS LOOKUP GETATTR
+    expect 0 'a walk of unchanged directories' READDIR READDIRPLUS LOOKUP GETATTR
     touch "$WORK/source/7/new"
     sleep 0.2
     counted walk
-    [ "$(wc -l <"$WORK/said")" -eq $((5 * DIRECTORIES + 1)) ] || fail 'a new file was not found'
+    [ "$(wc -l <"$WORK/output")" -eq $((5 * DIRECTORIES + 1)) ] || fail 'a new file was not found'
     expect 2 'a walk after a change in one directory' READDIR READDIRPLUS
     rm "$WORK/source/7/new"
     unmount_view "$WORK/mount"
-    say 'names are asked for again where a directory has changed, and nowhere else'
+    say 'only directories that have changed are listed again'
 }
 
-# asks_by_directory: whether a walk of names whose attributes have expired does.
-asks_by_directory() {
+# walks_by_directory: whether a walk after the TTL sends few requests for single files.
+walks_by_directory() {
     sleep 1.5
     counted walk
-    [ "$(asked LOOKUP GETATTR)" -le $((DIRECTORIES + 2)) ]
+    [ "$(requests LOOKUP GETATTR)" -le $((DIRECTORIES + 2)) ]
 }
 
-# Attributes come with names: once they expire, one request for each directory fetches all of them.
-# Kept names would cost a request for each file.
+# After the TTL, one READDIRPLUS a directory brings names with attributes. Cached names would need a
+# request a file.
 attributes() {
     mount_view "$WORK/source" "$WORK/mount" --racy-window 50ms
-    walk >"$WORK/said"
-    # A walk that takes longer than the TTL asks once more.
-    within_seconds 60 asks_by_directory ||
-        fail "a walk of names known for long asks file by file: $(sort "$WORK/asked" | uniq -c)"
+    walk >"$WORK/output"
+    # A walk that takes longer than the TTL needs some attributes twice, so try again.
+    within_seconds 60 walks_by_directory ||
+        fail "a walk after the TTL sends a request a file: $(sort "$WORK/requests" | uniq -c)"
     unmount_view "$WORK/mount"
     mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 0 --negative-ttl 0 --racy-window 50ms
-    walk >"$WORK/said"
+    walk >"$WORK/output"
     counted walk
-    [ "$(asked READDIR READDIRPLUS)" -ge $((DIRECTORIES + 1)) ] ||
-        fail 'names were kept, though nothing is to be believed'
+    [ "$(requests READDIR READDIRPLUS)" -ge $((DIRECTORIES + 1)) ] ||
+        fail 'the kernel cached names with a TTL of 0'
     unmount_view "$WORK/mount"
-    say 'names are kept as long as what is known of their files'
+    say 'names are cached as long as attributes'
 }
 
-# Programs that read a directory in parts, rewind and close it while it changes behind the mount:
-# each whole listing has every name that never changes once, and one begun after a change shows it.
-beside_changes() {
+# Programs read a directory in parts, rewind and close it, while it changes behind the mount. Each
+# complete listing has every unchanged name once, and a listing begun after a change shows it.
+changes_during_listings() {
     local directory="$WORK/source/many" reader readers=()
     mkdir "$directory"
     perl -e 'for my $n (1 .. $ARGV[1]) {
@@ -156,12 +156,12 @@ beside_changes() {
             open my $file, ">", "$behind/$name" or die "$!\n";
             die "round $round: a new name is not listed\n" unless listed($name);
             select undef, undef, undef, 0.03 if $round % 3 == 0;
-            die "round $round: a name has gone\n" unless listed($name) && listed($name);
+            die "round $round: a name is missing\n" unless listed($name) && listed($name);
             unlink "$behind/$name" or die "$!\n";
-            die "round $round: a name that was removed is listed\n" if listed($name);
+            die "round $round: a removed name is listed\n" if listed($name);
             select undef, undef, undef, 0.03 if $round % 2 == 0;
-            die "round $round: a name that was removed came back\n" if listed($name);
-        }' "$directory" "$WORK/mount/many" "$ROUNDS" || fail 'a listing was of before a change'
+            die "round $round: a removed name is listed again\n" if listed($name);
+        }' "$directory" "$WORK/mount/many" "$ROUNDS" || fail 'a listing does not show a change'
     touch "$WORK/stop"
     for reader in "${!readers[@]}"; do
         end_of 60 'the end of a reader' "${readers[reader]}" ||
@@ -169,10 +169,10 @@ beside_changes() {
     done
     rm -r "$WORK/stop" "$directory"
     unmount_view "$WORK/mount"
-    say "$ROUNDS changes behind the mount were listed at once (${*:-page cache})"
+    say "listings showed $ROUNDS changes behind the mount at once (${*:-page cache})"
 }
 
-# A program that keeps a directory open and rewinds it now and then sees it change.
+# A program that keeps a directory open and rewinds it sees changes.
 rewinds() {
     mount_view "$WORK/source" "$WORK/mount" --racy-window 10ms
     # shellcheck disable=SC2016 # perl's variables
@@ -192,31 +192,31 @@ rewinds() {
             }
         }
         unlink map "$behind/new.$_", 1 .. 3' "$WORK/source" "$WORK/mount" ||
-        fail 'a directory that is kept open does not change'
+        fail 'a rewound directory does not show changes'
     unmount_view "$WORK/mount"
-    say 'a directory that is kept open and rewound is seen to change'
+    say 'a rewound directory shows changes'
 }
 
-# A source that promises never to change is asked once, and nothing can be changed.
-never() {
+# With --immutable, each name is requested once, and every change is refused.
+immutable() {
     mount_view "$WORK/source" "$WORK/mount" --immutable --racy-window 50ms
-    walk >"$WORK/said"
+    walk >"$WORK/output"
     absent
-    walk >"$WORK/said"
+    walk >"$WORK/output"
     sleep 1.5
     counted walk
-    expect 0 'a walk of what never changes' READDIR READDIRPLUS LOOKUP GETATTR
+    expect 0 'a second walk with --immutable' READDIR READDIRPLUS LOOKUP GETATTR
     counted absent
-    expect 0 'a name that is known to be missing' LOOKUP
+    expect 0 'a second lookup of a missing name' LOOKUP
     expect_failure 'Read-only file system' touch "$WORK/mount/new"
     unmount_view "$WORK/mount"
-    say 'what never changes is asked for once'
+    say 'with --immutable, each name is requested once'
 }
 
 listings
 attributes
-never
+immutable
 rewinds
-beside_changes
-beside_changes --direct-io
+changes_during_listings
+changes_during_listings --direct-io
 passed

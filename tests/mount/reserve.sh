@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The space that a file system reserves for root: an ordinary user who writes through the mount of a
-# root daemon gets no more of it than without the mount, by every way of writing.
+# Blocks that a file system reserves for root. An ordinary user who writes through the mount of a
+# root daemon gets none of them, as without the mount, by every way of writing.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite reserve 'users get nothing of what a file system keeps for root'
+suite reserve 'users get no blocks that are reserved for root'
 needs_ogive
 need mkfs.ext4 setpriv perl fallocate
 
-# image NAME: an ext4 of which two fifths are root's.
+# image NAME: mounts a new ext4 with two fifths reserved for root.
 image() {
     truncate -s 64M "$WORK/$1.img"
     mkfs.ext4 -q -F -m 40 "$WORK/$1.img"
@@ -16,7 +16,7 @@ image() {
     chmod 777 "$WORK/$1"
 }
 
-# fill WAY DIRECTORY: as an ordinary user, until it is full; prints how many MiB went in.
+# fill WAY DIRECTORY: writes as an ordinary user until the disk is full; prints the MiB written.
 fill() {
     # shellcheck disable=SC2016 # the program is Perl
     setpriv --reuid 12345 --regid 12345 --clear-groups perl -e '
@@ -49,7 +49,7 @@ for way in write append allocate; do
     sync -f "$WORK/plain" "$WORK/under"
     say "$way: $through MiB through the mount, $bare without"
 done
-# Root has all of it. dd ends with an error, and says how much it has written.
+# Root gets all blocks. dd ends with an error, and prints how much it has written.
 dd if=/dev/zero of="$WORK/view/root" bs=1M 2>"$WORK/dd" || true
 root="$(sed -n 's/^\([0-9]*\)+.*out$/\1/p' "$WORK/dd")"
 [ "$root" -gt $((bare + 10)) ] || fail "root gets $root MiB, and a user $bare"

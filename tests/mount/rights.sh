@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The rights of other users where the source decides: as on the source itself, for each of them.
+# A source that checks permissions itself: each user has the same rights in the view as in the
+# source.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite rights 'three users on a source that decides itself what each of them may do'
+suite rights 'three users on a source that checks permissions itself'
 needs_ogive
 need setfacl
 source "$HERE/users.bash"
@@ -9,17 +10,21 @@ source "$HERE/users.bash"
 mkdir "$WORK/source"
 chmod 755 "$WORK/source"
 mount_view "$WORK/source" "$WORK/below" --allow-other
-grep -q '"permissions": "kernel"' "$WORK/below/.ogive/mount" || fail 'a directory here is asked'
+grep -q '"permissions": "kernel"' "$WORK/below/.ogive/mount" ||
+    fail 'a local directory must be checked by the kernel'
 
-# asked_as_the_source OPTION...: on a view of a view, whose type is one of FUSE.
-asked_as_the_source() {
+# same_rights OPTION...: a view of a view, which is a FUSE file system, has the rights of its
+# source.
+same_rights() {
     mount_view "$WORK/below" "$WORK/view" --allow-other "$@" 2>"$WORK/log"
-    grep -q '"permissions": "source"' "$WORK/view/.ogive/mount" || fail 'the source is not asked'
-    grep -q 'fuse.ogive is asked in the name of each user' "$WORK/log" || fail 'the log is silent'
-    answers_agree "$WORK/below" "$WORK/below" "$WORK/view"
+    grep -q '"permissions": "source"' "$WORK/view/.ogive/mount" ||
+        fail 'the source does not check permissions'
+    grep -q 'fuse.ogive is asked in the name of each user' "$WORK/log" ||
+        fail 'the log does not mention it'
+    compare_rights "$WORK/below" "$WORK/below" "$WORK/view"
 }
 
-# control_is_guarded: the modes of the control directory hold here, too.
+# control_is_guarded: mode bits protect the control directory.
 control_is_guarded() {
     local control="$WORK/view/.ogive"
     as bob grep -q '^hits' "$control/arcstats" || fail 'bob cannot read counters'
@@ -33,14 +38,15 @@ control_is_guarded() {
     echo all >"$control/reclaim" || fail 'root cannot write a control file'
     cat "$control/objects" >/dev/null || fail 'root cannot read what is cached'
     chmod 700 "$WORK/below"
-    eventually 60 'the mode of the root is seen' sh -c "[ \"\$(stat -c %a '$WORK/view')\" = 700 ]"
+    eventually 60 'the view shows the mode of the root' \
+        sh -c "[ \"\$(stat -c %a '$WORK/view')\" = 700 ]"
     expect_failure 'Permission denied' as bob cat "$control/arcstats"
     chmod 755 "$WORK/below"
-    say 'the control directory is guarded by its modes'
+    say 'mode bits protect the control directory'
 }
 
-# default_lists_count: default lists replace the umask for all new files.
-default_lists_count() {
+# default_lists_apply: a directory's default list replaces the umask for new files.
+default_lists_apply() {
     local umask where made
     setfacl -d -m u::rwx,u:2003:rw,g::rx,m::rwx,o::--- "$WORK/source"
     for umask in 022 077; do
@@ -49,22 +55,22 @@ default_lists_count() {
             (umask "$umask" && : >"$made-f" && mkdir "$made-d" && mkfifo "$made-p")
             stat -c %a "$WORK/source/$umask-$where"-{f,d,p} >"$WORK/modes-$where"
         done
-        diff "$WORK/modes-below" "$WORK/modes-view" || fail "umask $umask counts in the view"
-        [ "$(head -n 1 "$WORK/modes-below")" = 660 ] || fail "umask $umask counts in the source"
+        diff "$WORK/modes-below" "$WORK/modes-view" || fail "umask $umask applies in the view"
+        [ "$(head -n 1 "$WORK/modes-below")" = 660 ] || fail "umask $umask applies in the source"
     done
     rm -r "$WORK/view"/0*
     setfacl -k "$WORK/source"
-    say 'a default list of a directory counts instead of the umask'
+    say 'a default list replaces the umask'
 }
 
-asked_as_the_source
+same_rights
 control_is_guarded
-default_lists_count
+default_lists_apply
 unmount_view "$WORK/view"
 mount_view "$WORK/below" "$WORK/view"
-default_lists_count
+default_lists_apply
 unmount_view "$WORK/view"
-asked_as_the_source --direct-io --metadata-ttl 60
+same_rights --direct-io --metadata-ttl 60
 unmount_view "$WORK/view"
 
 expect_failure '--passthrough' "$OGIVE" mount --allow-other --passthrough "$WORK/below" "$WORK/view"
@@ -72,20 +78,20 @@ mount_view "$WORK/below" "$WORK/view" --allow-other --trust-permissions 2>"$WORK
 grep -q '"permissions": "kernel"' "$WORK/view/.ogive/mount" || fail 'permissions are not trusted'
 grep -q 'because of --trust-permissions' "$WORK/log" || fail 'the log does not say why'
 unmount_view "$WORK/view"
-say 'whoever trusts mode bits has them checked by the kernel'
+say 'with --trust-permissions, the kernel checks mode bits'
 
-# Below a source of this machine it is mode bits that count, and the log says so.
+# A source on this machine is checked by mode bits, also a FUSE mount below it; the log warns.
 mkdir "$WORK/local" "$WORK/local/far"
 mount --bind "$WORK/below" "$WORK/local/far"
 remember_mount "$WORK/local/far"
 mount_view "$WORK/local" "$WORK/view" --allow-other --log-file "$WORK/log" --log-format json
-ls "$WORK/view/far" >"$WORK/asked"
+ls "$WORK/view/far" >"$WORK/listing"
 grep -q '"event":"permissions_by_mode".*fuse.ogive at ' "$WORK/log" || fail 'the log does not warn'
 unmount_view "$WORK/view"
 umount "$WORK/local/far"
 unmount_view "$WORK/below"
 
-# A view that is root's alone is so in a shared view of what is above it, too.
+# A view without --allow-other stays closed to other users in a shared view above it.
 echo secret >"$WORK/source/secret"
 chmod 644 "$WORK/source/secret"
 mount_view "$WORK/source" "$WORK/local/far"
@@ -93,10 +99,10 @@ expect_failure 'lets in user 0 alone' "$OGIVE" mount --allow-other "$WORK/local/
 for option in --direct-io --metadata-ttl=0; do
     mount_view "$WORK/local" "$WORK/view" --allow-other "$option"
     expect_failure 'Permission denied' as bob cat "$WORK/view/far/secret"
-    [ "$(cat "$WORK/view/far/secret")" = secret ] || fail 'root cannot read what is for root'
+    [ "$(cat "$WORK/view/far/secret")" = secret ] || fail 'root cannot read its view'
     expect_failure 'Permission denied' as bob cat "$WORK/view/far/secret"
     unmount_view "$WORK/view"
 done
 unmount_view "$WORK/local/far"
-say 'what is mounted for one user is shown to that one alone'
+say 'a view of one user stays closed to others'
 passed

@@ -4,44 +4,48 @@
 # usage: tests/mount/run.sh [--list | --list-uring | --list-passthrough | --list-smoke |
 #            --smoke | [--all] [--over-uring] [--over-passthrough] SUITE...]
 #
-# --list prints the names of the suites, --list-uring of those that are to be run over io_uring,
-# too. --over-uring runs them over io_uring: FUSE over io_uring is switched on for the time, if root
-# can, one such run at a time, and the suites are skipped where the kernel has none. Without
-# arguments all suites run. --smoke runs those that --list-smoke names, shortened: all that they do
-# follows from OGIVE_SEED, and with debug builds in OGIVE and OGIVE_TORTURE it takes a minute.
-# --over-passthrough runs suites on mounts whose files the kernel reads and writes itself;
-# --list-passthrough prints those that run then if none is named. --all runs them at full length: a
-# million files, every stressor alone (OGIVE_ALL=1), an hour each at most. Exit code 0: none failed;
-# 1: at least one failed. A suite that could not run (no /dev/fuse, not root, a tool missing) is
-# counted as skipped.
+# Without arguments, all suites run.
+#
+# --smoke             a short run of the suites of --list-smoke. Its random choices follow from
+#                     OGIVE_SEED. It takes a minute, also with debug builds
+# --all               full length: a million files, every stressor alone (OGIVE_ALL=1), an hour a
+#                     suite at most
+# --over-uring        mounts over io_uring. Enables FUSE over io_uring in the kernel, and restores
+#                     it at the end. One such run at a time; without kernel support, exit code 77
+# --over-passthrough  mounts whose files the kernel reads and writes itself
+# --list              prints all suites
+# --list-uring, --list-passthrough   print the suites that run with these options by default
+#
+# Exit code 0: no suite failed. 1: a suite failed. A suite that cannot run (no /dev/fuse, not root,
+# a tool missing) counts as skipped.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control caching permissions rights user reserve flags readonly times origin-errors
-    vanished replaced cycles remount submounts overlay watchers passthrough hang hung
-    privileges coherence execute requests l2 l2-places l2-devices hostile-device mirror
+    vanished replaced cycles remount submounts overlay watchers passthrough hits-during-hang
+    hanging-source privileges coherence execute requests l2 l2-places l2-devices hostile-device mirror
     durability fsx fio sqlite postgresql stress syscalls fsstress git trees pressure doctor
     pjdfstest descriptors xfstests)
 over_uring=(rights coherence execute times watchers requests fsx fio mirror passthrough pjdfstest
-    life control hang hung privileges pressure)
+    life control hits-during-hang hanging-source privileges pressure)
 smoke=(readonly times permissions rights control caching flags life origin-errors remount overlay
-    hang hostile-device durability coherence execute mirror)
+    hits-during-hang hostile-device durability coherence execute mirror)
 over_passthrough=(passthrough coherence execute fsx fio mirror privileges permissions sqlite git)
 
-# The switch is the machine's. One run at a time has it, and its earlier value is noted where the
-# next one finds it if this one is killed.
+# The kernel's switch is global. A lock allows one run at a time. The old value is in a file, so
+# that the next run can restore it if this one is killed.
 readonly SWITCH=/sys/module/fuse/parameters/enable_uring
 readonly SWITCH_BEFORE=/run/ogive-uring.before SWITCH_LOCK=/run/ogive-uring.lock
 
-# restore_switch: under the lock.
+# restore_switch: restores the old value. The caller holds the lock.
 restore_switch() {
     [ -s "$SWITCH_BEFORE" ] || return 0
     cat "$SWITCH_BEFORE" >"$SWITCH"
     rm -f "$SWITCH_BEFORE"
 }
 
-# switch_uring_on: until this run ends.
-switch_uring_on() {
+# enable_uring: enables FUSE over io_uring until this run ends.
+enable_uring() {
     if [ ! -e "$SWITCH" ]; then
         echo 'this kernel has no FUSE over io_uring' >&2
         exit 77
@@ -52,7 +56,7 @@ switch_uring_on() {
         exit 77
     fi
     if ! flock --nonblock 9; then
-        echo "another run has switched FUSE over io_uring on, and has $SWITCH_LOCK" >&2
+        echo "another run holds $SWITCH_LOCK" >&2
         exit 1
     fi
     restore_switch
@@ -65,7 +69,7 @@ switch_uring_on() {
     fi
 }
 
-# A run that was killed has left it on.
+# A killed run may have left the switch on.
 if [ -w "$SWITCH" ] && [ -s "$SWITCH_BEFORE" ]; then
     (! flock --nonblock 9 || restore_switch) 9>"$SWITCH_LOCK"
 fi
@@ -99,7 +103,7 @@ case "${1:-}" in
         ;;
     --over-uring)
         shift
-        switch_uring_on
+        enable_uring
         export OGIVE_TRANSPORT=uring
         [ "$#" -gt 0 ] || set -- "${over_uring[@]}"
         ;;

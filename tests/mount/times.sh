@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The trust in the times of a source: ogive trusts no time that a program can set, or that stays
-# equal over another change. The sources are those that can be mounted here.
+# How far the view trusts a source's times. It must not trust a change time that programs can set,
+# or a time that does not change with the object. The suite uses every file system that it can
+# mount.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite times 'sources whose times can be set, or do not change'
+suite times 'sources whose times programs can set, or that do not change'
 needs_ogive
 
 view="$WORK/view"
@@ -10,28 +11,28 @@ stamp="$WORK/stamp"
 window=(--racy-window 20ms)
 touch -d '2024-03-01 10:00:00 UTC' "$stamp"
 
-# below MNT OPTION...: mounts a view of MNT, without memory of names, so that what is seen late is
-# seen late because of times.
+# below MNT OPTION...: mounts a view of MNT without TTLs, so that only times can cause stale data.
 below() {
     local source="$1"
     shift
     mount_view "$source" "$view" --metadata-ttl 0 --negative-ttl 0 "${window[@]}" "$@"
 }
 
-# doubts TYPE: whether the mount says so of a file system, and `ogive stat` as well.
+# doubts TYPE: whether the mount and `ogive stat` report that they do not trust a file system's
+# times.
 doubts() {
     grep -q "\"file_system\": \"$1 at " "$view/.ogive/mount" &&
         "$OGIVE" stat "$view" 1 1 2>&1 | grep -q "^ogive: $1 at .*--trust-times"
 }
 
-# change_and_put_back DIRECTORY: other bytes of the same length, with the old time.
+# change_and_put_back DIRECTORY: writes other bytes of the same length, and restores the old time.
 change_and_put_back() {
     printf 'second version\n' >"$1/file"
     touch -r "$stamp" "$1/file"
 }
 
-# a_hidden_change REAL NAME OPTION...: bytes that change in REAL, with the old time put back, are
-# seen by the next opening.
+# a_hidden_change REAL NAME OPTION...: bytes change in REAL with a restored time; the next open must
+# see them.
 a_hidden_change() {
     local real="$1" name="$2"
     shift 2
@@ -41,11 +42,11 @@ a_hidden_change() {
     for _ in 1 2 3; do cat "$view/file" >/dev/null; done
     change_and_put_back "$real"
     [ "$(cat "$view/file")" = 'second version' ] ||
-        fail "$name $*: after a change with the old time put back: $(cat "$view/file")"
+        fail "$name $*: after a change with a restored time: $(cat "$view/file")"
 }
 
-# names_come REAL NAME OPTION...: names made behind the mount and through it are listed.
-names_come() {
+# names_are_listed REAL NAME OPTION...: listings show names created behind the mount and through it.
+names_are_listed() {
     local real="$1" name="$2" number
     mkdir -p "$real/d"
     sleep 0.05
@@ -54,7 +55,7 @@ names_come() {
         echo x >"$real/d/behind-$number"
         echo x >"$view/d/through-$number"
         [ "$(find "$view/d" -type f | wc -l)" -eq $((2 * number)) ] ||
-            fail "$name: of $((2 * number)) names are listed: $(ls "$view/d")"
+            fail "$name: not all of $((2 * number)) names are listed: $(ls "$view/d")"
     done
     cp -r "$view/d" "$WORK/copy"
     [ "$(find "$WORK/copy" -type f | wc -l)" -eq 6 ] || fail "$name: cp -r leaves some out"
@@ -63,12 +64,12 @@ names_come() {
     [ ! -e "$real/d" ] || fail "$name: rm -r left the directory"
 }
 
-# misses: how many records were read from the source so far.
+# misses: the number of records read from the source so far.
 misses() {
     awk '$1 == "origin_reads" { print $3 }' "$view/.ogive/ogivestats"
 }
 
-# reads_of_two_openings: how many records two openings of a file read that was there before.
+# reads_of_two_openings: the number of records that two opens of a cached file read.
 reads_of_two_openings() {
     local before
     cat "$view/kept" >/dev/null
@@ -77,56 +78,58 @@ reads_of_two_openings() {
     echo $(($(misses) - before))
 }
 
-# each_mode SOURCE REAL TYPE: in every way of mounting.
-each_mode() {
+# doubted SOURCE REAL TYPE: the view must not trust the times, with page cache and with direct I/O,
+# but for --trust-times.
+doubted() {
     local options
     echo kept >"$2/kept"
     touch -r "$stamp" "$2/kept"
     for options in '' --direct-io; do
-        # shellcheck disable=SC2086 # none, or one
+        # shellcheck disable=SC2086 # no option, or one
         below "$1" $options
-        doubts "$3" || fail "$3 $options: nobody says that its times are not believed"
+        doubts "$3" || fail "$3 $options: the mount does not report that it doubts its times"
         a_hidden_change "$2" "$3" "$options"
-        names_come "$2" "$3"
-        [ "$(reads_of_two_openings)" -eq 2 ] || fail "$3 $options: a file is believed unchanged"
+        names_are_listed "$2" "$3"
+        [ "$(reads_of_two_openings)" -eq 2 ] || fail "$3 $options: a cached file is not read again"
         unmount_view "$view"
     done
     below "$1" --direct-io --trust-times always
-    ! grep -q file_system "$view/.ogive/mount" || fail "$3: doubted though it is to be trusted"
-    [ "$(reads_of_two_openings)" -eq 0 ] || fail "$3: read again though its times are trusted"
-    names_come "$2" "$3, trusted"
+    ! grep -q file_system "$view/.ogive/mount" || fail "$3: doubted in spite of --trust-times"
+    [ "$(reads_of_two_openings)" -eq 0 ] || fail "$3: read again in spite of --trust-times"
+    names_are_listed "$2" "$3, trusted"
     unmount_view "$view"
 }
 
-# believed SOURCE REAL NAME: what is there before is read once, and every change is seen.
-believed() {
+# trusted SOURCE REAL NAME: the view trusts the times, so it reads an unchanged file once, and it
+# sees every change.
+trusted() {
     echo kept >"$2/kept"
     touch -r "$stamp" "$2/kept"
     below "$1" --direct-io
-    ! grep -q file_system "$view/.ogive/mount" || fail "$3: its times are not believed"
+    ! grep -q file_system "$view/.ogive/mount" || fail "$3: its times are doubted"
     sleep 0.05
     [ "$(reads_of_two_openings)" -eq 0 ] || fail "$3: a file is read again"
     a_hidden_change "$2" "$3"
-    names_come "$2" "$3"
+    names_are_listed "$2" "$3"
     unmount_view "$view"
-    say "$3: believed"
+    say "$3: trusted"
 }
 
-# Where times are good they are believed, and with --trust-times never they are not.
+# Good times are trusted, but not with --trust-times never.
 mkdir "$WORK/plain"
-believed "$WORK/plain" "$WORK/plain" 'the file system of the suite'
+trusted "$WORK/plain" "$WORK/plain" 'the file system of the suite'
 below "$WORK/plain" --direct-io --trust-times never
-[ "$(reads_of_two_openings)" -eq 2 ] || fail '--trust-times never: a file is believed unchanged'
+[ "$(reads_of_two_openings)" -eq 2 ] || fail '--trust-times never: a cached file is not read again'
 unmount_view "$view"
 mkdir "$WORK/tmpfs"
 if mount -t tmpfs times-test "$WORK/tmpfs" 2>/dev/null; then
     remember_mount "$WORK/tmpfs"
-    believed "$WORK/tmpfs" "$WORK/tmpfs" tmpfs
+    trusted "$WORK/tmpfs" "$WORK/tmpfs" tmpfs
     mkdir "$WORK/tmpfs/upper" "$WORK/tmpfs/work" "$WORK/merged"
     if mount -t overlay times-test "$WORK/merged" -o \
         "lowerdir=$WORK/plain,upperdir=$WORK/tmpfs/upper,workdir=$WORK/tmpfs/work" 2>/dev/null; then
         remember_mount "$WORK/merged"
-        believed "$WORK/merged" "$WORK/merged" 'overlayfs over local ones'
+        trusted "$WORK/merged" "$WORK/merged" 'overlayfs over local ones'
     fi
 fi
 for type in xfs btrfs; do
@@ -135,27 +138,27 @@ for type in xfs btrfs; do
         "mkfs.$type" -q "$WORK/$type.image" >/dev/null &&
         mount -o loop "$WORK/$type.image" "$WORK/$type" 2>/dev/null; then
         remember_mount "$WORK/$type"
-        believed "$WORK/$type" "$WORK/$type" "$type"
+        trusted "$WORK/$type" "$WORK/$type" "$type"
     else
-        say "$type: none can be made and mounted here"
+        say "$type: cannot be made and mounted here"
     fi
 done
 
-# A view is worth what its source is; one under another name, as a bucket has it, proves nothing.
+# A view of a view is trusted as its source is. With another name, as of a bucket, it is doubted.
 mkdir "$WORK/inner" "$WORK/inner-source"
 inner() {
     mount_view "$WORK/inner-source" "$WORK/inner" --metadata-ttl 0 --negative-ttl 0 "${window[@]}" \
         "$@"
 }
 inner
-believed "$WORK/inner" "$WORK/inner-source" 'a view of a view'
+trusted "$WORK/inner" "$WORK/inner-source" 'a view of a view'
 unmount_view "$WORK/inner"
 inner --name something
-each_mode "$WORK/inner" "$WORK/inner-source" fuse.ogive
+doubted "$WORK/inner" "$WORK/inner-source" fuse.ogive
 unmount_view "$WORK/inner"
-say 'a view under another name: nothing is believed'
+say 'a view under another name: doubted'
 
-# other NAME REAL COMMAND...: another file system, where it is installed.
+# other NAME REAL COMMAND...: another file system, if it is installed.
 other() {
     local name="$1" real="$2"
     shift 2
@@ -169,33 +172,33 @@ other() {
         return
     fi
     remember_mount "$WORK/$name"
-    each_mode "$WORK/$name" "$real" "fuse[.a-z]*"
-    unmount_at_any_price "$WORK/$name"
-    say "$name: nothing is believed because of its times"
+    doubted "$WORK/$name" "$real" "fuse[.a-z]*"
+    force_unmount "$WORK/$name"
+    say "$name: doubted"
 }
 mkdir -p "$WORK/real-bindfs"
 other bindfs "$WORK/real-bindfs" bindfs -o attr_timeout=0,entry_timeout=0 --ctime-from-mtime \
     "$WORK/real-bindfs" "$WORK/bindfs"
 
-# A file system is found out whose type is believed, although its change time is set with the other:
-# here bindfs under the name of one. What finds it out is the setting of an old time.
+# A type that is trusted, but whose change time can be set: here bindfs under the name juicefs. The
+# view detects it when a program sets an old time.
 mkdir "$WORK/real-found-out" "$WORK/found-out"
 if command -v bindfs >/dev/null && bindfs --ctime-from-mtime -o attr_timeout=0,entry_timeout=0 \
     -o subtype=juicefs "$WORK/real-found-out" "$WORK/found-out"; then
     remember_mount "$WORK/found-out"
     below "$WORK/found-out" --direct-io
-    ! grep -q file_system "$view/.ogive/mount" || fail 'fuse.juicefs: doubted unseen'
+    ! grep -q file_system "$view/.ogive/mount" || fail 'fuse.juicefs: doubted too early'
     echo kept >"$view/kept"
     touch -r "$stamp" "$view/kept"
-    doubts fuse.juicefs || fail 'nobody says that a change time was set with the other time'
+    doubts fuse.juicefs || fail 'the mount does not report that a change time was set'
     a_hidden_change "$WORK/real-found-out" 'found out'
-    [ "$(reads_of_two_openings)" -eq 2 ] || fail 'found out: a file is believed unchanged'
+    [ "$(reads_of_two_openings)" -eq 2 ] || fail 'found out: a cached file is not read again'
     unmount_view "$view"
-    unmount_at_any_price "$WORK/found-out"
-    say 'a type that is believed: found out by a time that was set'
+    force_unmount "$WORK/found-out"
+    say 'a trusted type: doubted after a time was set'
 fi
 
-# An overlay is worth no more than the least of its layers.
+# An overlay is trusted only if all of its layers are.
 if command -v bindfs >/dev/null && mkdir "$WORK/over-bindfs" "$WORK/lower-bindfs" &&
     bindfs --ctime-from-mtime "$WORK/real-bindfs" "$WORK/lower-bindfs"; then
     remember_mount "$WORK/lower-bindfs"
@@ -203,17 +206,17 @@ if command -v bindfs >/dev/null && mkdir "$WORK/over-bindfs" "$WORK/lower-bindfs
         "lowerdir=$WORK/lower-bindfs:$WORK/plain" 2>/dev/null; then
         remember_mount "$WORK/over-bindfs"
         below "$WORK/over-bindfs"
-        doubts overlay || fail 'an overlay over bindfs: nobody says that its times are not believed'
+        doubts overlay || fail 'an overlay over bindfs: the mount does not report its doubt'
         unmount_view "$view"
-        say 'an overlay over bindfs: nothing is believed because of its times'
+        say 'an overlay over bindfs: doubted'
     fi
 fi
 
-# sshfs without a network: it talks to the server by a pair of pipes.
+# sshfs without a network, through a pair of pipes.
 sftp_server=/usr/lib/openssh/sftp-server
 sshfs_by_pipe() {
     coproc SFTP { exec "$sftp_server"; }
-    # What is in the background has no descriptors of a coprocess but copies.
+    # Background commands do not inherit a coprocess's descriptors, only copies of them.
     exec 7<&"${SFTP[0]}" 8>&"${SFTP[1]}"
     sshfs -f -o passive,dir_cache=no,attr_timeout=0,entry_timeout=0 ":$WORK/real-sshfs" \
         "$WORK/sshfs" <&7 >&8 &
@@ -223,10 +226,10 @@ if [ -x "$sftp_server" ] && command -v sshfs >/dev/null; then
     mkdir -p "$WORK/real-sshfs"
     other sshfs "$WORK/real-sshfs" sshfs_by_pipe
 else
-    say 'sshfs: it, or its server, is not on this machine'
+    say 'sshfs: not on this machine, or no server'
 fi
 
-# A union: the directory's time is that of the first disk, where the names come to the second.
+# mergerfs: a directory's time comes from the first disk, and new names go to the second.
 union() {
     mkdir -p "$WORK/disk-1/d" "$WORK/disk-2/d" "$WORK/mergerfs"
     mergerfs -o cache.files=off,cache.attr=0,cache.entry=0,category.create=lfs \
@@ -235,16 +238,16 @@ union() {
 if command -v mergerfs >/dev/null && union; then
     remember_mount "$WORK/mergerfs"
     below "$WORK/mergerfs"
-    names_come "$WORK/disk-2" mergerfs
+    names_are_listed "$WORK/disk-2" mergerfs
     unmount_view "$view"
-    unmount_at_any_price "$WORK/mergerfs"
-    say 'mergerfs: names are listed whatever its directories say'
+    force_unmount "$WORK/mergerfs"
+    say 'mergerfs: new names are listed, though directory times do not change'
 else
     say 'mergerfs: cannot be mounted here'
 fi
 
-# An image that takes the place of another, with the same sizes, times and numbers, is another one,
-# also for a second level that has seen the first.
+# An image replaces another one with the same sizes, times and inode numbers. The view must not mix
+# them up, also with a second level that has records of the first.
 image() {
     rm -rf "$WORK/tree" && mkdir "$WORK/tree"
     yes "$1" | head -c 300000 >"$WORK/tree/kept" || true
@@ -260,7 +263,7 @@ if command -v mksquashfs >/dev/null && image one && image two && mount_image one
     for which in one two one; do
         below "$WORK/image" "${second[@]}"
         cmp <(yes "$which" | head -c 300000) "$view/kept" ||
-            fail "squashfs: the bytes of another image than $which"
+            fail "squashfs: the bytes are not those of image $which"
         [ "$(reads_of_two_openings)" -eq 0 ] || fail 'squashfs: an image is read again'
         unmount_view "$view"
         umount "$WORK/image"

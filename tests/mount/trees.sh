@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Whole trees by common programs: rsync, tar, cp, find, du, ls, and a crowded directory.
+# Whole trees with common programs: rsync, tar, cp, find, du and ls. One directory is large.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite trees 'rsync, tar, cp, find, du and ls see in the mount what is in the source'
+suite trees 'rsync, tar, cp, find, du and ls see the same in the mount as in the source'
 need rsync tar setfattr getfattr setfacl
 
-# A tree with everything in it: sparse files, links, specials, attributes, odd names and times.
+# make_tree ROOT: makes sparse files, links, special files, attributes, odd names and odd times.
 make_tree() {
     local root="$1" number
     mkdir -p "$root/plain" "$root/deep/a/b/c/d/e/f/g" "$root/crowd"
@@ -30,7 +30,7 @@ make_tree() {
     touch -d '1999-12-31 23:59:59.123456789' "$root/plain/file 7" "$root/deep/a"
 }
 
-# listing ROOT: everything that find can tell, times to the nanosecond.
+# listing ROOT: all attributes that find can print, with times to the nanosecond.
 listing() {
     (cd "$1" && find . -mindepth 1 -printf '%P|%y|%m|%u|%g|%n|%T@|%l|' \
         \( -type d -printf '\n' -o -printf '%s\n' \) | LC_ALL=C sort)
@@ -45,7 +45,7 @@ same_listing() {
     }
 }
 
-# same_tree A B TEXT: rsync, asked to compare contents and everything else, finds nothing to do.
+# same_tree A B TEXT: rsync must find no difference in contents or attributes.
 same_tree() {
     local todo
     todo="$(rsync -aHAXnic --delete "$1/" "$2/")"
@@ -58,7 +58,7 @@ for mode in default direct; do
     [ "$mode" = default ] || options+=(--direct-io)
     source="$WORK/$mode-source"
     mount="$WORK/$mode"
-    # In the source first, seen through the mount.
+    # Written in the source, read through the mount.
     mkdir -p "$source"
     rsync -aHAXS "$WORK/origin/" "$source/seen/"
     mount_view "$source" "$mount" "${options[@]}"
@@ -67,17 +67,17 @@ for mode in default direct; do
     (cd "$source/seen" && du -a --apparent-size | LC_ALL=C sort) >"$WORK/one"
     (cd "$mount/seen" && du -a --apparent-size | LC_ALL=C sort) >"$WORK/two"
     cmp "$WORK/one" "$WORK/two" || fail "$mode: du --apparent-size differs"
-    # Until it is written a file may get blocks, whoever looks.
+    # Numbers of blocks may change until the file system has written the files out.
     sync -f "$source"
     (cd "$source/seen" && du -a | LC_ALL=C sort) >"$WORK/one"
     (cd "$mount/seen" && du -a | LC_ALL=C sort) >"$WORK/two"
     cmp "$WORK/one" "$WORK/two" || fail "$mode: du differs"
-    # shellcheck disable=SC2012 # what ls shows is what is compared
+    # shellcheck disable=SC2012 # the output of ls is under test
     (cd "$source/seen" && LC_ALL=C ls -lRU --time-style=full-iso | LC_ALL=C sort) >"$WORK/one"
     # shellcheck disable=SC2012
     (cd "$mount/seen" && LC_ALL=C ls -lRU --time-style=full-iso | LC_ALL=C sort) >"$WORK/two"
     cmp "$WORK/one" "$WORK/two" || fail "$mode: ls -lR differs"
-    # Written through the mount, found in the source.
+    # Written through the mount, read in the source.
     rsync -aHAXS "$WORK/origin/" "$mount/by-rsync/"
     same_tree "$WORK/origin" "$source/by-rsync" "$mode by rsync"
     mkdir "$mount/by-tar"
@@ -86,7 +86,7 @@ for mode in default direct; do
     same_tree "$WORK/origin" "$source/by-tar" "$mode by tar"
     cp -a --sparse=always "$mount/by-tar" "$mount/by-cp"
     same_tree "$WORK/origin" "$source/by-cp" "$mode by cp"
-    # Holes stay holes: 3 GiB of file in a few blocks.
+    # Holes stay holes: the file of 3 GiB has few blocks.
     [ "$(du -k "$source/by-cp/sparse" | cut -f 1)" -lt 10000 ] || fail "$mode: the holes are gone"
     rm -rf "$mount/by-rsync" "$mount/by-tar" "$mount/by-cp"
     [ "$(find "$source" -mindepth 1 -maxdepth 1)" = "$source/seen" ] ||

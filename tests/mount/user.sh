@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The mount of an ordinary user, by the real fusermount3: what it refuses (set-user-id programs,
-# devices, other users, root's options), and how it ends. It must work with the 1,024 descriptors of
-# a login and a tree of several times as many files.
+# The mount of an ordinary user, with the real fusermount3. It must refuse set-user-ID programs,
+# devices, other users, and options for root. With the 1,024 descriptors of a login it must serve a
+# tree of more files. It must end and mount again after a kill.
 #
 # Environment:
 #   OGIVE_ALL  1: a million files instead of 3,000
@@ -10,17 +10,17 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite user 'the mount of an ordinary user by fusermount3, with nosuid, nodev and few descriptors'
 needs_ogive
 need setpriv fusermount3 perl unshare
-[ -u "$(command -v fusermount3)" ] || skip 'fusermount3 is not set-user-id root here'
+[ -u "$(command -v fusermount3)" ] || skip 'fusermount3 is not set-user-ID root here'
 id nobody daemon >/dev/null 2>&1 || skip 'no users nobody and daemon'
 
-# Desktops let all users open /dev/fuse; some servers and containers let only root. There the suite
-# continues in its own mount namespace, where the device has the mode of udev.
+# Some servers and containers let only root open /dev/fuse. There the suite runs again in a mount
+# namespace with a /dev/fuse for all users, as udev makes it.
 if ! setpriv --reuid nobody --clear-groups --regid "$(id -g nobody)" \
     sh -c 'exec 3<>/dev/fuse' 2>/dev/null; then
     [ -z "${OGIVE_USER_SUITE:-}" ] || skip '/dev/fuse cannot be opened by a user'
     mknod -m 666 "$WORK/fuse" c 10 229
     code=0
-    # shellcheck disable=SC2016 # the shell in the namespace is to expand it
+    # shellcheck disable=SC2016 # the inner shell expands it
     OGIVE_USER_SUITE=1 unshare --mount --propagation private sh -c \
         'mount --bind "$1" /dev/fuse && exec bash "$2"' sh "$WORK/fuse" "$HERE/user.sh" || code=$?
     exit "$code"
@@ -31,7 +31,8 @@ files=150
 [ "${OGIVE_ALL:-}" != 1 ] || files=50000
 readonly DESCRIPTORS=1024
 
-# as USER COMMAND...: with the limits of a login, and without limits on fusermount3's privileges.
+# as USER COMMAND...: runs a command as a user, with the limits of a login. The capability bounding
+# set stays full, because fusermount3 becomes root.
 as() {
     local user="$1"
     shift
@@ -45,7 +46,7 @@ as_user() {
     as nobody "$@"
 }
 
-# The program may be in a directory that only root can read.
+# A copy, because the program may be in a directory that only root can enter.
 if [ "$OGIVE" != "$WORK/ogive" ]; then
     need "$OGIVE"
     cp "$(command -v "$OGIVE")" "$WORK/ogive"
@@ -55,7 +56,7 @@ fi
 source="$WORK/source" mount="$WORK/mount"
 mkdir "$source" "$mount"
 chown nobody: "$source" "$mount"
-# A file of root in the user's directory, which must give the user no rights.
+# Root's files in the user's directory, which must give the user no rights.
 cp "$(command -v id)" "$source/id"
 chmod 4755 "$source/id"
 mknod -m 666 "$source/null" c 1 3
@@ -73,14 +74,14 @@ done
 daemon="$(daemon_of "$mount")"
 [ -n "$daemon" ] || fail 'no daemon serves the mount'
 grep -q "^Uid:.$(id -u nobody)" "/proc/$daemon/status" || fail "the daemon is not the user's"
-[ "$(as_user "$mount/id" -u)" = "$(id -u nobody)" ] || fail 'a set-user-id program became root'
+[ "$(as_user "$mount/id" -u)" = "$(id -u nobody)" ] || fail 'a set-user-ID program became root'
 expect_failure 'Permission denied' as_user sh -c "echo >'$mount/null'"
 expect_failure 'Permission denied' as_user cat "$mount/secret"
 expect_failure 'Permission denied' as daemon ls "$mount"
 expect_failure 'Permission denied' ls "$mount"
 expect_failure 'Operation not permitted' as_user mknod "$mount/device" c 1 3
 expect_failure 'Operation not permitted' as_user chown root "$mount/id"
-say 'what is for root alone is refused'
+say 'operations of root are refused'
 
 # shellcheck disable=SC2016 # the variables are Perl's
 as_user perl -e '
@@ -94,7 +95,7 @@ as_user perl -e '
         }
     }' "$mount" "$DIRECTORIES" "$files" || fail 'files cannot be made'
 count="$((DIRECTORIES * files))"
-# cat_all DIRECTORY: what all files hold, by name.
+# cat_all DIRECTORY: checks the content of all files.
 cat_all() {
     # shellcheck disable=SC2016 # the variables are Perl's
     as_user perl -e '
@@ -105,16 +106,16 @@ cat_all() {
                 open my $file, "<", "$root/$d/$f" or die "$root/$d/$f: $!\n";
                 my $text = <$file>;
                 $text eq "$d/$f" or die "$root/$d/$f holds $text\n";
-                # Some stay open, as many as a program may have beside its own.
+                # Some stay open, nearly as many as the limit of the program allows.
                 push @held, $file if @held < 900;
             }
         }
         stat $_ or die "an open file: $!\n" for @held;
         print scalar @held, "\n";' "$1" "$DIRECTORIES" "$files"
 }
-[ "$(cat_all "$mount")" = 900 ] || fail 'files do not hold what was written'
+[ "$(cat_all "$mount")" = 900 ] || fail 'files do not have the written content'
 [ "$(as_user find "$mount" -type f -name '[0-9]*' -user nobody -size -2 | wc -l)" = "$count" ] ||
-    fail 'not all files are seen'
+    fail 'find does not list all files'
 open="$(find "/proc/$daemon/fd" -mindepth 1 | wc -l)"
 [ "$open" -le "$DESCRIPTORS" ] || fail "$open descriptors are open"
 as_user mv "$mount/3" "$mount/three"
@@ -134,10 +135,10 @@ as_user "$OGIVE" unmount "$mount" || fail 'the user cannot unmount'
 ! is_mounted "$mount" || fail 'still mounted'
 if ! grep -q '^ *user_allow_other' /etc/fuse.conf 2>/dev/null; then
     ! as_user "$OGIVE" mount --allow-other "$source" "$mount" 2>"$WORK/message" ||
-        fail 'a user let others in, which fuse.conf does not allow'
-    [ -s "$WORK/message" ] || fail 'refused without a word'
-    ! is_mounted "$mount" || fail 'refused, and mounted'
+        fail '--allow-other works, though fuse.conf does not allow it'
+    [ -s "$WORK/message" ] || fail 'refused without a message'
+    ! is_mounted "$mount" || fail 'refused, but mounted'
 fi
 expect_failure 'root' as_user "$OGIVE" mount --suid "$source" "$mount"
-say 'it ends and begins again for whom it belongs to'
+say 'only its user can unmount it, and can mount it again'
 passed

@@ -1,12 +1,12 @@
-# Three users, a tree with files for each of them, and their requests to a view and to its source.
-# Read after lib.sh and `suite`.
+# Compares the rights of three users in a view and in its source, on a tree with files for each.
+# Suites source this file after lib.sh and `suite`.
 # shellcheck shell=bash
 
 need setpriv setfacl python3
 HERE_USERS="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly ALICE=1234 BOB=1235 GROUP=4321
 
-# as USER COMMAND...: alice is in a group, bob in none.
+# as USER COMMAND...: runs a command as alice, who is in a group, bob, who is in none, or root.
 as() {
     local user="$1"
     shift
@@ -17,14 +17,14 @@ as() {
     esac
 }
 
-# A python that other users may run.
+# A python that other users may execute.
 PYTHON=''
-for one in $(type -aP python3); do
-    ! as bob "$one" -c '' 2>/dev/null || { PYTHON="$one" && break; }
+for candidate in $(type -aP python3); do
+    ! as bob "$candidate" -c '' 2>/dev/null || { PYTHON="$candidate" && break; }
 done
 [ -n "$PYTHON" ] || skip 'no python3 that other users may run'
 
-# tree DIRECTORY: files for each user.
+# tree DIRECTORY: makes files and directories with different owners, modes and access lists.
 tree() {
     local name
     mkdir -p "$1"/{closed,home/sub,dd,shared,sticky,open}
@@ -55,58 +55,59 @@ for path in sys.argv[1:]:
     os.setxattr(path, "user.ogive", b"1")' "$1"/{own,foreign,public,grouped,denied,closed,home}
 }
 
-# state DIRECTORY: all of its contents.
+# state DIRECTORY: prints all objects with their attributes.
 state() {
     (cd "$1" && find . -mindepth 1 -printf '%P %y %m %U %G %s %n\n' | sort)
 }
 
-# compare NAME: compares the answers of the view and of the source. Lines with a known difference
-# match UNLIKE, and are kept.
+# compare NAME: compares the results of the view with those of the source. If set, the pattern
+# EXPECTED_DIFFERENCE matches lines that may differ; they go to $WORK/expected-differences.
 compare() {
-    diff "$WORK/bare" "$WORK/asked" | grep '^[<>]' >"$WORK/differences" || true
-    if [ -n "${UNLIKE:-}" ]; then
-        grep -E "^> ($UNLIKE)$" "$WORK/differences" >>"$WORK/unlike" || true
-        sed -i -E "/^[<>] (${UNLIKE% *}) /d" "$WORK/differences"
+    diff "$WORK/bare" "$WORK/view-results" | grep '^[<>]' >"$WORK/differences" || true
+    if [ -n "${EXPECTED_DIFFERENCE:-}" ]; then
+        grep -E "^> ($EXPECTED_DIFFERENCE)$" "$WORK/differences" >>"$WORK/expected-differences" ||
+            true
+        sed -i -E "/^[<>] (${EXPECTED_DIFFERENCE% *}) /d" "$WORK/differences"
     fi
     [ ! -s "$WORK/differences" ] ||
         fail "$1: the view (>) differs from the source (<): $(head -n 20 "$WORK/differences")"
 }
 
-# ask_as USER DIRECTORY [change]
-ask_as() {
-    as "$1" "$PYTHON" "$WORK/ask.py" "${@:2}"
+# try_as USER DIRECTORY [change]: tries all operations as a user, and prints the results.
+try_as() {
+    as "$1" "$PYTHON" "$WORK/try_rights.py" "${@:2}"
 }
 
-# answers_agree SERVER SOURCE VIEW: every question of each user is answered by the view as by the
-# source, and every change of theirs leaves the same. SERVER is the source as root has it all. The
-# source goes by access lists, unless WITHOUT_LISTS says that it does not.
-answers_agree() {
+# compare_rights SERVER SOURCE VIEW: every operation of each user must have the same result in the
+# view as in the source, and leave the same state. At SERVER, root has all rights. The source must
+# check access lists, unless WITHOUT_LISTS is set.
+compare_rights() {
     local server="$1" source="$2" view="$3" user number=0
-    # Other users cannot reach its directory.
-    cp "$HERE_USERS/ask.py" "$WORK/ask.py"
+    # Other users cannot read the folder of the suites.
+    cp "$HERE_USERS/try_rights.py" "$WORK/try_rights.py"
     tree "$server/shared-by-all"
-    # Each user comes right after another, whose answers are in the caches.
+    # Each user follows another one, whose results are in the caches.
     for user in root bob alice bob root alice; do
-        ask_as "$user" "$source/shared-by-all" >"$WORK/bare"
-        ask_as "$user" "$view/shared-by-all" >"$WORK/asked"
+        try_as "$user" "$source/shared-by-all" >"$WORK/bare"
+        try_as "$user" "$view/shared-by-all" >"$WORK/view-results"
         compare "$user"
     done
     if [ -z "${WITHOUT_LISTS:-}" ]; then
-        grep -q '^read denied EACCES' "$WORK/bare" || fail 'alice may read what is denied to her'
-        grep -q "^read given b'given" "$WORK/bare" || fail 'alice may not read what is given to her'
+        grep -q '^read denied EACCES' "$WORK/bare" || fail 'alice may read a file denied to her'
+        grep -q "^read given b'given" "$WORK/bare" || fail 'alice may not read a file given to her'
     fi
-    say "$(wc -l <"$WORK/bare") questions of each user are answered as by the source"
+    say "$(wc -l <"$WORK/bare") operations of each user have the same results as in the source"
     for user in alice bob root; do
         number=$((number + 1))
         tree "$server/bare.$number"
-        tree "$server/asked.$number"
-        ask_as "$user" "$source/bare.$number" change >"$WORK/bare"
-        ask_as "$user" "$view/asked.$number" change >"$WORK/asked"
+        tree "$server/view.$number"
+        try_as "$user" "$source/bare.$number" change >"$WORK/bare"
+        try_as "$user" "$view/view.$number" change >"$WORK/view-results"
         compare "$user"
         state "$server/bare.$number" >"$WORK/bare"
-        state "$server/asked.$number" >"$WORK/asked"
-        compare "what is left by $user"
+        state "$server/view.$number" >"$WORK/view-results"
+        compare "state after $user"
     done
-    say 'and so are their changes'
-    rm -rf "$server/"{shared-by-all,bare.*,asked.*}
+    say 'changes of each user have the same results as in the source'
+    rm -rf "$server/"{shared-by-all,bare.*,view.*}
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Programs that open files of a mount without a path: a watcher that gets a descriptor of other
-# programs' opens (fanotify), a server with a handle, programs that open their own descriptors
-# again, and all of them through a bind mount. No open is refused, and no event is lost, because a
-# file has several names, is new, or was just renamed.
+# Programs that open files of a mount without a path lookup: fanotify, which opens a descriptor for
+# each event; servers with file handles; /proc/self/fd; and all of them through a bind mount. No
+# open fails and no event is lost if a file has several names, is new, or was just renamed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite watchers 'opens without a path'
 need python3
@@ -13,8 +12,8 @@ bound="$WORK/bound"
 mkdir "$source" "$bound"
 
 cat >"$WORK/watch.py" <<'PYTHON'
-"""Opens files in DIRECTORY while they are watched by fanotify; argument two says whether each open
-asks for permission. Prints what went wrong."""
+"""Opens files in DIRECTORY while fanotify watches them, and prints faults. With the argument "asks",
+each open waits for a permission."""
 import ctypes, errno, os, select, struct, subprocess, sys, threading, time
 
 directory, asks = sys.argv[1], sys.argv[2] == "asks"
@@ -51,13 +50,13 @@ def watch_opens():
 
 thread = threading.Thread(target=watch_opens)
 thread.start()
-wanted = {}
+expected = {}
 for name in sorted(os.listdir(directory)):
     path = os.path.join(directory, name)
     done = subprocess.run(["cat", path], capture_output=True, text=True, timeout=60)
     if done.stdout != "x\n":
         faults.append(f"{name}: {done.stderr.strip() or done.stdout}")
-    wanted[os.stat(path).st_ino] = name
+    expected[os.stat(path).st_ino] = name
     new = os.path.join(directory, "renamed-" + name)
     os.rename(path, new)
     done = subprocess.run(["cat", new], capture_output=True, text=True, timeout=60)
@@ -68,11 +67,11 @@ for name in sorted(os.listdir(directory)):
     again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
     os.close(again)
     os.close(fd)
-# What was opened is in the queue by now, and is read before long.
-end_of_patience = time.monotonic() + 60
-while not set(wanted) <= seen and not faults:
-    if time.monotonic() > end_of_patience:
-        faults.append(f"no event of {[wanted[number] for number in set(wanted) - seen]}")
+# All events are in the queue by now, and the thread still reads them.
+deadline = time.monotonic() + 60
+while not set(expected) <= seen and not faults:
+    if time.monotonic() > deadline:
+        faults.append(f"no event of {[expected[number] for number in set(expected) - seen]}")
     time.sleep(0.01)
 os.write(end, b".")
 thread.join()
@@ -117,7 +116,7 @@ for name in sorted(os.listdir(directory)):
     os.unlink(path + ".new")
 PYTHON
 
-# fill DIRECTORY: one file with one name, one with several, one that another was renamed over.
+# fill DIRECTORY: makes a file with one name, one with several, and one that replaced another.
 fill() {
     mkdir -p "$1"
     local name
@@ -127,20 +126,21 @@ fill() {
     echo x >"$1/new" && mv "$1/new" "$1/replaced"
 }
 
-# try WHAT PROGRAM ARGUMENT...: 77 of a program means that the kernel does not do this.
+# try TEXT PROGRAM ARGUMENT...: runs a program. Exit code 77 means that the kernel lacks the
+# feature.
 try() {
-    local what="$1" code=0 said
+    local what="$1" code=0 output
     shift
-    said="$(python3 "$@")" || code=$?
+    output="$(python3 "$@")" || code=$?
     case "$code" in
-        0) say "$options $what: every open was answered" ;;
-        77) say "$options $what: this kernel does not do so" ;;
-        *) fail "$options $what: $said" ;;
+        0) say "$options $what: every open succeeded" ;;
+        77) say "$options $what: this kernel does not support it" ;;
+        *) fail "$options $what: $output" ;;
     esac
 }
 
 for options in '' --direct-io '--metadata-ttl 30' '--metadata-ttl 0'; do
-    # shellcheck disable=SC2086 # none, or one with its value
+    # shellcheck disable=SC2086 # no option, or one with its value
     mount_view "$source" "$view" $options
     mount --bind "$view" "$bound"
     remember_mount "$bound"

@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
-# The quick tests of xfstests for any file system, of two mounts. xfstests.expected lists the tests
-# that should fail, with their reasons. Any other failure fails the suite, and so does a listed test
-# that passes.
+# The group generic/quick of xfstests, on two mounts. xfstests.expected lists the tests that fail,
+# with reasons. Any other failure fails the suite, and so does a listed test that passes.
 #
 # usage: tests/mount/xfstests.sh [TEST...]    (default: all of generic/quick)
 #
-# The suite has its own mount namespace, with the users that the tests require. The machine's list of
-# users stays unchanged.
+# It runs in a new mount namespace, which has the users that the tests need. The machine's list of
+# users does not change.
 #
 # Environment:
 #   XFSTESTS_DIR      a built tree of xfstests
 #   XFSTESTS_SECONDS  how long one test may take (default: 300)
-#   XFSTESTS_KEEP     a directory for what was found: a line with each test and its result, and of
-#                     those that failed what they wrote
+#   XFSTESTS_KEEP     a directory for the results: a line a test, and the output of failed tests
 # shellcheck source=tests/mount/lib.sh
 if [ -z "${OGIVE_OWN_MOUNTS:-}" ] && [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
     OGIVE_OWN_MOUNTS=1 exec unshare --mount --propagation private bash "${BASH_SOURCE[0]}" "$@"
@@ -29,7 +27,7 @@ keep="${XFSTESTS_KEEP:-$WORK/kept}"
 
 mkdir "$WORK"/{bin,results,test,scratch,test-source,scratch-source}
 mkdir -p "$keep"
-# Some tests fill the file system: each source is a small one of its own.
+# Some tests fill the file system, so each source has a small one.
 for place in test scratch; do
     truncate -s 4G "$WORK/$place.image"
     mkfs.ext4 -q -F "$WORK/$place.image"
@@ -41,7 +39,7 @@ for place in test scratch; do
     remember_mount "$WORK/$place"
 done
 
-# Users of the tests, here only.
+# The users of the tests exist only in this namespace.
 cp /etc/passwd /etc/group "$WORK"
 number=64001
 for user in fsgqa 123456-fsgqa fsgqa2; do
@@ -54,7 +52,8 @@ done
 mount --bind "$WORK/passwd" /etc/passwd
 mount --bind "$WORK/group" /etc/group
 
-# The tests call mount(8) of a FUSE type, with names for devices; here these lead to directories.
+# The tests call mount(8) for a FUSE type with device names. This wrapper maps the names to
+# directories.
 cat >"$WORK/bin/mount" <<'END'
 #!/usr/bin/env bash
 type='' options='' rest=()
@@ -79,7 +78,7 @@ at="$VIEWS/$place"
 case ",$options," in *,remount,*) ;; *) options="fsname=view-$place${options:+,$options}" ;; esac
 exec $VIEW_COMMAND -o "$options" "$VIEWS/$place-source" "$at"
 END
-# They look for the configured type, without the name of the program.
+# The tests expect the type "fuse", without the subtype.
 cat >"$WORK/bin/df" <<'END'
 #!/bin/sh
 "$REAL_DF" "$@" | sed 's/ fuse\.[a-z]* / fuse /'
@@ -101,15 +100,15 @@ if [ "$#" -eq 0 ]; then
     mapfile -t tests < <(awk '!/^#/ && / quick( |$)/ { print "generic/" $1 }' \
         "$tree/tests/generic/group.list")
 fi
-# These set limits of their own aside.
+# These two tests raise a resource limit.
 if ! (ulimit -f 1024 && ulimit -f unlimited) 2>/dev/null; then
-    say 'nobody can raise limits on this machine; left out: generic/394, generic/564'
+    say 'limits cannot be raised on this machine; left out: generic/394, generic/564'
     mapfile -t tests < <(printf '%s\n' "${tests[@]}" | grep -vxE 'generic/(394|564)')
 fi
 [ "${#tests[@]}" -gt 0 ] || fail "no tests in $tree/tests/generic/group.list"
 
-# Starting ./check takes longer than most tests, so it gets many at once; when one of them takes too
-# long, the rest start again.
+# Starting ./check takes longer than most tests, so each start gets many tests. If one of them takes
+# too long, ./check is killed, and started again for the rest.
 : >"$WORK/found"
 
 check=''
@@ -121,7 +120,7 @@ end_check() {
 }
 trap end_check EXIT
 
-# one_result TEST: its result in one word, from the output of ./check.
+# one_result TEST: the result of a test in one word, from the output of ./check.
 one_result() {
     local line
     line="$(grep -a "^$1 " "$WORK/log" | head -n 1 || true)"
@@ -133,7 +132,7 @@ one_result() {
     esac
 }
 
-# note TEST RESULT: and keeps what it has written, if it has failed.
+# note TEST RESULT: records a result, and keeps the output of a failed test.
 note() {
     echo "$1 $2" | tee -a "$WORK/found" >>"$keep/found"
     case "$2" in failed | slow) ;; *) return 0 ;; esac
@@ -141,7 +140,8 @@ note() {
     cp "$WORK/results/$1".* "$keep" 2>/dev/null || true
 }
 
-# run_some TEST...: runs them until one takes too long, and sets `done` to how many were run.
+# run_some TEST...: runs tests until one takes too long; sets `done` to the number of tests that
+# ran.
 run_some() {
     local size=-1 since="$SECONDS" last
     (cd "$tree" && exec setsid ./check "$@") >"$WORK/log" 2>&1 </dev/null &
@@ -156,9 +156,9 @@ run_some() {
     done
     wait "$check" 2>/dev/null || true
     check=''
-    # What it left mounted must not be the next one's.
-    unmount_at_any_price "$WORK/scratch"
-    unmount_at_any_price "$WORK/test"
+    # The next start must not find old mounts.
+    force_unmount "$WORK/scratch"
+    force_unmount "$WORK/test"
     done=0
     last="$(grep -ao '^generic/[0-9]*' "$WORK/log" | tail -n 1 || true)"
     for test; do
@@ -173,31 +173,31 @@ run_some() {
     [ "$done" -gt 0 ] || { tail -n 20 "$WORK/log"; fail "./check did not begin with $1"; }
 }
 
-# ./check takes them in this order.
+# ./check runs tests in this order.
 mapfile -t rest < <(printf '%s\n' "${tests[@]}" | sort)
 while [ "${#rest[@]}" -gt 0 ]; do
     run_some "${rest[@]:0:50}"
     rest=("${rest[@]:done}")
 done
 
-# count RESULT: how many tests it was that of.
+# count RESULT: the number of tests with this result.
 count() {
     grep -c " $1\$" "$WORK/found" || true
 }
 say "$(count passed) passed, $(count failed) failed, $(count slow) took over $seconds s," \
     "$(count notrun) do not apply"
-[ "$(count passed)" -gt 0 ] || fail 'none passed'
+[ "$(count passed)" -gt 0 ] || fail 'no test passed'
 
 expected="$HERE/xfstests.expected"
 wrong=0
 while read -r test result; do
     why="$(sed -n "s|^$test  *||p" "$expected")"
     case "$result:${why:+expected}" in
-        failed:) say "$test failed, and nobody expects it" && wrong=$((wrong + 1)) ;;
-        slow:) say "$test took over $seconds s, and nobody expects it" && wrong=$((wrong + 1)) ;;
-        passed:expected) say "$test passes; expected was: $why" && wrong=$((wrong + 1)) ;;
+        failed:) say "$test failed unexpectedly" && wrong=$((wrong + 1)) ;;
+        slow:) say "$test unexpectedly took over $seconds s" && wrong=$((wrong + 1)) ;;
+        passed:expected) say "$test passes; its row must go: $why" && wrong=$((wrong + 1)) ;;
         failed:expected | slow:expected) say "$test fails as expected: $why" ;;
     esac
 done <"$WORK/found"
-[ "$wrong" -eq 0 ] || fail "$wrong tests are not as expected"
+[ "$wrong" -eq 0 ] || fail "$wrong unexpected results"
 passed

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the root of the guest: Debian with its own kernel, and the servers and programs of the
+# Builds the guest's root file system: Debian with its kernel, and the servers and programs of the
 # suites.
 #
 # usage: root.sh DIRECTORY
 #
-# DIRECTORY gets root.img, vmlinuz and initrd. The programs of the suites come later, through the
-# folder that the guest shares with its host, so this is built only once. Environment: MIRROR, the
-# mirror of Debian (default: http://deb.debian.org/debian).
+# DIRECTORY gets root.img, vmlinuz and initrd. ogive itself is not in the root: the guest gets it
+# through a shared folder, so this is built once. Environment: MIRROR, the mirror of Debian
+# (default: http://deb.debian.org/debian).
 set -eu
 directory=$1
 packages=linux-image-amd64,initramfs-tools,nfs-kernel-server,nfs-common,rpcbind,samba,cifs-utils
@@ -16,7 +16,7 @@ packages=$packages,util-linux,kmod,fdisk,iproute2,git,gcc,libc6-dev,make,netbase
 mkdir -p "$directory"
 cat >"$directory/init" <<'INIT'
 #!/bin/sh
-# Finds the folder of the host and goes on with the script there.
+# Mounts the host's folder and continues with the script there.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -27,9 +27,9 @@ exec bash /host/tests/sources/guest/init.bash
 INIT
 chmod 755 "$directory/init"
 
-# A hook has the root of the guest as its argument, and the rest from its environment.
+# Hooks get the guest's root as an argument, and `directory` from the environment.
 export directory
-# shellcheck disable=SC2016 # the shell of the hook is to expand it
+# shellcheck disable=SC2016 # the hook's shell expands it
 mmdebstrap --quiet --variant=minbase --include="$packages" \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='printf "virtio_pci\nvirtio_blk\next4\n" >>"$1/etc/initramfs-tools/modules"' \

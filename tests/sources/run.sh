@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the suites of sources that this machine's kernel may not know (NFS, SMB, FAT, exFAT, NTFS),
-# each in its own virtual machine, one after another, and prints a table.
+# Runs the suites of other sources (NFS, SMB, FAT, exFAT, NTFS), one after the other, and prints a
+# table. Each runs in a new virtual machine, because this kernel may lack their file systems.
 #
 # usage: tests/sources/run.sh [--list | SUITE...]
 #
-# Nothing needs KVM; without it a suite takes from two to fifteen minutes. Exit code 0: none failed;
-# 1: at least one failed; 77: none could run.
+# KVM is optional; without it a suite takes from two to fifteen minutes. Exit code 0: no suite
+# failed; 1: a suite failed; 77: no suite could run.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-all=(as-bare removed-trees operations stale-handles rights seen-behind names-without-case
+all=(as-bare removed-trees operations stale-handles rights change-delays names-without-case
     servers-that-stop written-bytes torture)
 if [ "${1:-}" = --list ]; then
     printf '%s\n' "${all[@]}"

@@ -1,8 +1,8 @@
-// The page of ogive watch in a real browser, over real mounts: its contents, its use by mouse and by
-// keyboard, its accessibility, and the requests that the server refuses.
+// The page of ogive watch in a real browser, over real mounts: its data, mouse and keyboard,
+// accessibility, and the requests that the server refuses.
 //
-// Needs root, /dev/fuse, OGIVE (the program) and CHROMIUM (the browser); run.sh provides them. No
-// test depends on speed: each wait has a limit of a minute or more.
+// Needs root, /dev/fuse, OGIVE (the program) and CHROMIUM (the browser); run.sh checks for them. Waits
+// end with their condition; their bound of minutes is generous.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -17,14 +17,14 @@ import { chromium } from "playwright-core";
 
 const OGIVE = process.env.OGIVE;
 const PATIENCE = { timeout: 90_000 };
-/** A mount point whose name would be a script, if it were markup. */
+/** A mount point whose name is a script, if a page does not escape it. */
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const HOSTILE_FILE = "<i>file";
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let place, mount, watch, link, address, token, browser, page, reading, sick;
 const faults = [];
-const asked = [];
+const requests = [];
 
 function run(...args) {
   const done = spawnSync(OGIVE, args, { encoding: "utf8", timeout: 120_000 });
@@ -32,7 +32,7 @@ function run(...args) {
   return done.stdout;
 }
 
-/** Starts a program, and waits for its first output. */
+/** Starts a program, and waits for its first line. */
 function started(args) {
   const child = spawn(OGIVE, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ before(async () => {
   for (let number = 0; number < 8; number += 1) {
     fs.writeFileSync(path.join(place, "source", `file${number}`), Buffer.alloc(4 << 20, number));
   }
-  // Without the kernel's page cache, every read reaches ogive.
+  // With direct I/O, every read goes through ogive's cache and not the kernel's.
   run("mount", "--direct-io", "--arc-max", "64M", path.join(place, "source"), mount);
   [sick] = await started(["bench", "sick", "small-arc", "--json", "--for", "20m", "--dir", place]);
   let text;
@@ -92,19 +92,20 @@ async function opened(url) {
   const made = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
   made.on("pageerror", (error) => faults.push(error.stack));
   made.on("console", (message) => {
-    // The browser logs each refusal; the test that causes it checks it.
+    // Tests provoke refusals by the server, which the browser prints.
     if (message.type() === "error" && !/status of 4/.test(message.text())) faults.push(message.text());
   });
-  made.on("request", (request) => asked.push(request.url()));
+  made.on("request", (request) => requests.push(request.url()));
   await made.goto(url);
   return made;
 }
 
-/** The section of the mount whose name is a script, and the identifier that its charts begin with. */
+/** The section of the mount whose name is a script. */
 function section() {
   return page.locator("section", { has: page.locator("h2", { hasText: HOSTILE }) });
 }
 
+/** The prefix of the identifiers of this mount's charts. */
 async function identifier() {
   return (await section().locator("h2").getAttribute("id")).replace("-title", "");
 }
@@ -126,7 +127,7 @@ test("live data of a real mount arrives, and its name stays text", async () => {
 
 test("a drag zooms all charts together, and the address shows the same", async () => {
   await page.waitForFunction(() => document.querySelector("#host-cpu canvas").clientWidth > 0);
-  // While the view is paused, a position on a chart is one moment.
+  // While the view is paused, a place on a chart is one moment.
   await page.locator("#pause").click();
   await page.waitForFunction(() => location.hash.includes("paused="));
   const paused = new URLSearchParams(new URL(page.url()).hash.slice(1));
@@ -142,7 +143,7 @@ test("a drag zooms all charts together, and the address shows the same", async (
   const pixel = 60_000 / (box.width - axis);
   const begins = Number(paused.get("paused")) - 60_000 + (box.width * 0.6 - axis) * pixel;
   const [from, to] = [Number(zoomed.get("from")), Number(zoomed.get("to"))];
-  assert.ok(Math.abs(from - begins) < 2 * pixel, `it begins ${from - begins} ms beside the drag`);
+  assert.ok(Math.abs(from - begins) < 2 * pixel, `it begins ${from - begins} ms from the drag`);
   assert.ok(Math.abs(to - from - box.width * 0.3 * pixel) < 2 * pixel, `${to - from} ms wide`);
   const other = await opened(`${address}/${new URL(page.url()).hash}&token=${token}`);
   await other.waitForSelector("#host-cpu", PATIENCE);
@@ -153,7 +154,7 @@ test("a drag zooms all charts together, and the address shows the same", async (
   await page.waitForFunction(() => !location.hash.includes("from"));
 });
 
-test("the keyboard reaches everything, and screen readers get the values", async () => {
+test("everything works by keyboard, and is read out", async () => {
   const canvas = page.locator("#host-memory canvas");
   await canvas.focus();
   await page.keyboard.press("End");
@@ -174,15 +175,15 @@ test("the keyboard reaches everything, and screen readers get the values", async
   await page.keyboard.press("Enter");
 });
 
-test("the cache panel lists files by bytes and by reads, and their names stay text", async () => {
+test("the cache panel shows files by bytes and by reads, and their names stay text", async () => {
   await page.locator("#panels a[data-panel=cache]").click();
   const chooser = page.locator("#cache select");
   const own = await chooser.locator("option", { hasText: HOSTILE }).getAttribute("value", PATIENCE);
   await chooser.selectOption(own);
-  const status = (words) => page.waitForFunction((text) => new RegExp(text).test(
+  const statusHas = (words) => page.waitForFunction((text) => new RegExp(text).test(
     document.querySelector("#cache [role=status]").textContent), words, PATIENCE);
-  await status("counted from now on|of about");
-  // While the panel is open, reads are counted; each time another file is read.
+  await statusHas("counted from now on|of about");
+  // While the panel is open, the page counts reads, here of a file that changes each time.
   let turn = 0;
   const changing = setInterval(() => {
     turn += 1;
@@ -195,7 +196,7 @@ test("the cache panel lists files by bytes and by reads, and their names stay te
     await row.waitFor(PATIENCE);
     assert.equal(await row.locator("th").innerText(), `/${HOSTILE_FILE}`);
     assert.equal(await page.locator("#cache i").count(), 0);
-    await status("of about \\d+ (seconds|minutes)");
+    await statusHas("of about \\d+ (seconds|minutes)");
     await files.getByRole("button", { name: "Reads" }).focus();
     await page.keyboard.press("Enter");
     assert.equal(await files.locator("th[aria-sort=descending]").innerText(), "Reads");
@@ -207,27 +208,27 @@ test("the cache panel lists files by bytes and by reads, and their names stay te
   }
 });
 
-test("the cache panel shows the hits with more memory", async () => {
+test("the cache panel shows the gain of more memory", async () => {
   await page.locator("#panels a[data-panel=cache]").click();
   const part = page.locator("#cache .memory");
   await part.locator("svg.curve").waitFor(PATIENCE);
-  // Eight files of 4 MiB are read in turns, and a cache of 64 MiB holds all of them.
+  // Eight files of 4 MiB are read in turn, and the cache of 64 MiB holds all of them.
   assert.match(await part.locator(".verdict").innerText(),
     /^(More memory would hardly help: hits \d+ % now|With [\d.]+ [KMG]iB more: hits \d+ % → \d+ %)/);
   assert.equal(await part.locator("tbody tr").count(), 6);
   assert.match(await part.locator("svg").getAttribute("aria-label"), /64 MiB \d+ %/);
 });
 
-test("the doctor names a sickness that is there, and links it to its chart", async () => {
+test("the doctor finds a known problem, and links it to its chart", async () => {
   await page.locator("#panels a[data-panel=doctor]").click();
   const chooser = page.locator("#doctor select");
-  // Our own mount, because the host may have others.
+  // The mount of this test; the host may have others.
   const sickPath = path.join(place, "ogive-bench-sick");
   const sickMount = await chooser.locator("option", { hasText: sickPath })
     .getAttribute("value", PATIENCE);
   await chooser.selectOption(sickMount);
   const cause = page.locator('[data-cause="ogive-arc-too-small"]');
-  // For a moment, a new load may look like another problem, so the doctor looks again.
+  // A load that has just begun may look like another one, so the doctor may try again.
   for (let look = 0; look < 3 && !(await cause.count()); look += 1) {
     await page.getByRole("button", { name: /^Look/ }).click();
     await page.waitForFunction((count) =>
@@ -238,10 +239,10 @@ test("the doctor names a sickness that is there, and links it to its chart", asy
   await page.waitForSelector(".chart.marked canvas:focus", PATIENCE);
 });
 
-test("the doctor says that there is no hour yet to compare with", async () => {
+test("the doctor reports that there is no hour yet to compare with", async () => {
   await page.locator("#panels a[data-panel=doctor]").click();
   const status = page.locator("#doctor [role=status]");
-  // A minute of steps comes first; on a busy machine that takes a while.
+  // The page needs a minute of steps first; on a busy machine that takes a while.
   for (let turn = 0; turn < 90 && !/no hour yet/.test(await status.innerText()); turn += 1) {
     await page.getByRole("button", { name: "Compare with an hour ago" }).click();
     await page.waitForTimeout(1000);
@@ -249,8 +250,8 @@ test("the doctor says that there is no hour yet to compare with", async () => {
   assert.match(await status.innerText(), /there is no hour yet: steps begin \d+ minutes ago/);
 });
 
-test("the comparison with an hour ago is a sentence and two tables, and names stay text", async () => {
-  // Instead of waiting for an hour, the answer is the comparison of two captures in the same format.
+test("the difference from an hour ago is a sentence and two tables, and names stay text", async () => {
+  // Instead of an hour's wait, the answer is a comparison of two captures, in the same format.
   const captures = ["then", "now"].map((name) => path.join(place, `${name}.tar.zst`));
   captures.forEach((file) => run("capture", "--for", "1s", "--output", file));
   const compared = spawnSync(OGIVE, ["doctor", "--compare", ...captures, "--json"],
@@ -272,7 +273,7 @@ test("the comparison with an hour ago is a sentence and two tables, and names st
   assert.equal(sentence.slice(1), answer.sentence.slice(1));
 });
 
-test("a flame graph is taken by one click, zoomed and kept", async (t) => {
+test("one click samples a flame graph, which can be zoomed and saved", async (t) => {
   await page.locator("#panels a[data-panel=flame]").click();
   await page.getByRole("button", { name: /^Sample/ }).click();
   const status = page.locator("#flame [role=status]");
@@ -310,18 +311,17 @@ test("axe finds no serious fault, in light and dark, wide and narrow", async () 
   }
 });
 
-test("the week is shown, zoomed, linked to, and there again after kill -9", async () => {
+test("the week is shown, zoomed and linked to, and survives kill -9", async () => {
   await page.locator("#panels a[data-panel=overview]").click();
-  const week = async () => (await fetch(`${address}/api/week?from=0&to=${Date.now()}&points=99`,
+  const weekData = async () => (await fetch(`${address}/api/week?from=0&to=${Date.now()}&points=99`,
     { headers: { Authorization: `Bearer ${token}` } })).json();
-  // The file has only complete minutes. A minute that began in its last seconds has one value, and so
-  // no minimum and maximum.
+  // A minute appears when it is over. A minute with only one value has no minimum and maximum.
   const hasSpread = ({ series }) => Boolean(series["host.cpu_usr"]?.max);
-  for (let turn = 0; turn < 300 && !hasSpread(await week()); turn += 1) {
+  for (let turn = 0; turn < 300 && !hasSpread(await weekData()); turn += 1) {
     await page.waitForTimeout(500);
   }
-  const before = await week();
-  assert.ok(hasSpread(before), "no minute with two values within some");
+  const before = await weekData();
+  assert.ok(hasSpread(before), "no minute has two values");
   const hits = `${await identifier()}.demand_data_hits`;
   assert.ok(before.series[hits], `${Object.keys(before.series)}`);
   await page.locator("#ranges button[data-seconds='604800']").click();
@@ -341,16 +341,16 @@ test("the week is shown, zoomed, linked to, and there again after kill -9", asyn
   [watch, link] = await started(["watch", "--listen", `127.0.0.1:${port}`,
     `--history=${path.join(place, "week")}`]);
   token = link.trim().split("/#token=")[1];
-  const after = await week();
+  const after = await weekData();
   assert.deepEqual(after.times.slice(0, before.times.length - 1), before.times.slice(0, -1));
-  assert.ok(after.times.length >= before.times.length, "a minute that was over is there");
-  assert.ok(after.series[hits], "the mount is known by the same name");
+  assert.ok(after.times.length >= before.times.length, "finished minutes are still there");
+  assert.ok(after.series[hits], "the mount has the same name");
   await page.goto(`${address}/#token=${token}`);
   await section().waitFor(PATIENCE);
   assert.equal(await section().locator("h2").getAttribute("id"), `${hits.split(".")[0]}-title`);
 });
 
-/** A request as bytes, because a browser would not send some of these. */
+/** Sends a request as raw bytes, because a browser would not send some of these. */
 function raw(text) {
   const { hostname, port } = new URL(address);
   return new Promise((resolve, reject) => {
@@ -362,7 +362,7 @@ function raw(text) {
   });
 }
 
-test("the server refuses requests of other sites and without the token", async () => {
+test("foreign requests are refused", async () => {
   const host = new URL(address).host;
   const bearer = `Authorization: Bearer ${token}`;
   const profiles = async () => (await fetch(`${address}/api/profiles`,
@@ -383,12 +383,12 @@ test("the server refuses requests of other sites and without the token", async (
     const answer = await raw(request);
     assert.equal(Number(answer.split(" ")[1]), status, `${request}: ${answer.slice(0, 200)}`);
   }
-  // Another site's page in the same browser, without and with header fields that need permission.
+  // Another site's page in the same browser, without and with headers that need CORS.
   const evil = http.createServer((_, answer) => answer.end("<!doctype html><title>evil</title>"));
   await new Promise((resolve) => evil.listen(0, "127.0.0.1", resolve));
-  const stranger = await browser.newPage();
-  await stranger.goto(`http://localhost:${evil.address().port}/`);
-  const outcomes = await stranger.evaluate(async ([to, secret]) => {
+  const foreign = await browser.newPage();
+  await foreign.goto(`http://localhost:${evil.address().port}/`);
+  const outcomes = await foreign.evaluate(async ([to, secret]) => {
     const attempt = (options) => fetch(`${to}/api/profile?seconds=1`, { method: "POST", ...options })
       .then((answer) => answer.type, () => "refused");
     const steps = await fetch(`${to}/api/steps`).then((answer) => answer.text(), () => "refused");
@@ -397,13 +397,13 @@ test("the server refuses requests of other sites and without the token", async (
   }, [address, token]);
   assert.equal(outcomes[1], "refused");
   assert.equal(outcomes[2], "refused");
-  await stranger.close();
+  await foreign.close();
   await new Promise((resolve) => evil.close(resolve));
-  assert.equal((await profiles()).length, before, "nothing was sampled for any of them");
+  assert.equal((await profiles()).length, before, "no foreign request took a sample");
 });
 
-test("the page sent requests to no other server, and had no fault", async () => {
-  const outside = asked.filter((url) => !url.startsWith(address) && !url.startsWith("data:")
+test("the page sent no request to another host, and had no fault", async () => {
+  const outside = requests.filter((url) => !url.startsWith(address) && !url.startsWith("data:")
     && !url.startsWith("blob:"));
   assert.deepEqual(outside, []);
   assert.deepEqual(faults.map(shown), []);

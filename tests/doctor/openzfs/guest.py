@@ -1,9 +1,11 @@
-"""Runs in the guest: makes each situation, asks the doctor, and applies its remedies.
+"""Runs in the guest: creates each situation, runs the doctor, and carries out its advice.
 
-An answer is wrong if its kind or its cause is not the situation's, or if the capture gives another
-answer than the live host. It is wrong if a command of the remedy fails, or if its check of success
-holds before the remedy or does not hold after it. It is also wrong if the undo command fails or
-does not restore the value.
+An answer is wrong in these cases:
+- Its kind or its cause is not the situation's.
+- The answer from a capture differs from the live answer.
+- A command of the remedy fails.
+- The sign that the remedy worked is there before the remedy, or missing after it.
+- The command that undoes the remedy fails or does not restore the state.
 """
 import argparse
 import json
@@ -20,9 +22,9 @@ from situations import SITUATIONS
 POOL = "tank"
 OUT = "/host/out"
 PARAMETERS = "/sys/module/zfs/parameters"
-# A cause with at least this confidence counts.
+# From this confidence on, a cause counts.
 LIKELY = 0.6
-# After a successful remedy, the work uses less than this part of its earlier share of the CPU.
+# A remedy has worked if the work's share of the CPU falls below this part of its old share.
 WORKED = 0.6
 ENVIRONMENT = {**os.environ, "P": POOL, "OGIVE": "/usr/local/bin/ogive"}
 
@@ -37,13 +39,13 @@ def sh(script, check=True, seconds=300):
 
 
 def begin():
-    """Makes the pool and the objects that all situations use."""
+    """Creates the pool, and files that several situations need."""
     sh("umask 077; echo 12345678901234567890123456789012 | head -c 32 > /tmp/key")
     sh("head -c 67108864 /dev/urandom > /tmp/noise; useradd -m u")
     sh("printf ',2G\\n,2G\\n,2G\\n,\\n' | sfdisk -q -X gpt /dev/vdc; udevadm settle")
     sh(f"zpool create -f -o ashift=12 -O compression=off -O atime=off -O mountpoint=/{POOL} {POOL}"
        " /dev/vdb")
-    # Unused datasets with properties that would be expensive in use.
+    # Unused data sets with expensive properties: they must not lead to a wrong cause.
     sh("zfs create -o mountpoint=none $P/unused; zfs create -o compression=zstd-19"
        " -o recordsize=1M -o checksum=sha256 $P/unused/dear")
     with open("/tmp/text", "wb") as f:
@@ -86,7 +88,7 @@ class Load:
 
 
 def ask(one, name, seconds=10):
-    """The exit code and the answer about the live host, as JSON."""
+    """Runs the doctor live; returns its exit code and its answer as JSON."""
     command = ["ogive", "doctor", "--for", f"{seconds}s", "--json", *one.ask.split()]
     if one.user:
         command = ["setpriv", "--reuid=u", "--regid=u", "--clear-groups", *command]
@@ -99,7 +101,7 @@ def ask(one, name, seconds=10):
 
 
 def first(answer):
-    """The first cause and its finding."""
+    """Returns the first cause, and its finding."""
     found = [one for one in answer.get("findings", []) if not one.get("hint")]
     if found and found[0]["confidence"] >= LIKELY:
         return found[0]["id"], found[0]
@@ -119,12 +121,12 @@ def faults(one, code, answer):
     if one.never and re.search(one.never, line):
         bad.append(f"the first line matches /{one.never}/")
     if one.says and one.says not in whole:
-        bad.append(f"the answer does not contain {one.says}")
+        bad.append(f"the answer does not mention {one.says}")
     return bad
 
 
 def by_capture(one, live):
-    """The faults of the answer to a capture, which must have the same kind and cause."""
+    """A capture of the same situation must have the same kind and the same cause."""
     path = f"{OUT}/{one.name}.tar.zst"
     taken = sh(f"ogive capture --for 10s -o {path}", seconds=600)
     if taken.returncode:
@@ -132,9 +134,9 @@ def by_capture(one, live):
     done = sh(f"ogive doctor --json {path}", check=False)
     answer = json.loads(done.stdout or "{}")
     bad = [f"the capture: {fault}" for fault in faults(one, done.returncode, answer)]
-    kind, live_kind = answer.get("verdict"), live["verdict"]
-    if kind != live_kind and not re.fullmatch(one.kinds, kind or ""):
-        bad.append(f"the kind is {kind} for the capture, {live_kind} for the live host")
+    captured, expected = answer.get("verdict"), live["verdict"]
+    if captured != expected and not re.fullmatch(one.kinds, captured or ""):
+        bad.append(f"the kind is {captured} from the capture, and {expected} live")
     return bad
 
 
@@ -149,12 +151,12 @@ def value(path):
 
 
 def advice(one, finding, load):
-    """Applies the immediate remedy, asks again, and undoes it."""
+    """Carries out the remedy, runs the doctor again, and undoes the remedy."""
     bad, changes = [], finding["remedy"].get("changes", [])
     if not changes:
         return bad, load
     if finding["remedy"].get("worked"):
-        bad.append("the check of success holds before the remedy")
+        bad.append("the sign that the remedy worked is there before the remedy")
     before = {}
     for change in changes:
         path = parameter_of(change["run"])
@@ -177,15 +179,15 @@ def advice(one, finding, load):
     share, was = (left or {}).get("share_percent") or 0.0, finding["share_percent"] or 0.0
     worked = left["remedy"].get("worked") if left else None
     print(f"         then: {after.get('sentence')} ({share:.0f}% of {was:.0f}%, worked {worked})")
-    # A lower priority takes no CPU from a program without competitors.
+    # A lower priority takes no CPU from a program if no other program needs it.
     ends_work = not all(change["run"].startswith("renice") for change in changes)
     lessens = left is None or was and share <= WORKED * was
     if ends_work and not (worked or worked is None and lessens):
-        bad.append(f"it did not work: {finding['remedy']['verify']}")
+        bad.append(f"the remedy did not work: {finding['remedy']['verify']}")
     for change in reversed(changes):
         path = parameter_of(change["run"])
         if change["undo"] is None:
-            bad.append(f"`{change['run']}` has no undo command")
+            bad.append(f"`{change['run']}` has no undo")
             continue
         done = sh(change["undo"], check=False)
         if done.returncode:

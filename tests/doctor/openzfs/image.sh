@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the virtual machine's root: `image.sh DIR` leaves DIR/root.img, DIR/vmlinuz and DIR/initrd.
+# Builds the virtual machine's root: `image.sh DIR` writes DIR/root.img, DIR/vmlinuz and DIR/initrd.
 #
-# It is a Debian with its stock kernel, for which dkms builds OpenZFS. It takes ten minutes on two
-# cores, mostly for the module. SUITE is trixie (OpenZFS 2.3) or bookworm (2.1); MIRROR is a
-# mirror of Debian.
+# It is a Debian with its stock kernel, and dkms builds OpenZFS for it. It takes ten minutes on two
+# cores, mostly for the module. SUITE is trixie (OpenZFS 2.3) or bookworm (2.1); MIRROR is a mirror
+# of Debian.
 #
 # shellcheck disable=SC2016 # the hooks expand $1
 set -euo pipefail

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # The doctor on a real OpenZFS, in a virtual machine: `tests/doctor/openzfs/run.sh [SITUATION...]`.
 #
-#   --list    the situations
+#   --list    prints the situations
 #
 # OGIVE   the program (default: target/release/ogive of this tree)
-# IMAGE   a folder with root.img, vmlinuz and initrd (default: target/openzfs of this tree, where
-#         they are built if missing, in ten minutes, by mmdebstrap as root)
-# KEEP    a folder for each answer and each capture
+# IMAGE   a folder with root.img, vmlinuz and initrd (default: target/openzfs of this tree). Missing
+#         files are built there, in ten minutes, by mmdebstrap as root
+# KEEP    a folder for all answers and captures
 #
-# Each situation asks the doctor live and through a capture, applies each remedy that it prints,
-# asks again, and undoes the remedy. It needs qemu-system-x86_64, but no KVM. All situations take an
-# hour on two cores. Exit code 77: the tests cannot run here; the output has the reason.
+# In each situation the doctor answers live and from a capture. guest.py carries out each remedy,
+# runs the doctor again, and undoes the remedy. It needs qemu-system-x86_64, but no KVM. All
+# situations take an hour on two cores. Exit code 77: it cannot run here, and prints the reason.
 set -euo pipefail
 if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi
 if [ -n "${IMAGE:-}" ]; then IMAGE="$(realpath -m "$IMAGE")"; fi
@@ -37,7 +37,7 @@ cp "$OGIVE" "$work/host/ogive"
 printf 'cp /host/ogive /usr/local/bin/ogive\ncd /host\nexec python3 -B guest.py %s\n' "${*@Q}" \
     >"$work/host/job"
 touch "$work/host/log"
-# Each run starts with the unchanged root image.
+# An overlay, so that each run starts with the root as it was built.
 qemu-img create -q -f qcow2 -F raw -b "$(realpath "$image/root.img")" "$work/root.qcow2"
 truncate -s 24G "$work/pool.img"
 truncate -s 8G "$work/more.img"

@@ -1,12 +1,15 @@
-"""Situations on OpenZFS, and the right answer to each.
+"""Situations on OpenZFS, and the right answers to each.
 
-`make` runs once. `load` starts `warm` seconds before the doctor is asked, and runs until it is
-killed. `kinds` are the right kinds of verdict, `causes` the right first findings ("" is none). The
-answer must contain `says`, and its first line must not match `never`. `cold` is the ARC's limit in
-MiB. `again` runs after a remedy that only affects new data. With `user`, an ordinary user asks.
-`ask` are further arguments of the doctor. `undo` is for changes that outlive the situation's
-datasets. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp` and
-`cat` clone blocks, so `dd` copies files.
+- `make` runs once. `load` runs until it is killed, and begins `warm` seconds before the doctor.
+- `kinds` are the right kinds of verdict, `causes` the right first findings ("" is none).
+- `says` must be in the whole answer, and `never` must not match its first line.
+- `cold` is the ARC's limit in MiB.
+- `again` runs after a remedy that only affects new data.
+- `user` runs the doctor as an ordinary user. `ask` is the doctor's argument.
+- `undo` ends the situation, if destroying its data sets does not suffice.
+
+$P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp` and `cat` clone
+blocks instead of writing them, so `dd` rewrites files.
 """
 
 from dataclasses import dataclass
@@ -52,8 +55,8 @@ def reading(file):
     return f"while :; do cat /$P/{file} > /dev/null; done"
 
 
-def anew(file):
-    """Writes a file again, through a data set of other properties."""
+def rewrite(file):
+    """Rewrites a file, so that its blocks get the new properties."""
     return (
         f"dd if=/$P/{file} of=/$P/new bs=1M; rm /$P/{file};"
         f" dd if=/$P/new of=/$P/{file} bs=1M; rm /$P/new; zpool sync $P"
@@ -113,12 +116,12 @@ SITUATIONS = [
     Situation(
         "sha512", NORMAL, "checksum-cost", data("sha512", "-o checksum=sha512"),
         reading("sha512/f"), says="tank/sha512", cold=64, never="Problem|Not ZFS",
-        again=anew("sha512/f"),
+        again=rewrite("sha512/f"),
     ),
     Situation(
         "blake3", NORMAL, "checksum-cost", data("blake3", "-o checksum=blake3"),
         reading("blake3/f"), says="tank/blake3", cold=64, never="Problem|Not ZFS",
-        again=anew("blake3/f"),
+        again=rewrite("blake3/f"),
     ),
     Situation(
         "gzip-writes", NORMAL, "compression-cost", "zfs create -o compression=gzip-9 $P/gz",
@@ -178,7 +181,7 @@ SITUATIONS = [
         data("big", "-o recordsize=1M", mb=300),
         fio("d", "/$P/big", "--filename=f --rw=randwrite --bs=4k --overwrite=1", "300m"),
         says="tank/big", cold=64, warm=15,
-        again=anew("big/f"),
+        again=rewrite("big/f"),
     ),
     Situation(
         "volume", NORMAL + "|cause",

@@ -1,4 +1,4 @@
-// OpenTelemetry's collector with what the suite needs of it: it takes OTLP and prints it.
+// OpenTelemetry's collector, reduced for the suite: it receives OTLP and prints it.
 package main
 
 import (
@@ -16,18 +16,18 @@ import (
 )
 
 func factories() (otelcol.Factories, error) {
-	made := otelcol.Factories{Telemetry: otelconftelemetry.NewFactory()}
+	result := otelcol.Factories{Telemetry: otelconftelemetry.NewFactory()}
 	var err error
-	if made.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
-		return made, err
+	if result.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
+		return result, err
 	}
-	made.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory())
-	return made, err
+	result.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory())
+	return result, err
 }
 
 func main() {
 	settings := otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "takes OTLP, prints it", Version: "0.155.0"},
+		BuildInfo: component.BuildInfo{Command: "collector", Description: "receives OTLP and prints it", Version: "0.155.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
 			ResolverSettings: confmap.ResolverSettings{

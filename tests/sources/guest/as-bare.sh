@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Compares forty points of a file system on the source and on its view. as-bare.expected has the
-# known differences: kind, mode, point, reason. A known difference that no longer occurs is a
-# failure, too.
+# Forty behaviours of a file system, compared between the source and its view. as-bare.expected
+# lists known differences: kind, mode, point, reason. A listed difference that no longer occurs is a
+# failure as well.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-guest_suite as-bare 'forty points of a file system: the view does as its source does'
+guest_suite as-bare 'forty behaviours of a file system: the view behaves as its source'
 readonly EXPECTED="$GUEST/as-bare.expected"
 
-# expected_lines KIND MODE POINT: the numbers of those that match.
+# expected_lines KIND MODE POINT: the numbers of the expected differences that match.
 expected_lines() {
     local number=0 kind mode point
     while read -r kind mode point _; do
@@ -16,11 +16,11 @@ expected_lines() {
     done <"$EXPECTED"
 }
 
-# compare KIND MODE: what the view has said and what the source has, a point a line.
+# compare KIND MODE: compares the results of the view and of the source, a point a line.
 compare() {
     local point found differs=0
     [ "$(cut -d ' ' -f 1 "$WORK/bare")" = "$(cut -d ' ' -f 1 "$WORK/view")" ] ||
-        wrong "$1 $2: not all points were come to: $(tail -n 3 "$WORK/view")"
+        wrong "$1 $2: some points did not run: $(tail -n 3 "$WORK/view")"
     for point in $(diff "$WORK/bare" "$WORK/view" | sed -n 's/^[<>] \([^ ]*\).*/\1/p' | sort -u); do
         found="$(expected_lines "$1" "$2" "$point")"
         echo "$found" >>"$WORK/occurred"
@@ -46,6 +46,6 @@ for kind in nfs4.2 nfs4.1 nfs4.0 nfs3 smb vfat exfat ntfs3; do
     close_source
 done
 while read -r number; do
-    wrong "no more: $(sed -n "${number}p" "$EXPECTED")"
+    wrong "no longer occurs: $(sed -n "${number}p" "$EXPECTED")"
 done < <(seq "$(wc -l <"$EXPECTED")" | grep -vxFf "$WORK/occurred" || true)
 verdict

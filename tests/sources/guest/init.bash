@@ -1,8 +1,8 @@
-# The first process of the guest after the host's folder is mounted: runs a suite and ends.
+# The first process of the guest, after the host's folder is mounted: runs a suite and powers off.
 # shellcheck shell=bash
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# The guest ends with its suite, which therefore needs no name spaces.
+# The guest ends with its suite, so the suite needs no namespaces.
 export HOME=/root LANG=C.UTF-8 OGIVE_GUEST=1 OGIVE_SUITE_INSIDE=1
 export OGIVE=/usr/local/bin/ogive OGIVE_TORTURE=/usr/local/bin/ogive-torture
 # shellcheck source=/dev/null
@@ -24,8 +24,8 @@ cp /host/bin/* /usr/local/bin/
 chmod 755 /usr/local/bin/*
 cp -r /host/tests /srv/tests
 cd / || exit
-bash "/srv/tests/sources/guest/$SUITE.sh" >/host/said 2>&1 </dev/null
+bash "/srv/tests/sources/guest/$SUITE.sh" >/host/output 2>&1 </dev/null
 echo $? >/host/code
-# Does not wait for mounts of dead servers.
+# sysrq powers off at once; a shutdown would wait for mounts with dead servers.
 echo o >/proc/sysrq-trigger
 sleep 60

@@ -1,13 +1,14 @@
-# Shared by the suites of sources, on top of the library of the mount suites. Sourced, never run.
+# Functions of the source suites, in addition to those of the mount suites. Suites source this file.
 #
 # A suite starts with
 #     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 #     guest_suite NAME "what it does"
-# and ends with `verdict`. On a machine, the suite runs in its guest (boot.sh), with servers running.
-# `wrong` reports a fault, and the suite continues with the next kind of source. `fail` ends it.
+# and ends with `verdict`. Outside a guest, this file starts one (boot.sh) that runs the suite. In
+# the guest, `guest_suite` starts the servers. `wrong` reports a fault and continues with the next
+# kind of source; `fail` ends the suite.
 #
-# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash the
-# server maps root to nobody; with -small its disk has 64 MiB.
+# Kinds of sources: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash, the server
+# maps root to nobody. With -small, its disk has 64 MiB.
 # shellcheck shell=bash
 
 GUEST="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -18,13 +19,13 @@ source "$GUEST/servers.bash"
 WRONG=0
 FOLDERS=0
 
-# guest_suite NAME TEXT
+# guest_suite NAME TEXT: begins a suite and starts the servers.
 guest_suite() {
     suite "sources-$1" "$2"
     start_servers
 }
 
-# wrong TEXT...: the suite has failed, and continues.
+# wrong TEXT...: reports a fault. The suite continues, and `verdict` fails it.
 wrong() {
     printf '[%s] FAILED: %s\n' "$SUITE_NAME" "$*"
     WRONG=$((WRONG + 1))
@@ -32,28 +33,29 @@ wrong() {
 
 # verdict: the last line of a suite.
 verdict() {
-    [ "$WRONG" -eq 0 ] || fail "$WRONG times"
+    [ "$WRONG" -eq 0 ] || fail "$WRONG faults"
     passed
 }
 
-# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a separate
-# shell, which ends at the first failing command. Its output is shown on failure, or if SHOWN is set.
+# row TEXT COMMAND...: one check of a suite, which holds if the command succeeds. The command runs
+# in a subshell that ends with the first failure. Its output is printed if the check fails, or if
+# SHOWN is set.
 row() {
-    local text="$1" started="$SECONDS" said="$WORK/row" code
+    local text="$1" started="$SECONDS" output="$WORK/row" code
     shift
-    # Behind `if` or `||` a shell would go on after a failure.
+    # Within `if` or `||`, bash ignores `set -e`.
     set +e
     (
         set -e
         "$@"
-    ) >"$said" 2>&1
+    ) >"$output" 2>&1
     code=$?
     set -e
     if [ "$code" -eq 0 ]; then
         say "$(printf '%-56s held %5d s' "$text" $((SECONDS - started)))"
-        [ -z "${SHOWN:-}" ] || cat "$said"
+        [ -z "${SHOWN:-}" ] || cat "$output"
     else
-        wrong "$text: $(tail -c 6000 "$said")"
+        wrong "$text: $(tail -c 6000 "$output")"
     fi
 }
 
@@ -62,7 +64,7 @@ is_empty() {
     [ -z "$(find "$1" -mindepth 1 | tee /dev/stderr)" ]
 }
 
-# mount_client KIND MNT [OPTIONS]: mounts the server's directory, as this machine does it.
+# mount_client KIND MNT [OPTIONS]: mounts the server's directory on this machine.
 mount_client() {
     local share=ext
     mkdir -p "$2"
@@ -78,7 +80,7 @@ mount_client() {
     remember_mount "$2"
 }
 
-# mount_nfs ADDRESS KIND MNT [OPTIONS]: mounts without a cache shared with other mounts.
+# mount_nfs ADDRESS KIND MNT [OPTIONS]: mounts NFS; no mount shares its cache with another.
 mount_nfs() {
     local version="${2#nfs}" options
     options="vers=${version%-*},nosharecache,port=2049"
@@ -86,13 +88,13 @@ mount_nfs() {
     mount -t nfs -o "$options${4:+,$4}" "$1:$(server_of "$2")" "$3"
 }
 
-# mount_other NUMBER KIND MNT [OPTIONS]: mounts it like another machine: NFS in a separate network (2
-# or 3) under another host name, SMB by another session.
+# mount_other NUMBER KIND MNT [OPTIONS]: mounts as another machine would. NFS gets another network
+# namespace (2 or 3) and host name, SMB another session.
 mount_other() {
     case "$2" in
         nfs*)
             mkdir -p "$3"
-            # shellcheck disable=SC2016 # the inner shell is to expand it
+            # shellcheck disable=SC2016 # the inner shell expands it
             HOST="other$1" ADDRESS="10.99.$1.1" MOUNT="$(declare -f mount_nfs server_of)" \
                 unshare --uts bash -c 'hostname "$HOST"
                     exec nsenter --net="/run/netns/$HOST" bash -c "$MOUNT
@@ -103,8 +105,8 @@ mount_other() {
     esac
 }
 
-# open_source KIND [OPTIONS]: a source of a kind, in a new folder: SOURCE through this machine's
-# client, SERVER on the server. NAME is the folder.
+# open_source KIND [OPTIONS]: mounts a source of a kind, with a new folder NAME. SOURCE is the
+# folder at this machine's client, SERVER the folder on the server.
 open_source() {
     FOLDERS=$((FOLDERS + 1))
     NAME="$FOLDERS-$1"
@@ -112,7 +114,7 @@ open_source() {
     SOURCE="$WORK/client-$NAME/$NAME"
     SERVER="$(server_of "$1")/$NAME"
     VIEW="$WORK/view-$NAME"
-    # A server frees the space of removed files a moment later.
+    # Servers free the room of removed files with a delay.
     eventually 60 'the server has room' mkdir -p "$SERVER"
 }
 
@@ -120,23 +122,23 @@ open_source() {
 open_others() {
     mount_other 2 "$1" "$WORK/other-$NAME" "${2:-}"
     mount_other 3 "$1" "$WORK/third-$NAME" "${2:-}"
-    # shellcheck disable=SC2034 # for the suites
+    # shellcheck disable=SC2034 # the suites use them
     OTHER="$WORK/other-$NAME/$NAME" THIRD="$WORK/third-$NAME/$NAME"
 }
 
-# close_source: unmounts all clients of the source.
+# close_source: unmounts everything, and removes the folder.
 close_source() {
     local mount
     cd /
     for mount in "${MOUNTED[@]}"; do
-        unmount_at_any_price "$mount"
+        force_unmount "$mount"
     done
     MOUNTED=()
     rm -rf "$SERVER"
 }
 
-# view_of MODE [OPTION...]: mounts a view of the open source at $VIEW. A mode is options in one
-# word, or `default`.
+# view_of MODE [OPTION...]: mounts a view of the open source at $VIEW. MODE is one string of
+# options, or `default`.
 view_of() {
     local words=()
     [ "$1" = default ] || read -ra words <<<"$1"
@@ -150,8 +152,9 @@ operations() {
         here && named && NF > 2 { sub(":", "", $1); print $1, $2 }' /proc/self/mountstats
 }
 
-# operations_since FILE MNT: the growth since the counts in the file: all, then by name. Without lease
-# renewals and returned delegations, which no program causes.
+# operations_since FILE MNT: the increase of the counts since FILE was written: the sum, then by
+# name. Lease renewals and returns of delegations do not count, because the client does them on its
+# own.
 operations_since() {
     operations "$2" | awk 'NR == FNR { before[$1] = $2; next }
         /^(SEQUENCE|RENEW|DELEGRETURN) / { next }

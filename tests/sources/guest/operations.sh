@@ -1,26 +1,25 @@
 #!/usr/bin/env bash
-# How often the view asks the server, compared with the NFS mount alone, for the same work in the
-# same run. Counts, never seconds.
+# Counts the NFS operations of the view and of the bare mount, for the same work in the same run.
 #
-# A row of the table: work, and the most operations of the view for a hundred of the bare mount, by
-# default and with --direct-io. `none` allows no READ, and counts nothing else. If a goal is not
-# reached yet, the row has today's figure, so that it gets no worse, and the goal as a comment.
+# A row of the table has the work and the bounds of the view: operations in percent of those of the
+# bare mount, by default and with --direct-io. `none` allows no READ, and ignores other operations.
+# A row may end with a goal that is not reached yet; its bound is today's figure.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-guest_suite operations 'operations on NFS 4.2, beside those of the mount without a view'
+guest_suite operations 'operations of NFS 4.2, compared with a mount without a view'
 
-# With a TTL of a few seconds, a slow machine would ask for attributes more often than a fast one.
-readonly BELIEVED=acregmin=60,acdirmin=60
+# With a shorter TTL, slow machines would request attributes more often than fast ones.
+readonly LONG_TTL=acregmin=60,acdirmin=60
 
-# do_work WORK DIRECTORY
+# do_work WORK DIRECTORY: does one piece of work.
 do_work() {
     local number
     case "$1" in
         random-* | 8k-* | find-* | status-* | make-*)
             case "$1" in
-                # A cold start: the kernel's caches are empty.
+                # A cold start, without caches of the kernel.
                 random-* | 8k-* | *-cold) drop_caches ;;
             esac
-            python3 "$GUEST/work.py" "${1%%-*}" "$2"
+            python3 "$GUEST/workloads.py" "${1%%-*}" "$2"
             ;;
         made) for number in {1..40}; do echo x >"$2/f$number"; done ;;
         removed) rm "$2"/f* ;;
@@ -40,7 +39,7 @@ drop_caches() {
     sleep 1
 }
 
-# count MNT WORK DIRECTORY: the operations of an NFS mount while the work is done.
+# count MNT WORK DIRECTORY: does the work, and prints the operations of an NFS mount meanwhile.
 count() {
     operations "$1" >"$WORK/before"
     do_work "$2" "$3"
@@ -70,13 +69,13 @@ l2-1          105   105
 TABLE
 }
 
-# reads_of: how many of the operations on standard input are READs.
+# reads_of: counts the READs among the operations on standard input.
 reads_of() {
     { grep -oE '\bREAD(_PLUS)?=[0-9]+' || true; } | awk -F = '{ all += $2 } END { print all + 0 }'
 }
 
-# judge MODE ROWS: checks each row of the table with this mode against $WORK/bare and $WORK/view. A
-# view may also look at its own folder, once for all files.
+# judge MODE ROWS: checks $WORK/view against $WORK/bare, for the rows of the table that match ROWS.
+# The view may have four more operations, for its own folder.
 judge() {
     local work default direct goal bound view bare counted allowed
     while read -r work default direct _ goal; do
@@ -85,12 +84,12 @@ judge() {
         view="$(grep "^$work " "$WORK/view")"
         bare="$(grep "^$work " "$WORK/bare")"
         if [ "$bound" = none ]; then
-            [ "$(reads_of <<<"$view")" -eq 0 ] || wrong "$1: read before, and again: $view"
+            [ "$(reads_of <<<"$view")" -eq 0 ] || wrong "$1: records are read a second time: $view"
             continue
         fi
         counted="$(cut -d ' ' -f 2 <<<"$view")" allowed="$(cut -d ' ' -f 2 <<<"$bare")"
         if [ -n "$goal" ] && [ "$counted" -le $((allowed * goal / 100 + 4)) ]; then
-            say "$1: $work: the goal is reached, $goal % of bare; its bound can be lowered to it"
+            say "$1: $work: the goal of $goal % is reached: lower the bound to it"
         fi
         allowed=$((allowed * bound / 100 + 4))
         [ "$counted" -le "$allowed" ] ||
@@ -98,7 +97,7 @@ judge() {
     done < <(table | grep "^$2")
 }
 
-# count_all MNT DIRECTORY MODE: every work, a line each.
+# count_all MNT DIRECTORY MODE: counts every piece of work, a line each.
 count_all() {
     local work directory small="small$3"
     mkdir "$2/$small"
@@ -110,9 +109,9 @@ count_all() {
 }
 
 CLIENT="$WORK/bare-mount"
-open_source nfs4.2 "$BELIEVED"
-python3 "$GUEST/work.py" prepare "$SERVER"
-mount_client nfs4.2 "$CLIENT" "$BELIEVED"
+open_source nfs4.2 "$LONG_TTL"
+python3 "$GUEST/workloads.py" prepare "$SERVER"
+mount_client nfs4.2 "$CLIENT" "$LONG_TTL"
 count_all "$CLIENT" "$CLIENT/$NAME" bare >"$WORK/bare"
 sed 's/^/bare: /' "$WORK/bare"
 for mode in default --direct-io; do
@@ -123,8 +122,8 @@ for mode in default --direct-io; do
     unmount_view "$VIEW"
 done
 
-# The second level has most of the set, also after the end of the mount. The first pass is a row of
-# the table.
+# The second level holds most of the set, also after a new mount. The first pass is a row of the
+# table.
 readonly L2="--direct-io --arc-max 16M --l2 $WORK/l2 --l2-size 200M --l2-admit all"
 view_of "$L2"
 for pass in 1 2 3; do
@@ -134,11 +133,12 @@ sed 's/^/--l2: /' "$WORK/view"
 bare="$(sed -n 's/^random-1 /l2-1 /p' "$WORK/bare")"
 echo "$bare" >"$WORK/bare"
 judge --l2 l2-
-[ "$(grep '^l2-3' "$WORK/view" | reads_of)" -eq 0 ] || wrong '--l2: read before, and again'
+[ "$(grep '^l2-3' "$WORK/view" | reads_of)" -eq 0 ] || wrong '--l2: records are read a second time'
 unmount_view "$VIEW"
 view_of "$L2"
 count "${SOURCE%/*}" random-1 "$VIEW" >"$WORK/view"
 say "--l2, mounted again: $(cat "$WORK/view")"
-[ "$(reads_of <"$WORK/view")" -le 192 ] || wrong '--l2: more than half of 384 were read again'
+[ "$(reads_of <"$WORK/view")" -le 192 ] ||
+    wrong '--l2: more than half of 384 records were read again'
 unmount_view "$VIEW"
 verdict

@@ -1,8 +1,8 @@
-"""The behaviour of a directory's file system, a line for each point, for a comparison with another.
+"""Prints how a file system behaves, a line for each point, for comparison with another one.
 
 usage: probe.py DIRECTORY
 
-The points are independent, and no line has values that differ between runs.
+Points are independent, and their results are the same in each run.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def point(function):
 
 
 def attempt(function, *arguments):
-    """The result of a function, or the name of its error."""
+    """Returns the result of a function, or the name of its error."""
     try:
         return function(*arguments)
     except OSError as error:
@@ -58,14 +58,14 @@ def get(path):
 
 
 def shell(command):
-    """The output of a command and its exit code."""
+    """Returns the output of a command and its exit code."""
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=240)
-    said = (done.stdout + done.stderr).strip().replace(os.getcwd(), 'HERE')
-    return said.replace('\n', ' | ')[:300], done.returncode
+    output = (done.stdout + done.stderr).strip().replace(os.getcwd(), 'HERE')
+    return output.replace('\n', ' | ')[:300], done.returncode
 
 
 def system(function, *arguments):
-    """A call of the C library: ok or the name of its error."""
+    """Calls a function of the C library; returns ok or the name of its error."""
     failed = function(*arguments)
     return errno.errorcode[ctypes.get_errno()] if failed else 'ok'
 
@@ -74,14 +74,14 @@ def system(function, *arguments):
 def write_append_truncate():
     put('a', b'hello')
     put('a', b' world', os.O_WRONLY | os.O_APPEND)
-    said = [get('a')]
+    results = [get('a')]
     os.truncate('a', 5)
-    said.append(get('a'))
+    results.append(get('a'))
     os.truncate('a', 9)
-    said.append(get('a'))
+    results.append(get('a'))
     with opened('a', os.O_RDWR | os.O_TRUNC) as file:
         os.write(file, b'short')
-        return said + [os.pread(file, 99, 0), os.stat('a').st_size]
+        return results + [os.pread(file, 99, 0), os.stat('a').st_size]
 
 
 @point
@@ -139,8 +139,8 @@ def rename_by_flag():
     for name in (b'r1', b'r2'):
         put(name, name)
     # RENAME_NOREPLACE, RENAME_EXCHANGE.
-    said = [system(libc.renameat2, -100, b'r1', -100, b'r2', flag) for flag in (1, 2)]
-    return said, get('r1')
+    results = [system(libc.renameat2, -100, b'r1', -100, b'r2', flag) for flag in (1, 2)]
+    return results, get('r1')
 
 
 @point
@@ -149,14 +149,14 @@ def unlink_open_file():
     put('unlinked/f', b'before')
     with opened('unlinked/f') as file:
         os.unlink('unlinked/f')
-        said = [os.read(file, 99)]
+        results = [os.read(file, 99)]
         os.pwrite(file, b'AFTER!', 0)
-        said += [os.pread(file, 99, 0), os.fstat(file).st_nlink, os.fstat(file).st_size]
-        said.append(sorted(name[:4] for name in os.listdir('unlinked')))
+        results += [os.pread(file, 99, 0), os.fstat(file).st_nlink, os.fstat(file).st_size]
+        results.append(sorted(name[:4] for name in os.listdir('unlinked')))
         os.ftruncate(file, 2)
-        said.append(os.fstat(file).st_size)
-        said.append(attempt(os.rmdir, 'unlinked'))
-    return said, attempt(os.rmdir, 'unlinked')
+        results.append(os.fstat(file).st_size)
+        results.append(attempt(os.rmdir, 'unlinked'))
+    return results, attempt(os.rmdir, 'unlinked')
 
 
 @point
@@ -173,9 +173,9 @@ def hard_links():
     put('h1', b'h')
     os.link('h1', 'h2')
     put('h2', b'changed')
-    said = get('h1'), os.stat('h1').st_nlink, os.stat('h1').st_ino == os.stat('h2').st_ino
+    results = get('h1'), os.stat('h1').st_nlink, os.stat('h1').st_ino == os.stat('h2').st_ino
     os.unlink('h1')
-    return said, os.stat('h2').st_nlink, get('h2')
+    return results, os.stat('h2').st_nlink, get('h2')
 
 
 @point
@@ -189,13 +189,13 @@ def symbolic_links():
 @point
 def extended_attributes():
     put('x', b'')
-    said = [attempt(os.getxattr, 'x', 'user.none')]
+    results = [attempt(os.getxattr, 'x', 'user.none')]
     os.setxattr('x', 'user.t', b'v1')
-    said += [os.getxattr('x', 'user.t'), os.listxattr('x')]
+    results += [os.getxattr('x', 'user.t'), os.listxattr('x')]
     os.setxattr('x', 'user.t', b'v' * 1000)
-    said.append(len(os.getxattr('x', 'user.t')))
+    results.append(len(os.getxattr('x', 'user.t')))
     os.removexattr('x', 'user.t')
-    return said + [os.listxattr('x')]
+    return results + [os.listxattr('x')]
 
 
 @point
@@ -209,10 +209,10 @@ def trusted_attributes():
 def access_lists():
     put('acl', b'')
     os.mkdir('acls')
-    said = [shell('setfacl -m u:1234:rw acl; getfacl -c acl')]
-    said.append(shell('setfacl -d -m u:1234:rwx acls'))
+    results = [shell('setfacl -m u:1234:rw acl; getfacl -c acl')]
+    results.append(shell('setfacl -d -m u:1234:rwx acls'))
     put('acls/f', b'')
-    return said + [shell('getfacl -c acls/f')]
+    return results + [shell('getfacl -c acls/f')]
 
 
 def lock_of_another(path, call):
@@ -237,9 +237,9 @@ def locks_of_files():
     other = 'flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)'
     with opened('flock') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        said = lock_of_another('flock', other)
+        results = lock_of_another('flock', other)
         fcntl.flock(file, fcntl.LOCK_UN)
-        return said, lock_of_another('flock', other)
+        return results, lock_of_another('flock', other)
 
 
 @point
@@ -247,9 +247,9 @@ def locks_of_ranges():
     other = 'lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 10, start)'
     with opened('lockf') as file:
         fcntl.lockf(file, fcntl.LOCK_EX, 10, 0)
-        said = lock_of_another('lockf', other)
+        results = lock_of_another('lockf', other)
         fcntl.lockf(file, fcntl.LOCK_UN, 10, 0)
-        return said, lock_of_another('lockf', other)
+        return results, lock_of_another('lockf', other)
 
 
 @point
@@ -258,9 +258,9 @@ def maps():
     with opened('map') as file, mmap.mmap(file, 200_000) as mapped:
         mapped[150_000:150_003] = b'MAP'
         mapped.flush()
-        said = os.pread(file, 5, 149_999), mapped[5:7]
+        results = os.pread(file, 5, 149_999), mapped[5:7]
         os.pwrite(file, b'ZZ', 5)
-        return said, mapped[5:7], get('map')[149_999:150_004]
+        return results, mapped[5:7], get('map')[149_999:150_004]
 
 
 @point
@@ -274,8 +274,8 @@ def direct_io():
     with opened('direct', os.O_RDWR | os.O_DIRECT) as file:
         read, written = mmap.mmap(-1, 65536), mmap.mmap(-1, 4096)
         written[:] = b'D' * 4096
-        said = [os.pwritev(file, [written], 8192), os.preadv(file, [read], 4096)]
-    return said, read[4094:4098], get('direct')[8191:8194]
+        results = [os.pwritev(file, [written], 8192), os.preadv(file, [read], 4096)]
+    return results, read[4094:4098], get('direct')[8191:8194]
 
 
 @point
@@ -288,8 +288,8 @@ def holes():
             return system(call, file, flags, ctypes.c_long(start), ctypes.c_long(length))
 
         # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
-        said = [fallocate(3, 4096, 8192), os.pread(file, 3, 4096), os.fstat(file).st_size]
-        return said, fallocate(0, 0, 200_000), os.fstat(file).st_size
+        results = [fallocate(3, 4096, 8192), os.pread(file, 3, 4096), os.fstat(file).st_size]
+        return results, fallocate(0, 0, 200_000), os.fstat(file).st_size
 
 
 @point
@@ -302,19 +302,19 @@ def seek_hole():
 @point
 def beyond_four_gib():
     with opened('far') as file:
-        said = os.pwrite(file, b'x', 5 << 30), os.fstat(file).st_size, os.pread(file, 1, 5 << 30)
+        results = os.pwrite(file, b'x', 5 << 30), os.fstat(file).st_size, os.pread(file, 1, 5 << 30)
     os.unlink('far')
-    return said
+    return results
 
 
 @point
 def copies():
     put('original', b'c' * 300_000)
-    said = [shell('cp --reflink=always original linked')[1]]
-    said.append(shell('cp --reflink=auto original copied; cmp original copied'))
+    results = [shell('cp --reflink=always original linked')[1]]
+    results.append(shell('cp --reflink=auto original copied; cmp original copied'))
     with opened('original', os.O_RDONLY) as source, opened('ranged') as target:
-        said.append(os.copy_file_range(source, target, 300_000))
-    return said, get('ranged') == get('original')
+        results.append(os.copy_file_range(source, target, 300_000))
+    return results, get('ranged') == get('original')
 
 
 @point
@@ -338,7 +338,8 @@ def time_of_a_write():
     put('written', b'')
     os.utime('written', (1e9, 1e9))
     put('written', b'zz', os.O_WRONLY)
-    # SMB sets the time when the client closes its file. FUSE does not wait for that in close(2).
+    # An SMB server sets the time when the client closes the file, and close(2) on FUSE does not
+    # wait.
     late = time.time() + 30
     while not (is_new := is_recent('written')) and time.time() < late:
         time.sleep(0.1)
@@ -349,11 +350,11 @@ def time_of_a_write():
 @point
 def owners_and_modes():
     put('owned', b'root')
-    said = [attempt(os.chown, 'owned', 1000, 1001), os.stat('owned').st_uid]
+    results = [attempt(os.chown, 'owned', 1000, 1001), os.stat('owned').st_uid]
     for mode in (0o640, 0o4755, 0o444):
-        said.append(attempt(os.chmod, 'owned', mode))
-        said.append(oct(os.stat('owned').st_mode))
-    return said, attempt(put, 'owned', b'ROOT', os.O_WRONLY), get('owned')
+        results.append(attempt(os.chmod, 'owned', mode))
+        results.append(oct(os.stat('owned').st_mode))
+    return results, attempt(put, 'owned', b'ROOT', os.O_WRONLY), get('owned')
 
 
 @point
@@ -362,9 +363,9 @@ def special_files():
         with socket.socket(socket.AF_UNIX) as one:
             one.bind('socket')
 
-    said = attempt(os.mkfifo, 'fifo'), attempt(os.mknod, 'null', 0o20600, os.makedev(1, 3))
-    said += (attempt(bind),)
-    return said, sorted(
+    results = attempt(os.mkfifo, 'fifo'), attempt(os.mknod, 'null', 0o20600, os.makedev(1, 3))
+    results += (attempt(bind),)
+    return results, sorted(
         (entry.name, oct(entry.stat(follow_symlinks=False).st_mode), entry.is_file())
         for entry in os.scandir('.')
         if entry.name in ('fifo', 'null', 'socket')
@@ -405,9 +406,9 @@ def inode_numbers_stay():
     first = os.stat('number').st_ino
     put('number', b'22')
     time.sleep(1.3)
-    said = first == os.stat('number').st_ino
+    results = first == os.stat('number').st_ino
     os.rename('number', 'number-2')
-    return said, first == os.stat('number-2').st_ino
+    return results, first == os.stat('number-2').st_ino
 
 
 @point
@@ -464,9 +465,9 @@ def reads_at_random():
 
 @point
 def git():
-    who = 'git config user.email a@b && git config user.name n'
+    identity = 'git config user.email a@b && git config user.name n'
     return shell(
-        f'git init -q g && cd g && {who} && echo 1 >f && git add f && git commit -qm 1 &&'
+        f'git init -q g && cd g && {identity} && echo 1 >f && git add f && git commit -qm 1 &&'
         ' echo 2 >>f && git status --porcelain && git commit -qam 2 &&'
         ' git log --oneline | wc -l && git fsck 2>&1 | tail -n 1'
     )
@@ -476,12 +477,12 @@ def git():
 def database():
     def fill(mode):
         with contextlib.closing(sqlite3.connect(f'{mode}.sqlite', timeout=5)) as base:
-            said = base.execute(f'pragma journal_mode={mode}').fetchone()
+            results = base.execute(f'pragma journal_mode={mode}').fetchone()
             base.execute('create table t(x)')
             base.executemany('insert into t values(?)', [(number,) for number in range(500)])
             base.commit()
             counted = base.execute('select count(*), sum(x) from t').fetchone()
-            return said, counted, base.execute('pragma integrity_check').fetchone()
+            return results, counted, base.execute('pragma integrity_check').fetchone()
 
     return attempt(fill, 'delete'), attempt(fill, 'wal')
 

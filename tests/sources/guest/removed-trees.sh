@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A recently used tree can be removed at once and completely. NFS keeps a file that is removed while
-# it is in use under another name, and then its directory is not empty.
+# A recently used tree can be removed at once and completely. An NFS client renames a removed file
+# that is still open ("silly rename"), and then its directory is not empty.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-guest_suite removed-trees 'trees that were used a moment ago are removed, all of them'
+guest_suite removed-trees 'recently used trees are removed completely'
 
-# repositories: two with two commits each, checked, and removed.
+# repositories: makes two repositories with two commits each, checks and removes them.
 repositories() {
     local number commit
     for number in 1 2; do
@@ -25,7 +25,7 @@ repositories() {
     done
 }
 
-# tree DIRECTORY
+# tree DIRECTORY: makes five directories with eight files each.
 tree() {
     local directory name
     for directory in "$1"/d{1,2,3,4,5}; do
@@ -36,7 +36,8 @@ tree() {
     done
 }
 
-# trees: made a moment ago, made and read, used four seconds ago, unpacked.
+# trees: removes trees that are new, that were read, that are four seconds old, and that were
+# unpacked.
 trees() {
     tree made
     rm -r made
@@ -52,7 +53,7 @@ trees() {
     rm -r unpacked
 }
 
-# replaced: a file that was replaced by another, and then its directory.
+# replaced: removes a file that replaced another, and then its directory.
 replaced() {
     local round
     for round in 1 2 3; do
@@ -66,7 +67,7 @@ replaced() {
     done
 }
 
-# temporary: directories that programs remove without a second try.
+# temporary: makes and removes temporary directories; a failed removal is not repeated.
 temporary() {
     python3 - <<'PYTHON'
 import os
@@ -86,12 +87,12 @@ for _ in range(15):
 PYTHON
 }
 
-# in_view COMMAND: in a folder of the view, which is empty before and after.
+# in_view COMMAND: runs a command in the view, which must be empty afterwards.
 in_view() {
     cd "$VIEW"
     "$1"
     [ -z "$(ls -A "$VIEW")" ] || fail "left in the view: $(ls -A "$VIEW")"
-    eventually 30 "the server has nothing left" is_empty "$SERVER"
+    eventually 30 "the server's folder is empty" is_empty "$SERVER"
 }
 
 while read -r kind mode; do
@@ -100,7 +101,7 @@ while read -r kind mode; do
     for what in repositories trees replaced temporary; do
         row "$kind $mode: $what" in_view "$what"
         cd /
-        # The next one starts in an empty folder.
+        # The next check begins with an empty folder.
         rm -rf "${VIEW:?}"/* 2>/dev/null || { sleep 5 && rm -rf "${VIEW:?}"/*; } || true
     done
     close_source

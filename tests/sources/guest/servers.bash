@@ -1,7 +1,7 @@
-# The servers of the guest and their directories. Sourced by lib.sh.
+# The servers of the guest, with their disks, users and networks. lib.sh sources this file.
 # shellcheck shell=bash
 
-# server_of KIND: the directory on the server, which is this same machine.
+# server_of KIND: the server's directory, which is on this machine.
 server_of() {
     case "$1" in
         *-small) echo /srv/small ;;
@@ -41,14 +41,14 @@ make_disks() {
     chmod 1777 /srv/ext4/squash
 }
 
-# Users of the suites of rights have only numbers; servers of NFSv4 need names, too.
+# The suites of rights use only numbers, but NFSv4 servers need names.
 make_users() {
     groupadd --gid 4321 group
     useradd --uid 1234 --groups group alice
     useradd --uid 1235 bob
 }
 
-# For a server, these are two other machines.
+# Two network namespaces, which look like other machines to the servers.
 make_networks() {
     local number
     for number in 2 3; do
@@ -79,7 +79,7 @@ start_nfs() {
     rpc.statd --no-notify
     rpc.idmapd
     rpc.mountd --manage-gids
-    # The grace period of a restarted server.
+    # After a start, the server waits for the grace period. The default is 90 s.
     echo 10 >/proc/fs/nfsd/nfsv4leasetime
     echo 10 >/proc/fs/nfsd/nfsv4gracetime
     exportfs -ra

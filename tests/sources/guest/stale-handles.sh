@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Names whose file others replaced, created again, removed or redirected: an open never ends with
-# ESTALE, and reaches the present file.
+# Other clients replace, recreate, remove or retarget a name. An open never fails with ESTALE, and
+# opens the current file.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-guest_suite stale-handles 'what others replace, make anew, remove or lead elsewhere is never stale'
+guest_suite stale-handles 'names that others replace, recreate, remove or retarget are never stale'
 
-# never_stale CHANGER FOLDER: see stale.py. NFS clients cache names for a minute.
+# never_stale CHANGER FOLDER: see stale_handles.py. NFS clients cache names for a minute.
 never_stale() {
     mkdir "$1/$2"
-    python3 "$GUEST/stale.py" "$VIEW/$2" "$OTHER/$2" "$1/$2" 70 | tee "$WORK/stale"
+    python3 "$GUEST/stale_handles.py" "$VIEW/$2" "$OTHER/$2" "$1/$2" 70 | tee "$WORK/stale"
     [ ! -s "$WORK/stale" ]
 }
 

@@ -1,9 +1,9 @@
-"""The answers to names where any spelling leads to the same file, a line for each point.
+"""Prints the answers of a case-insensitive file system to spellings of names, a line for each point.
 
-usage: names.py DIRECTORY [BEHIND]
+usage: spellings.py DIRECTORY [BEHIND]
 
-BEHIND is the same directory behind the mount; with it, changes are made there, too. Each point looks
-up other spellings before a change, so that caches have them, and right after it.
+BEHIND is the same directory behind the mount; if given, changes are also made there. Each point looks
+up other spellings before a change, so that they are cached, and at once after it.
 """
 
 import errno
@@ -35,58 +35,58 @@ def there(*names):
 
 
 def make(at):
-    said = there('neg.txt', 'NEG.TXT')
+    results = there('neg.txt', 'NEG.TXT')
     put(f'{at}/Neg.txt', '1')
-    return said, there('neg.txt', 'NEG.TXT', 'Neg.txt')
+    return results, there('neg.txt', 'NEG.TXT', 'Neg.txt')
 
 
 def remove(at):
     put('Gone.txt', '1')
-    said = there('gone.txt', 'GONE.TXT')
+    results = there('gone.txt', 'GONE.TXT')
     os.unlink(f'{at}/Gone.txt')
-    return said, there('gone.txt', 'GONE.TXT', 'Gone.txt')
+    return results, there('gone.txt', 'GONE.TXT', 'Gone.txt')
 
 
 def remove_by_another_spelling(at):
     put('Kill.txt', '1')
-    said = there('kill.txt', 'Kill.txt')
-    said.append(attempt(os.unlink, f'{at}/kill.txt'))
-    return said, there('Kill.txt', 'kill.txt', 'KILL.TXT')
+    results = there('kill.txt', 'Kill.txt')
+    results.append(attempt(os.unlink, f'{at}/kill.txt'))
+    return results, there('Kill.txt', 'kill.txt', 'KILL.TXT')
 
 
 def rename(at):
     put('A.txt', 'a')
-    said = there('a.txt', 'b.txt')
+    results = there('a.txt', 'b.txt')
     os.rename(f'{at}/A.txt', f'{at}/B.txt')
-    return said, there('a.txt', 'A.txt', 'b.txt', 'B.TXT')
+    return results, there('a.txt', 'A.txt', 'b.txt', 'B.TXT')
 
 
 def rename_to_another_spelling(at):
     put('Ren.txt', 'ren')
-    said = there('ren.txt')
+    results = there('ren.txt')
     os.rename(f'{at}/Ren.txt', f'{at}/ren.txt')
     listed = sorted(name for name in os.listdir('.') if name.lower() == 'ren.txt')
-    return said, listed, attempt(get, 'ren.txt'), attempt(get, 'REN.TXT')
+    return results, listed, attempt(get, 'ren.txt'), attempt(get, 'REN.TXT')
 
 
 def rename_over_another_spelling(at):
     put('Target.txt', 'old')
     put('from', 'new')
-    said = [attempt(get, name) for name in ('Target.txt', 'target.TXT')]
+    results = [attempt(get, name) for name in ('Target.txt', 'target.TXT')]
     os.rename(f'{at}/from', f'{at}/target.TXT')
     listed = sorted(name for name in os.listdir('.') if name.lower() == 'target.txt')
     spellings = ('Target.txt', 'target.TXT', 'TARGET.TXT')
-    return said, listed, [attempt(get, name) for name in spellings]
+    return results, listed, [attempt(get, name) for name in spellings]
 
 
 def write_by_another_spelling(at):
     put('Case.TXT', 'upper')
     with open('Case.TXT', encoding='ascii') as file:
-        said = file.read()
+        results = file.read()
         put(f'{at}/case.txt', 'lower')
         file.seek(0)
         same = attempt(os.stat, 'Case.TXT') == attempt(os.stat, 'case.txt')
-        return said, attempt(get, 'Case.TXT'), attempt(get, 'CASE.txt'), same
+        return results, attempt(get, 'Case.TXT'), attempt(get, 'CASE.txt'), same
 
 
 def make_exclusively(at):
@@ -106,19 +106,19 @@ def append_by_both(at):
 
 def directory(at):
     os.mkdir('Dir')
-    said = there('dir/g', 'DIR/G')
-    said.append(attempt(put, f'{at}/dir/g', '2'))
-    said += [attempt(os.listdir, name) for name in ('Dir', 'DIR')]
-    said.append(attempt(os.rename, f'{at}/dir', f'{at}/Other'))
-    return said, there('Dir/g', 'dir/g', 'other/g', 'OTHER/G')
+    results = there('dir/g', 'DIR/G')
+    results.append(attempt(put, f'{at}/dir/g', '2'))
+    results += [attempt(os.listdir, name) for name in ('Dir', 'DIR')]
+    results.append(attempt(os.rename, f'{at}/dir', f'{at}/Other'))
+    return results, there('Dir/g', 'dir/g', 'other/g', 'OTHER/G')
 
 
 def made_again_as_a_directory(at):
     put('Kind', '1')
-    said = there('kind', 'KIND')
+    results = there('kind', 'KIND')
     os.unlink(f'{at}/Kind')
     os.mkdir(f'{at}/KIND')
-    return said, [attempt(os.path.isdir, name) for name in ('kind', 'Kind', 'KIND')]
+    return results, [attempt(os.path.isdir, name) for name in ('kind', 'Kind', 'KIND')]
 
 
 POINTS = (

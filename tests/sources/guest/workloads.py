@@ -1,7 +1,7 @@
-"""One piece of work on a directory, whose operations the suite counts.
+"""Does one piece of work on a directory, while the caller counts operations.
 
-usage: work.py random|8k|find|status|make DIRECTORY
-       work.py prepare DIRECTORY
+usage: workloads.py random|8k|find|status|make DIRECTORY
+       workloads.py prepare DIRECTORY
 """
 
 import os
@@ -30,7 +30,7 @@ def run(command, directory):
 
 
 def prepare(directory):
-    """48 MiB, 10,000 small files in 100 directories, a repository, a program in 25 files."""
+    """Makes 48 MiB of data, 10,000 small files, a repository, and a program in 25 files."""
     top = pathlib.Path(directory)
     draw = random.Random(1)
     for name in ('set', 'tree', 'repository', 'program'):
@@ -61,7 +61,7 @@ def prepare(directory):
         'O = $(patsubst %.c,%.o,$(wildcard *.c))\nprogram: $(O)\n\tgcc -o $@ $(O)\n'
         '%.o: %.c h.h\n\tgcc -O1 -c -o $@ $<\nclean:\n\trm -f *.o program\n'
     )
-    # The first run has as much to clean as later ones.
+    # Built now, so that the first `make clean` has as much work as later ones.
     run('make -s', program)
 
 

@@ -1,6 +1,6 @@
-"""Another client of the store: what it fills a bucket with, and what it changes behind the mount.
+"""Fills a bucket of moto, and changes it behind the mount.
 
-usage: store.py ENDPOINT seed | put KEY BYTE SIZE | delete KEY | sum KEY
+usage: moto_bucket.py ENDPOINT seed | put KEY BYTE SIZE | delete KEY
 """
 
 import hashlib
@@ -13,7 +13,7 @@ BUCKET = "bench"
 
 
 def seed(store):
-    """The same keys and bytes each time; prints the sum and the path of each that can be shown."""
+    """Puts the same objects each time; prints checksum and path of each that a mount shows."""
     store.create_bucket(Bucket=BUCKET)
     source = random.Random(1)
     shown = {
@@ -43,9 +43,6 @@ def main():
             store.put_object(Bucket=BUCKET, Key=key, Body=byte.encode() * int(size))
         case "delete", [key]:
             store.delete_object(Bucket=BUCKET, Key=key)
-        case "sum", [key]:
-            body = store.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-            print(hashlib.sha256(body).hexdigest())
         case _:
             sys.exit(__doc__)
 

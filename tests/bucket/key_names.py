@@ -1,7 +1,10 @@
-"""Names of every class through a mount: each is that very key for the store's own client, or is
-refused when it is made, and none leads to another object.
+"""Creates names with characters of every class through a mount.
 
-usage: names.py MOUNT s3 ENDPOINT BUCKET | names.py MOUNT azure CONTAINER
+usage: key_names.py MOUNT s3 ENDPOINT BUCKET
+       key_names.py MOUNT azure CONTAINER
+
+For the store's own client, each name is the same key. Other names are refused when they are created.
+No name leads to another object.
 """
 
 import errno
@@ -19,7 +22,7 @@ REFUSALS = {errno.EINVAL, errno.ENAMETOOLONG}
 
 
 def names(kind):
-    # moto finds no way to a key with a newline: its routes are patterns of one line.
+    # moto cannot serve a key with a newline: its routes are patterns of one line.
     letters = [letter for letter in CHARACTERS if kind != "s3" or letter != "\n"]
     forms = ((f"a{letter}", f"{letter}a") for letter in letters)
     found = dict.fromkeys(itertools.chain(*forms, WHOLE))
@@ -44,8 +47,8 @@ class Azure:
     def __init__(self, container):
         from azure.storage.blob import BlobServiceClient
 
-        said = os.environ["AZURE_STORAGE_CONNECTION_STRING"]
-        service = BlobServiceClient.from_connection_string(said, api_version="2021-12-02")
+        connection = os.environ["AZURE_STORAGE_CONNECTION_STRING"]
+        service = BlobServiceClient.from_connection_string(connection, api_version="2021-12-02")
         self.container = service.get_container_client(container)
 
     def keys(self):
@@ -56,7 +59,7 @@ class Azure:
 
 
 def refused(act, *arguments):
-    """Whether an operation is refused, and not because of something else."""
+    """Whether an operation is refused with one of the expected errors."""
     try:
         act(*arguments)
         return False
@@ -67,7 +70,7 @@ def refused(act, *arguments):
 
 
 def make(path, text):
-    """Whether a file was made; what fails after its opening fails too late."""
+    """Whether a file was created; an error after its open is too late."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except OSError as error:
@@ -92,33 +95,33 @@ def main(mount, kind, *rest):
     made = [name for name in tried if make(f"{below}/{name}", name)]
     for name in set(tried) - set(made):
         if not refused(os.rename, f"{mount}/plain", f"{below}/{name}"):
-            sys.exit(f"{name!r} can be made by renaming a file")
-        # White space is lost at the end of a key, and the key of a directory ends in a slash.
+            sys.exit(f"{name!r} can be created by renaming a file")
+        # Stores strip white space at the end of a key, but a directory's key ends with a slash.
         if name != name.rstrip():
             continue
         if not refused(os.rename, f"{below}-of-nothing", f"{below}/{name}"):
-            sys.exit(f"{name!r} can be made by renaming a directory")
+            sys.exit(f"{name!r} can be created by renaming a directory")
         if not refused(os.mkdir, f"{below}/{name}"):
-            sys.exit(f"a directory {name!r} can be made")
+            sys.exit(f"a directory {name!r} can be created")
     keys = {key.removeprefix("names/") for key in store.keys() if key.startswith("names/")} - {""}
     if keys != set(made):
-        sys.exit(f"not in the store: {set(made) - keys}; nobody made: {keys - set(made)}")
+        sys.exit(f"not in the store: {set(made) - keys}; not created: {keys - set(made)}")
     for name in made:
         if store.get(f"names/{name}").decode() != name:
             sys.exit(f"{name!r} has other bytes in the store")
     if set(os.listdir(below)) != set(made):
-        sys.exit(f"listed otherwise: {set(os.listdir(below)) ^ set(made)}")
+        sys.exit(f"the listing differs: {set(os.listdir(below)) ^ set(made)}")
     for name in made:
         other = f"{below}/{name[:120]}-r"
         os.rename(f"{below}/{name}", other)
         with open(other, encoding="utf-8") as file:
             if file.read() != name:
-                sys.exit(f"{name!r} has other bytes after it was renamed")
+                sys.exit(f"{name!r} has other bytes after a rename")
         os.unlink(other)
     left = [key for key in store.keys() if key.startswith("names/") and key != "names/"]
     if left:
         sys.exit(f"left in the store: {left}")
-    print(f"{len(made)} names made, {len(tried) - len(made)} refused")
+    print(f"{len(made)} names created, {len(tried) - len(made)} refused")
 
 
 main(*sys.argv[1:])

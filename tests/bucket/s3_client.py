@@ -1,8 +1,9 @@
-"""Another client of an S3 store, with nothing but Python: what it says is not what a mount says.
+"""A small S3 client in plain Python, independent of ogive and of other libraries.
 
-Credentials and address are those of the environment, as every client has them. As a program:
-usage: plain.py BUCKET get KEY | put KEY | delete KEY | list [PREFIX] | uploads | head KEY
-`get` writes to standard output, `put` reads standard input, `head` prints what is kept beside it.
+usage: s3_client.py BUCKET get KEY | put KEY | delete KEY | list [PREFIX] | uploads | head KEY
+
+Address and credentials come from the usual AWS variables of the environment. `get` writes to standard
+output, `put` reads standard input, `head` prints the metadata.
 """
 
 import datetime
@@ -17,7 +18,7 @@ import xml.etree.ElementTree as tree
 
 
 class Refused(Exception):
-    """What the store answers instead."""
+    """An error answer of the store."""
 
     def __init__(self, status, body):
         super().__init__(f"{status}: {body[:300]!r}")
@@ -35,7 +36,7 @@ class Store:
         self.region = os.environ.get("AWS_REGION", "us-east-1")
 
     def ask(self, method, key="", query=None, body=b"", headers=None):
-        """Status, headers and body of an answer; `Refused` for those that are no success."""
+        """Sends a signed request. Returns answer and body; raises `Refused` for an error."""
         path = urllib.parse.quote(f"/{self.bucket}" + (f"/{key}" if key else ""), safe="/~")
         pairs = sorted((query or {}).items())
         query = "&".join(
@@ -70,7 +71,7 @@ class Store:
         return answer, content
 
     def get(self, key):
-        """The bytes of an object; `None` if there is none."""
+        """Returns the bytes of an object; `None` if it does not exist."""
         try:
             return self.ask("GET", key)[1]
         except Refused as refused:
@@ -79,12 +80,12 @@ class Store:
             return None
 
     def head(self, key):
-        """What is kept beside an object: the names without their prefix."""
+        """Returns the metadata of an object, with names without prefix, and all headers."""
         answer, _ = self.ask("HEAD", key)
         prefix = "x-amz-meta-"
-        kept = {name.lower(): value for name, value in answer.getheaders()}
-        beside = {name[len(prefix) :]: value for name, value in kept.items() if name.startswith(prefix)}
-        return beside, kept
+        headers = {name.lower(): value for name, value in answer.getheaders()}
+        metadata = {name[len(prefix) :]: value for name, value in headers.items() if name.startswith(prefix)}
+        return metadata, headers
 
     def put(self, key, body, headers=None):
         self.ask("PUT", key, body=body, headers=headers)
@@ -93,7 +94,7 @@ class Store:
         self.ask("DELETE", key)
 
     def names(self, prefix=""):
-        """All keys that begin so."""
+        """Returns all keys with a prefix."""
         found, token = [], None
         while True:
             query = {"list-type": "2", "prefix": prefix, "encoding-type": "url"}
@@ -107,7 +108,7 @@ class Store:
                 return found
 
     def uploads(self, prefix=""):
-        """The keys of uploads in parts that are neither completed nor thrown away."""
+        """Returns the keys of multipart uploads that are neither completed nor aborted."""
         _, body = self.ask("GET", query={"uploads": "", "prefix": prefix})
         root = tree.fromstring(re.sub(rb' xmlns="[^"]+"', b"", body))
         return [each.findtext("Key") for each in root.iter("Upload")]

@@ -1,6 +1,6 @@
-"""Writes through a view and closes the file: do others see the bytes when they open it?
+"""Counts the opens by other clients that do not see bytes written through a view and closed.
 
-usage: closed.py VIEW OTHER SERVER
+usage: close_to_open.py VIEW OTHER SERVER
 """
 
 import errno
@@ -32,7 +32,7 @@ def in_place(data, path):
 
 
 def synced(data, path):
-    """Before it is closed: the file stays open until the next round."""
+    """Syncs, and leaves the file open until the next round."""
     global kept_open
     file = os.open(path, os.O_CREAT | os.O_RDWR)
     os.pwrite(file, data, 0)
@@ -57,13 +57,13 @@ def mapped(data, path):
 for write in (over, in_place, synced, renamed, mapped):
     late = 0
     for number in range(10):
-        wanted = b'%08d' % number * 3000
-        write(wanted, f'{view}/{write.__name__}')
+        expected = b'%08d' % number * 3000
+        write(expected, f'{view}/{write.__name__}')
         for place in others:
-            if get(f'{place}/{write.__name__}') != wanted:
+            if get(f'{place}/{write.__name__}') != expected:
                 late += 1
                 began = time.monotonic()
-                while get(f'{place}/{write.__name__}') != wanted:
+                while get(f'{place}/{write.__name__}') != expected:
                     if time.monotonic() > began + 10:
                         break
                     time.sleep(0.05)

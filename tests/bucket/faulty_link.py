@@ -1,9 +1,9 @@
-"""A link between two addresses of this machine, which fails at random while it is told to.
+"""A TCP forwarder on this machine that fails at random while it is switched on.
 
-usage: link.py PORT UPSTREAM_HOST:PORT
+usage: faulty_link.py PORT UPSTREAM_HOST:PORT
 
-SIGUSR1: from now on it fails. SIGUSR2: no longer. Latency, resets, stalls, half bodies, single small
-pieces and little bandwidth, in either direction, for some connections or for all.
+SIGUSR1 switches faults on, SIGUSR2 off. Faults are latency, resets, stalls, half bodies, small pieces
+and low bandwidth. They affect either direction, and some connections or all.
 """
 
 import random
@@ -24,7 +24,7 @@ class Broken(Exception):
 
 
 def fail():
-    """Another fault every half a second, and none between two."""
+    """Chooses a fault about every second, with a pause after each."""
     global now
     kinds = ["latency", "reset", "stall", "half", "pieces", "slow"]
     while True:
@@ -36,7 +36,7 @@ def fail():
 
 
 def hurt(piece, is_up, chance, sent, target):
-    """Hands a piece on, as the fault of the moment has it."""
+    """Forwards a piece under the current fault."""
     fault = now
     if fault is None or fault[1] != is_up or chance > fault[2]:
         target.sendall(piece)
@@ -70,7 +70,7 @@ def pump(source, target, is_up):
         target.shutdown(socket.SHUT_WR)
     except Broken:
         for end in (source, target):
-            # A reset, and no orderly end.
+            # Sends RST instead of FIN.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             shut(end)
     except OSError:

@@ -1,7 +1,8 @@
-"""Two mounts count in one file: each adds one to what it reads, and is told if somebody was faster.
-What counts is that no addition that was acknowledged is lost.
+"""Two mounts increment a number in one file. No acknowledged increment may be lost.
 
-usage: fight.py SECONDS FILE FILE
+usage: two_writers.py SECONDS FILE FILE
+
+A writer that was slower than the other gets ESTALE.
 """
 
 import errno
@@ -12,12 +13,12 @@ import time
 
 until = time.monotonic() + float(sys.argv[1])
 files = sys.argv[2:]
-done, told, trouble = [0] * len(files), [0] * len(files), []
+done, conflicts, errors = [0] * len(files), [0] * len(files), []
 
 
 def add(number, path):
     try:
-        while time.monotonic() < until and not trouble:
+        while time.monotonic() < until and not errors:
             try:
                 descriptor = os.open(path, os.O_RDWR)
                 try:
@@ -33,9 +34,9 @@ def add(number, path):
             except OSError as error:
                 if error.errno != errno.ESTALE:
                     raise
-                told[number] += 1
+                conflicts[number] += 1
     except Exception as error:  # noqa: BLE001
-        trouble.append(f"{path}: {error!r}")
+        errors.append(f"{path}: {error!r}")
 
 
 with open(files[0], "w") as file:
@@ -46,6 +47,6 @@ for thread in threads:
 for thread in threads:
     thread.join()
 counts = {int(open(path).read()) for path in files}
-print(f"{sum(done)} additions, {sum(told)} told of a conflict, found {sorted(counts)}")
-if trouble or counts != {sum(done)} or 0 in done:
-    sys.exit("; ".join(trouble) or "an addition was lost, or one side made none")
+print(f"{sum(done)} increments, {sum(conflicts)} conflicts, found {sorted(counts)}")
+if errors or counts != {sum(done)} or 0 in done:
+    sys.exit("; ".join(errors) or "an increment was lost, or one side made none")

@@ -1,11 +1,13 @@
-"""A web server that is as good or as bad as it is told to be.
+"""A web server with more or fewer features.
 
-usage: web.py PORT DIRECTORY KIND
-KIND: webdav  PROPFIND, ranges, strong tags
-      html    an index with links that lead elsewhere; ranges, strong tags, conditions
-      weak    the same with weak tags and times
-      nothing the same with neither tags nor times
-      whole   times, no ranges: each answer is the whole file
+usage: web_server.py PORT DIRECTORY KIND
+
+KIND is one of:
+- webdav: PROPFIND, ranges, strong ETags
+- html: an index, also with links to other places; ranges, strong ETags, conditions
+- weak: as html, with weak ETags and times
+- nothing: as html, with neither ETags nor times
+- whole: as html, with times, without ETags and ranges
 """
 
 import email.utils
@@ -60,13 +62,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not os.path.isfile(path):
             return self.answer(404)
         body, tags = open(path, "rb").read(), self.tags(path)
-        wanted = self.headers.get("If-Match")
-        if wanted and "ETag" in tags and wanted != tags["ETag"]:
+        condition = self.headers.get("If-Match")
+        if condition and "ETag" in tags and condition != tags["ETag"]:
             return self.answer(412)
-        wanted = self.headers.get("Range")
-        if not wanted or kind == "whole":
+        byte_range = self.headers.get("Range")
+        if not byte_range or kind == "whole":
             return self.answer(200, body, tags)
-        first, last = wanted.removeprefix("bytes=").split("-")
+        first, last = byte_range.removeprefix("bytes=").split("-")
         first, last = int(first), min(int(last), len(body) - 1)
         if first >= len(body):
             return self.answer(416)

@@ -1,6 +1,6 @@
-"""Writes a file and syncs it, begins another, and kills the daemon in the middle of that.
+"""Writes and syncs a file, writes another one without a sync, and kills the daemon.
 
-usage: killed.py SYNCED WRITTEN DAEMON
+usage: kill_after_write.py SYNCED WRITTEN DAEMON
 """
 
 import os

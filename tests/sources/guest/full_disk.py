@@ -1,9 +1,9 @@
-"""The errors of a full disk, a line for each way of writing, for a comparison with another directory.
+"""Prints the errors of a full disk, a line for each way of writing, for comparison.
 
-usage: full.py DIRECTORY
+usage: full_disk.py DIRECTORY
 
-The disk is too small for the writes. A line has the errors up to the return of `close`, and whether
-the bytes synced before are there. Which call fails first is not promised.
+The disk is too small for the written bytes. A line has the errors up to the return of `close`, and
+whether the bytes synced before them are there. The first call that fails is not compared.
 """
 
 import errno
@@ -20,7 +20,7 @@ WAYS = {
 
 
 def fill(path, chunk, each, last):
-    """The errors, and the number of bytes that a sync acknowledged."""
+    """Returns the errors and the number of synced bytes."""
     failed, written, synced = [], 0, 0
     file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
 
@@ -46,7 +46,7 @@ def fill(path, chunk, each, last):
 
 
 def has_room():
-    """A server frees the space of a removed file a moment later."""
+    """Waits until the server has freed the room of the last file."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         found = os.statvfs(sys.argv[1])
@@ -58,11 +58,11 @@ def has_room():
 
 for name, way in WAYS.items():
     if not has_room():
-        sys.exit(f'{name}: the room of the file before is not free after a minute')
+        sys.exit(f'{name}: the room of the last file is not free after a minute')
     path = f'{sys.argv[1]}/full'
     failed, synced = fill(path, *way)
     kept = os.stat(path).st_size >= synced
     print(name, sorted(set(failed)) or 'no error', 'kept' if kept else 'LOST')
-    # An NFS client keeps a file open, with its space, if its close has failed.
+    # After a failed close, an NFS client keeps the file open, so unlink alone frees no room.
     os.truncate(path, 0)
     os.unlink(path)

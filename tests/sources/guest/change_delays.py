@@ -1,12 +1,13 @@
-"""The delay until each reader sees each kind of change by others.
+"""Measures how soon each reader sees each kind of change by other clients.
 
-usage: behind.py BELIEVED READER=DIRECTORY... -- CHANGER=DIRECTORY...
+usage: change_delays.py TTL READER=DIRECTORY... -- CHANGER=DIRECTORY...
 
-All directories are the same one, by different paths. The first reader is the bare source; the others
-are views of it. BELIEVED is the TTL of names and attributes in the source's client, in seconds. The
-output has all delays, and `WRONG` for those that are longer than promised. A file opened by a known
-name may be a second and a half later than bare. Names and attributes may be that much later than
-bare, or than the end of the TTL. A change that bare never saw need not be seen.
+All directories are the same one, through different mounts. The first reader is the bare source, the
+others are views of it. TTL is the number of seconds that the source's client caches names and
+attributes. The program prints all delays, and a line `WRONG` for each that is too long.
+
+An open of a known name may be late by 1.5 s after the bare source. Names and attributes may be late
+by 1.5 s after the bare source or the TTL. A change that the bare source never shows is ignored.
 """
 
 import errno
@@ -15,7 +16,7 @@ import sys
 import time
 
 split = sys.argv.index('--')
-believed = float(sys.argv[1])
+client_ttl = float(sys.argv[1])
 readers = dict(argument.split('=', 1) for argument in sys.argv[2:split])
 changers = dict(argument.split('=', 1) for argument in sys.argv[split + 1 :])
 SECONDS = 75
@@ -36,7 +37,7 @@ def names(directory):
     return sorted(os.listdir(directory))
 
 
-def one(directory):
+def one_file(directory):
     put(f'{directory}/f', OLD)
 
 
@@ -57,7 +58,7 @@ def replace(directory):
     os.rename(f'{directory}/new', f'{directory}/f')
 
 
-def make_anew(directory):
+def remove_and_create(directory):
     os.unlink(f'{directory}/f')
     put(f'{directory}/f', NEW)
 
@@ -89,56 +90,56 @@ def link(directory):
     os.symlink('a', f'{directory}/f')
 
 
-def lead_elsewhere(directory):
+def retarget(directory):
     os.unlink(f'{directory}/f')
     os.symlink('b', f'{directory}/f')
 
 
-# Kind: whether a known name is opened, what there is before, the change, a look, what is seen then.
+# Kind: whether a known name is opened, the preparation, the change, the observation, the new value.
 KINDS = {
-    'same size': (True, one, in_place, contents, NEW),
+    'same size': (True, one_file, in_place, contents, NEW),
     'same size, time put back': (
         True,
-        one,
+        one_file,
         lambda at: put_time_back(at, in_place),
         contents,
         NEW,
     ),
-    'twice in a tick': (True, one, twice, contents, NEW),
-    'replaced': (True, one, replace, contents, NEW),
-    'replaced, time put back': (True, one, lambda at: put_time_back(at, replace), contents, NEW),
-    'made anew': (True, one, make_anew, contents, NEW),
-    'grown': (True, one, lambda at: put(f'{at}/f', OLD + NEW), contents, OLD + NEW),
-    'cut': (True, one, lambda at: os.truncate(f'{at}/f', 100), contents, OLD[:100]),
-    'removed': (True, one, lambda at: os.unlink(f'{at}/f'), contents, 'ENOENT'),
-    'became a directory': (False, one, become_directory, lambda at: names(f'{at}/f'), []),
-    'made where none was': (False, lambda _: None, one, contents, OLD),
-    'listing, one more': (False, one, lambda at: put(f'{at}/g', OLD), names, ['f', 'g']),
-    'listing, one less': (False, one, lambda at: os.unlink(f'{at}/f'), names, []),
-    'listing, renamed': (False, one, lambda at: os.rename(f'{at}/f', f'{at}/g'), names, ['g']),
+    'twice in a tick': (True, one_file, twice, contents, NEW),
+    'replaced': (True, one_file, replace, contents, NEW),
+    'replaced, time put back': (True, one_file, lambda at: put_time_back(at, replace), contents, NEW),
+    'removed and created': (True, one_file, remove_and_create, contents, NEW),
+    'grown': (True, one_file, lambda at: put(f'{at}/f', OLD + NEW), contents, OLD + NEW),
+    'cut': (True, one_file, lambda at: os.truncate(f'{at}/f', 100), contents, OLD[:100]),
+    'removed': (True, one_file, lambda at: os.unlink(f'{at}/f'), contents, 'ENOENT'),
+    'became a directory': (False, one_file, become_directory, lambda at: names(f'{at}/f'), []),
+    'created': (False, lambda _: None, one_file, contents, OLD),
+    'listing, one more': (False, one_file, lambda at: put(f'{at}/g', OLD), names, ['f', 'g']),
+    'listing, one less': (False, one_file, lambda at: os.unlink(f'{at}/f'), names, []),
+    'listing, renamed': (False, one_file, lambda at: os.rename(f'{at}/f', f'{at}/g'), names, ['g']),
     'size': (
         False,
-        one,
+        one_file,
         lambda at: os.truncate(f'{at}/f', 7),
         lambda at: os.stat(f'{at}/f').st_size,
         7,
     ),
     'mode': (
         False,
-        one,
+        one_file,
         lambda at: os.chmod(f'{at}/f', 0o400),
         lambda at: oct(os.stat(f'{at}/f').st_mode),
         '0o100400',
     ),
     'sizes in a listing': (
         False,
-        one,
+        one_file,
         lambda at: os.truncate(f'{at}/f', 7),
         lambda at: [entry.stat().st_size for entry in os.scandir(at)],
         [7],
     ),
-    'link led elsewhere': (False, link, lead_elsewhere, contents, NEW),
-    'directory on the way': (
+    'link retargeted': (False, link, retarget, contents, NEW),
+    'directory on the path': (
         False,
         two_directories,
         exchange_directories,
@@ -148,7 +149,7 @@ KINDS = {
 }
 
 
-def look(reader, changer, kind):
+def observe(reader, changer, kind):
     try:
         return KINDS[kind][3](f'{readers[reader]}/{changer}/{kind}')
     except OSError as error:
@@ -156,7 +157,7 @@ def look(reader, changer, kind):
 
 
 def prepare():
-    """The rows of the changes that are possible there; all readers read them until they are cached."""
+    """Prepares each kind, and lets every reader read it until it is cached."""
     rows = []
     for changer, top in changers.items():
         for kind, (_, before, *_) in KINDS.items():
@@ -165,26 +166,26 @@ def prepare():
                 before(f'{top}/{changer}/{kind}')
                 rows.append((changer, kind))
             except OSError as error:
-                print(f'{changer}: {kind}: cannot be made there: {error.strerror}')
+                print(f'{changer}: {kind}: cannot be prepared there: {error.strerror}')
     end = time.monotonic() + 8
     while time.monotonic() < end:
         for row in rows:
             for reader in readers:
-                look(reader, *row)
+                observe(reader, *row)
         time.sleep(0.3)
     return rows
 
 
 def follow(rows):
-    """Makes the changes, and looks right after each until all are seen.
+    """Makes the changes, and observes each at once and then until all are seen.
 
-    For how long a cell was not as it is now, at least, and after how long it was, at most.
+    Returns for each cell the time of the last old observation, and of the first new one.
     """
     changed, unseen, seen, missing = {}, {}, {}, []
 
-    def look_at(cell):
+    def is_new(cell):
         at = time.monotonic() - changed[cell[:2]]
-        if look(cell[2], *cell[:2]) == KINDS[cell[1]][4]:
+        if observe(cell[2], *cell[:2]) == KINDS[cell[1]][4]:
             seen[cell] = time.monotonic() - changed[cell[:2]]
             return True
         unseen[cell] = at
@@ -199,11 +200,11 @@ def follow(rows):
             continue
         changed[changer, kind] = time.monotonic()
         cells = [(changer, kind, reader) for reader in readers]
-        missing += [cell for cell in cells if not look_at(cell)]
+        missing += [cell for cell in cells if not is_new(cell)]
     end = time.monotonic() + SECONDS
     while missing and time.monotonic() < end:
         time.sleep(0.1)
-        missing = [cell for cell in missing if not look_at(cell)]
+        missing = [cell for cell in missing if not is_new(cell)]
     return unseen, seen
 
 
@@ -219,19 +220,19 @@ def judge(rows, unseen, seen):
         if cells[0] not in seen:
             continue
         bare = seen[cells[0]]
-        allowed = 1.5 + (bare if KINDS[kind][0] else max(bare, believed))
+        allowed = 1.5 + (bare if KINDS[kind][0] else max(bare, client_ttl))
         for cell, word in zip(cells[1:], words[1:]):
             if cell not in seen or unseen.get(cell, 0) > allowed:
                 print(f'WRONG {cell[2]}: {changer}: {kind}: {word}, allowed {allowed:.1f} s')
 
 
 def hold(rows, seen):
-    """A change that has been seen stays seen."""
+    """Checks that no reader returns to an old value."""
     for _ in range(3):
         for changer, kind in rows:
             for reader in readers:
-                known = (changer, kind, reader) in seen
-                if known and look(reader, changer, kind) != KINDS[kind][4]:
+                was_seen = (changer, kind, reader) in seen
+                if was_seen and observe(reader, changer, kind) != KINDS[kind][4]:
                     print(f'WRONG {reader}: {changer}: {kind}: went back in time')
         time.sleep(0.5)
 

@@ -1,9 +1,10 @@
-"""Another client of Azure Blob Storage, signed with a shared key: makes a container, or a blob in it
-of nothing with something beside it, and tells which blobs there are. Names that begin with x-ms- are
-fields of the request; with a query behind the blob it is another request than to make it. With
---listing all is told that the store tells of them.
+"""A small client of Azure Blob Storage, with a shared key.
 
-usage: container.py URL ACCOUNT KEY [BLOB[?QUERY] [NAME=VALUE...] | --list | --listing]
+usage: azure_client.py URL ACCOUNT KEY [BLOB[?QUERY] [NAME=VALUE...] | --list | --listing]
+
+Without arguments it creates the container. BLOB creates an empty blob; NAME=VALUE is metadata, or a
+header if the name begins with x-ms-. With a query, it sends that request instead. --list prints the
+names of all blobs, --listing the store's whole answer.
 """
 
 import base64
@@ -19,7 +20,7 @@ url, account, key, *rest = sys.argv[1:]
 
 
 def ask(method, address, **headers):
-    """The answer to a request without a body."""
+    """Sends a request without a body, and returns the answer."""
     headers |= {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
     parts = urllib.parse.urlparse(address)
     lines = [method, "", "", "", "", "", "", "", "", "", "", ""]
@@ -36,12 +37,12 @@ def ask(method, address, **headers):
 match rest:
     case []:
         ask("PUT", f"{url}?restype=container")
-    case ["--list" | "--listing" as wanted]:
+    case ["--list" | "--listing" as form]:
         listing = ask("GET", f"{url}?comp=list&restype=container").decode()
         names = "\n".join(re.findall("<Name>(.*?)</Name>", listing))
-        print(names if wanted == "--list" else listing)
-    case [blob, *beside]:
-        named = dict(pair.split("=") for pair in beside)
+        print(names if form == "--list" else listing)
+    case [blob, *pairs]:
+        named = dict(pair.split("=") for pair in pairs)
         fields = {} if "?" in blob else {"x-ms-blob-type": "BlockBlob"}
         for name, value in named.items():
             fields[name if name.startswith("x-ms-") else f"x-ms-meta-{name}"] = value

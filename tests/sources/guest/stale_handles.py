@@ -1,10 +1,11 @@
-"""Opens names again and again while their files are changed elsewhere: is one ever stale?
+"""Opens names repeatedly while another client changes them, and reports stale handles.
 
-usage: stale.py VIEW BARE CHANGER SECONDS
+usage: stale_handles.py VIEW BARE CHANGER SECONDS
 
-All directories are the same one, through the view, another client and the changer. Every kind of
-change is made to a name that is read four times a second, and to one that is read now and then. Each
-fault is a line: ESTALE at any open, or not the new file in the end although the other client has it.
+The directories are the same one: in the view, at another client, and at the client that changes it.
+Each kind of change is made to a name that is read four times a second, and to one that is read
+seldom. Prints a line for each fault. ESTALE at any open is a fault; so is an old file at the end, if
+the other client has the new one.
 """
 
 import errno
@@ -47,8 +48,8 @@ def retargeted(path):
 CHANGES = {replaced: 'new', recreated: 'new', os.unlink: 'ENOENT', retargeted: 'new'}
 
 
-def look(names, log):
-    """Opens all of them by both paths, and notes the results."""
+def read_all(names, log):
+    """Reads all names in both directories, and appends the results to the log."""
     for name in names:
         for way, directory in (('view', view), ('bare', bare)):
             log.setdefault((name, way), []).append(get(directory, name))
@@ -59,7 +60,7 @@ def is_over(names, log):
 
 
 def trial(label, pause):
-    """Changes a set of names that have been read with a pause between, and follows them."""
+    """Reads a set of names with pauses, changes them, and reads them until all are new."""
     names = {}
     for word in ('old', 'new'):
         put(f'{changer}/target-{word}', word)
@@ -71,23 +72,23 @@ def trial(label, pause):
             else:
                 put(f'{changer}/{name}', 'old')
         except OSError as error:
-            # The source itself has no links.
+            # The source has no symbolic links.
             if change is not retargeted or error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
                 raise
             continue
         names[name] = change
     for _ in range(4):
-        look(names, {})
+        read_all(names, {})
         time.sleep(pause)
     for name, change in names.items():
         change(f'{changer}/{name}')
     log, began = {}, time.monotonic()
-    look(names, log)
+    read_all(names, log)
     while time.monotonic() - began < 4 or not is_over(names, log):
         if time.monotonic() - began > seconds:
             break
         time.sleep(0.1)
-        look(names, log)
+        read_all(names, log)
     # The view may be a second later than the other client.
     time.sleep(2)
     last = {name: get(view, name) for name in names}
