@@ -11,7 +11,7 @@
 //! | `kstat` blocks | illumos | [`illumos`] |
 //!
 //! Other modules build on the texts. [`files`] and [`arcstats`] are the tables of the files that
-//! OpenZFS's tools open, and [`tree`] is the tree of files in which the tools find them. [`source`]
+//! OpenZFS's tools open. [`tree`] is the tree of files in which the tools find them. [`source`]
 //! reads kstats from a directory. [`arcstat`] has the columns that OpenZFS's `arcstat` derives from
 //! two readings, and [`sum`] adds readings up. Rows are declared in `ogive-stats`.
 //!

@@ -5,9 +5,9 @@
 //! directory. Each file is the sum ([`crate::sum`]) over all mounts, and each mount is also a pool
 //! with its own reads and writes.
 //!
-//! Invariants: a reader sees the old or the new file and never a part of one, because each is
-//! written to a temporary file and renamed. Files of a mount that has gone are removed, and nothing
-//! else in the directory is touched. The caller ensures that one process writes at a time.
+//! Invariants: a reader sees the old or the new file and never a part of one. Each is written to a
+//! temporary file and renamed. Files of a mount that has gone are removed, and nothing else in the
+//! directory is touched. The caller ensures that one process writes at a time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

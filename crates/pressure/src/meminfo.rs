@@ -2,8 +2,7 @@
 //!
 //! `MemAvailable` (Linux 3.14) is the kernel's own estimate of the memory that programs can take
 //! without swapping. It is the free pages above the low watermarks, plus the page cache and
-//! reclaimable slab, less their part that the system needs to keep running (`si_mem_available()` in
-//! `mm/show_mem.c`).
+//! reclaimable slab that the system can do without (`si_mem_available()` in `mm/show_mem.c`).
 
 use ogive_proc::meminfo;
 

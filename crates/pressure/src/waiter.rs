@@ -15,12 +15,13 @@
 //!   other programs.
 //! - `memory.pressure_level` of cgroup v1 at level `medium`, through `cgroup.event_control` and an
 //!   eventfd, means that reclaim finds little. (`low` is any reclaim, also of clean page cache.)
-//!   The innermost cgroup with a listener receives an event, so an event of the process's own
-//!   cgroup is distinguished from those of the cgroups above it.
+//!   The innermost cgroup with a listener receives an event. So an event of the process's own
+//!   cgroup differs from those of the cgroups above it.
 //! - Thresholds of v1's `memory.usage_in_bytes`, registered the same way, lie below the limit by
-//!   the caller's headrooms. They matter if a group holds hardly any page cache. A neighbour that
-//!   grows then meets the limit, reclaim finds nothing, and it is killed before any level is
-//!   reported. v2 has no such thresholds; a `memory.high` below `memory.max` gives the time there.
+//!   the caller's headrooms. They matter if a group holds hardly any page cache. A growing
+//!   neighbour then meets the limit, and reclaim finds nothing. The neighbour is killed before any
+//!   level is reported. v2 has no such thresholds; a `memory.high` below `memory.max` gives the
+//!   time there.
 //!
 //! Order: a [`Waker`] sets its flag before it writes the eventfd, and the waiter reads the eventfd
 //! before the flag, so no wake is lost. Several wakes before a wait are one wake.

@@ -13,8 +13,8 @@
 //!
 //! # Locks
 //!
-//! Each pool has one lock, over its queue. It is a leaf: no job and no code of the owner runs under
-//! it, except the short functions that put jobs into the queue or take them out.
+//! Each pool has one lock, over its queue. It is a leaf: no job runs under it. Of the owner's code,
+//! only the short functions that fill and empty the queue do.
 
 mod alive;
 

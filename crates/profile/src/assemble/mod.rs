@@ -252,7 +252,7 @@ impl Assembler {
         self.forget_kernel_frames();
     }
 
-    /// What kernel addresses are called has changed.
+    /// Drops the cached frames after a change of kernel symbols.
     fn forget_kernel_frames(&mut self) {
         self.kernel_frames.clear();
         self.recent.clear();

@@ -1,5 +1,5 @@
-//! Decodes the fields of a `PERF_RECORD_SAMPLE` that a profile needs: all up to the call chain, the
-//! branch stack, and the copy of the user's stack.
+//! Decodes the fields of a `PERF_RECORD_SAMPLE` for a profile: all up to the call chain, the branch
+//! stack, and the copy of the user's stack.
 //!
 //! The library's decoder is not used, because a chain's length is outside input and must not
 //! overflow when multiplied. It also does not know the number of lost samples among the counts, and

@@ -4,7 +4,7 @@
 //! A thread's time is `schedstat`'s nanoseconds, split into user and system by the ticks of its
 //! `stat`. All threads are read every [`INTERVAL`]. A thread that starts and ends between two
 //! readings is missed. Its time is in the counters of the CPUs, so the difference is the missed
-//! time, and `processes` of /proc/stat is the number of started threads.
+//! time. `processes` of /proc/stat is the number of started threads.
 
 mod proc;
 

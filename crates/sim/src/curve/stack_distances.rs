@@ -1,7 +1,6 @@
-//! LRU stack distances in O(log n). The distance of a request is the weight of all keys requested
-//! since the last request of its key (Mattson et al., "Evaluation Techniques for Storage
-//! Hierarchies", 1970). A tree over time finds it (Bennett and Kruskal, "LRU Stack Processing",
-//! 1975).
+//! LRU stack distances in O(log n). The distance is the weight of all keys requested since the last
+//! request of the key (Mattson et al., "Evaluation Techniques for Storage Hierarchies", 1970). A
+//! tree over time finds it (Bennett and Kruskal, "LRU Stack Processing", 1975).
 //!
 //! Each key has the time slot of its last access in a Fenwick tree, which sums weights from a slot
 //! on. When slots run out, the keys are compacted in their order.

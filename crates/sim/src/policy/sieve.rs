@@ -1,5 +1,5 @@
-//! SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI '24): a list in the order of arrival, and
-//! a hand that moves from old to young. It clears the bits of entries that were hit, and evicts the
+//! SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI '24). A list has the order of arrival,
+//! and a hand moves from old to young. It clears the bits of entries that were hit, and evicts the
 //! first entry without its bit.
 
 use super::linked_lists::{Id, Lists};

@@ -10,7 +10,7 @@
 //!
 //! With exact counts every cell equals that of Caffeine's simulator. With a sketch the rule is the
 //! same, but the hash differs. Then, as in Caffeine, a frequent candidate that lost is admitted
-//! once in 128 times, so that no client can lock others out by hash collisions.
+//! once in 128 times. So no client can lock others out by hash collisions.
 
 use super::frequency_sketch::Frequency;
 use super::linked_lists::{Id, Lists};

@@ -1,8 +1,8 @@
-//! Classifies the lines of a text, in this order: a certain head of a sample, a possible frame of
-//! the sample before, and last a possible head by the shape of the text ([`Shape`]).
+//! Classifies the lines of a text. A certain head of a sample comes first, and then a possible
+//! frame of the sample before. A possible head by the shape of the text ([`Shape`]) comes last.
 //!
-//! The order matters, because names of programs look like addresses (`dd`, `bc`, `cc1`, `f`), and
-//! because no blank line ends a sample without a call graph.
+//! The order matters for two reasons. Names of programs look like addresses (`dd`, `bc`, `cc1`,
+//! `f`), and no blank line ends a sample without a call graph.
 
 use super::frame::Frame;
 use super::head::{Head, is_record};

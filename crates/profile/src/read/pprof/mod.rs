@@ -1,7 +1,7 @@
 //! pprof profiles, as Go, gperftools, Parca and many others write them, gzipped or not.
 //!
-//! If a sample has several values, the one that counts CPU time is used, or else the default, or
-//! else the last, as in pprof itself. Threads come from the customary labels.
+//! Of several values, the one that counts CPU time is used, or else the default, or else the last,
+//! as in pprof itself. Threads come from the customary labels.
 
 pub(crate) mod proto;
 
