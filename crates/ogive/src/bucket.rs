@@ -7,12 +7,11 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use ogive_bucket::journal::{self, Conflict};
-use ogive_text::one_line;
+use ogive_text::{Bytes, counted, one_line};
 
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::l2::key::KeyArgs;
-use crate::value::Size;
 
 /// List and save files whose upload to a bucket met a conflict
 ///
@@ -103,13 +102,12 @@ pub(crate) fn run(args: &BucketArgs) -> Result<()> {
 /// A conflict in a line: its name, its size, and its missing bytes.
 fn describe(conflict: &Conflict) -> String {
     let missing: u64 = conflict.missing().iter().map(|range| range.end - range.start).sum();
-    let (key, size) = (conflict.key(), Size(conflict.size()));
+    let (key, size) = (conflict.key(), Bytes(conflict.size()));
     match missing {
         0 => format!("{key}: {size}, all of it"),
         missing => format!(
-            "{key}: {size} in all, of which {missing} bytes were not written here: they were \
-             the old \
-             object's, and read as zeroes"
+            "{key}: {size}, of which {} missing (unchanged from the earlier object) and read as zeros",
+            counted(missing, "byte is", "bytes are")
         ),
     }
 }

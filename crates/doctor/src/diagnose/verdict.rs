@@ -221,9 +221,9 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
             line(&format!("no known tool prints any of the {lines} lines"))
         }
         (None, None, 0) => line(NOTHING),
-        (None, None, 1) => line(NOTHING).and(ClauseKind::NotShown, "1 line was not read"),
         (None, None, lines) => {
-            line(NOTHING).and(ClauseKind::NotShown, format!("{lines} lines were not read"))
+            let lines = ogive_text::counted(lines, "line was", "lines were");
+            line(NOTHING).and(ClauseKind::NotShown, format!("{lines} not read"))
         }
     };
     // If only a working pool is shown, the verdict has at least that.

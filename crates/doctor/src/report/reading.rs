@@ -1,5 +1,7 @@
 //! One sentence about the inputs: the formats that were read, and the lines that were not.
 
+use ogive_text::counted;
+
 use crate::evidence::Input;
 
 /// The most formats that are named.
@@ -22,14 +24,15 @@ pub(super) fn reading(inputs: &[Input]) -> String {
     let read = match (lines.saturating_sub(unread), listed(&formats)) {
         (_, None) => "Read nothing".to_owned(),
         (0, Some(formats)) => format!("Read {formats}"),
-        (1, Some(formats)) => format!("Read 1 line{of} as {formats}"),
-        (lines, Some(formats)) => format!("Read {lines} lines{of} as {formats}"),
+        (lines, Some(formats)) => {
+            format!("Read {}{of} as {formats}", counted(lines, "line", "lines"))
+        }
     };
     let first = inputs.iter().find_map(|input| Some((&input.name, input.first_unread?)));
     let Some((name, line)) = first else { return read };
     let place = if inputs.len() > 1 { format!("{name}:{line}") } else { format!("line {line}") };
-    let (lines, were) = if unread == 1 { ("line", "was") } else { ("lines", "were") };
-    format!("{read}; {unread} {lines} {were} not read (first: {place})")
+    let lines = counted(unread, "line was", "lines were");
+    format!("{read}; {lines} not read (first: {place})")
 }
 
 /// Names with "and" before the last.

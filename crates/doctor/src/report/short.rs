@@ -187,16 +187,12 @@ fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
 /// The foot: the rest of the answer.
 fn rest(diagnosis: &Diagnosis) -> String {
     let trouble = diagnosis.inputs.iter().filter(|input| input.trouble.is_some()).count();
-    let counted = |count: usize, one: &str, many: &str| match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {many}"),
-    };
     let mut parts = vec![reading(&diagnosis.inputs)];
     if trouble > 0 {
-        parts.push(counted(trouble, "input with trouble", "inputs with trouble"));
+        parts.push(ogive_text::counted(trouble, "input with trouble", "inputs with trouble"));
     }
     if !diagnosis.rule_faults.is_empty() {
-        parts.push(counted(diagnosis.rule_faults.len(), "faulty rule", "faulty rules"));
+        parts.push(ogive_text::counted(diagnosis.rule_faults.len(), "faulty rule", "faulty rules"));
     }
     let looked = diagnosis
         .overview

@@ -123,7 +123,8 @@ impl Readers {
     pub(crate) fn stop(&self) {
         let left = self.threads.stop(self.patience, std::mem::take);
         if left > 0 {
-            log::warn!("{left} threads still wait for a device of the second level");
+            let threads = ogive_text::counted(left, "thread still waits", "threads still wait");
+            log::warn!("{threads} for a device of the second level");
         }
     }
 }

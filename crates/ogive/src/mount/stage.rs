@@ -196,7 +196,8 @@ impl Stage {
         bucket.note_uploads(&opened.journal);
         let left = bucket.abort_stale(std::mem::take(&mut opened.uploads));
         if left > 0 {
-            log::warn!("aborted {left} uploads of an earlier mount");
+            let uploads = ogive_text::counted(left, "unfinished upload", "unfinished uploads");
+            log::warn!("aborted {uploads} of an earlier mount");
         }
         for refused in refused(&promises, &self.options().staged) {
             log::warn!("{refused}");

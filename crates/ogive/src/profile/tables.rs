@@ -36,7 +36,7 @@ pub(super) fn text(view: &View<'_>, roles: &Roles, rows: usize) -> String {
 
 fn facts(view: &View<'_>) -> String {
     let meta = &view.profile().meta;
-    let mut parts = vec![format!("{} samples", view.count())];
+    let mut parts = vec![ogive_text::counted(view.count(), "sample", "samples")];
     if !meta.event.is_empty() {
         parts.push(match meta.rate {
             Rate::Hertz(hertz) => format!("{} at {hertz:.0} Hz", printable(&meta.event)),
@@ -52,7 +52,7 @@ fn facts(view: &View<'_>) -> String {
         parts.push(text);
     }
     if meta.lost_samples > 0 {
-        parts.push(format!("{} samples lost", meta.lost_samples));
+        parts.push(ogive_text::counted(meta.lost_samples, "sample lost", "samples lost"));
     }
     format!("{}\n\n", parts.join(", "))
 }

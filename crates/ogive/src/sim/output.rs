@@ -69,7 +69,11 @@ impl Answer {
             self.summary.push(("footprint_bytes", json!(bytes), text));
         }
         if plan.sample < 1.0 {
-            let text = format!("{} requests of the sample", replay.replayed);
+            let text = ogive_text::counted(
+                replay.replayed,
+                "request of the sample",
+                "requests of the sample",
+            );
             self.summary.push(("sampled_requests", json!(replay.replayed), text));
             self.notes.push("hits and evictions are those of the sample".to_owned());
         }

@@ -129,7 +129,8 @@ fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) ->
         }
         let pending = pending_uploads::count(stage);
         if pending != said && pending > 0 {
-            eprintln!("{pending} files are still to be uploaded");
+            let files = ogive_text::counted(pending, "file is", "files are");
+            eprintln!("{files} still to be uploaded");
         }
         said = pending;
         if left.is_some_and(|left| left.is_zero()) || (pending == 0 && began.elapsed() > WAIT) {
@@ -146,14 +147,17 @@ fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
         true => Refusal::new(
             exit::FAILURE,
             format!(
-                "{path} is unmounted, but {pending} files could not be uploaded: they are in \
-                 {stage}"
+                "{path} is unmounted, but {} could not be uploaded and stayed in {stage}",
+                ogive_text::counted(pending, "file", "files")
             ),
         )
         .hint(format!("mount the bucket with --stage {word} again, which uploads them")),
         false => Refusal::new(
             exit::FAILURE,
-            format!("{path} is unmounted, and {pending} files are still being uploaded"),
+            format!(
+                "{path} is unmounted, and {} still being uploaded",
+                ogive_text::counted(pending, "file is", "files are")
+            ),
         )
         .hint(format!("\"--wait TIME\" waits longer; files that are not uploaded stay in {stage}")),
     }

@@ -472,7 +472,10 @@ impl Assembler {
     pub(crate) fn finish(mut self) -> Profile {
         let meta = &mut self.profile.meta;
         if self.damaged > 0 {
-            meta.note(format!("{} records are damaged and were left out", self.damaged));
+            meta.note(format!(
+                "{} damaged and left out",
+                ogive_text::counted(self.damaged, "record was", "records were")
+            ));
         }
         meta.lost_samples = self.lost.0.max(self.lost.1);
         self.events.note(meta);

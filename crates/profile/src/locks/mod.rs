@@ -138,7 +138,10 @@ impl LockTable {
     /// The table, unless it is empty.
     fn end(mut self) -> Option<Self> {
         if !self.unread.is_empty() {
-            self.notes.push(format!("{} lines were not understood", self.unread.len()));
+            self.notes.push(format!(
+                "{} not understood",
+                ogive_text::counted(self.unread.len(), "line was", "lines were")
+            ));
         }
         (!self.rows.is_empty()).then_some(self)
     }

@@ -122,7 +122,10 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
     }
     progress(bytes);
     if ignored > 0 {
-        profile.meta.note(format!("{ignored} lines are not stacks with a count"));
+        profile.meta.note(format!(
+            "{} left out: no stack with a count",
+            ogive_text::counted(ignored, "line was", "lines were")
+        ));
     }
     if rounded > 0 {
         profile.meta.note(format!("{rounded} counts had fractions and were rounded"));

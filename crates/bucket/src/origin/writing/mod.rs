@@ -125,10 +125,11 @@ impl Writing {
             messages.say(format_args!("{path}: the last {bytes} bytes were never acknowledged"));
         }
         if !conflicts.is_empty() {
-            let (count, path) = (conflicts.len(), journal.path().display());
+            let conflicts = ogive_text::counted(conflicts.len(), "conflict", "conflicts");
+            let path = journal.path().display();
             messages.say(format_args!(
-                "{count} files are kept that another client changed first: ogive bucket conflicts \
-                 {path} shows them"
+                "the journal keeps {conflicts} with other clients: \"ogive bucket conflicts \
+                 {path}\" lists the files"
             ));
         }
         for tree in trees {
@@ -433,9 +434,10 @@ impl Writing {
     pub(super) fn end(&self) {
         let left = self.pending.end();
         if left > 0 {
+            let left = ogive_text::counted(left, "file was", "files were");
             let path = self.journal.path().display();
             self.messages.say(format_args!(
-                "{left} files could not be uploaded; they stay in {path}: mount this bucket again \
+                "{left} not uploaded and stayed in {path}: mount this bucket again \
                  with --stage {path}"
             ));
         }

@@ -63,7 +63,10 @@ pub(super) fn read(
         profile.meta.note(format!("reading stopped after line {number}: {error}"));
     }
     if lines.cut > 0 {
-        profile.meta.note(format!("{} lines are over 1 MiB and were cut", lines.cut));
+        profile.meta.note(format!(
+            "{} cut to 1 MiB",
+            ogive_text::counted(lines.cut, "line was", "lines were")
+        ));
     }
     profile
 }

@@ -240,7 +240,7 @@ impl<'p> Groups<'p> {
 fn facts(page: &Page<'_>) -> String {
     let meta = &page.view.profile().meta;
     let mut parts = Vec::new();
-    parts.push(format!("{} samples", page.view.count()));
+    parts.push(ogive_text::counted(page.view.count(), "sample", "samples"));
     if let Some(seconds) = page.view.cpu_seconds() {
         parts.push(format!("{seconds:.1} CPU-s"));
     }
@@ -258,7 +258,7 @@ fn facts(page: &Page<'_>) -> String {
         parts.push(format!("{host} {release}").trim().to_owned());
     }
     if meta.lost_samples > 0 {
-        parts.push(format!("{} samples lost", meta.lost_samples));
+        parts.push(ogive_text::counted(meta.lost_samples, "sample lost", "samples lost"));
     }
     parts.join(" \u{b7} ")
 }
