@@ -64,7 +64,6 @@ mod tests {
         assert_eq!(within[..2], [(50, 2), (100, 4)]);
         assert_eq!(within[4], (1_000, 5));
         assert_eq!(within[BOUNDS_US.len() - 1], (30_000_000, 5), "the longest is within none");
-    /// The sum of all times, in nanoseconds.
         assert_eq!(latency.total_ns(), 31_001_102_000 + 50_001);
     }
 }
