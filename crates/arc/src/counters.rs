@@ -1,8 +1,8 @@
-//! Event counters that threads add to without meeting each other.
+//! Event counters, to which threads add without contention.
 //!
 //! Every thread has a stripe of its own, and each stripe has its own cache lines. So counting is an
-//! addition to memory that no other thread writes. A reader adds up the stripes. A sum that is taken
-//! while others count lies between the sum before and the sum after.
+//! addition to memory that no other thread writes. A reader adds up the stripes. A sum that is
+//! taken while others count lies between the sum before and the sum after.
 
 use crate::stats::Stats;
 use crate::threads;

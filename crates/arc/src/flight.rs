@@ -5,8 +5,8 @@
 //! evicted. A waiter that has something else to do leaves a continuation instead. The thread that
 //! lands the flight runs it.
 //!
-//! The flight's own lock is a leaf: nothing is locked under it, and nothing of the user's runs
-//! under it.
+//! The flight's own lock is a leaf: nothing is locked under it, and no code of
+//! the user runs under it.
 
 use crate::sync::{Condition, Mutex, lock};
 use std::any::Any;
@@ -22,7 +22,7 @@ pub(crate) enum Landing {
     Failed(Arc<dyn Any + Send + Sync>),
     /// The loader panicked.
     Panicked,
-    /// The load was given up: a caller that still wants the key starts again.
+    /// The load was given up: a caller that still needs the key starts again.
     Abandoned,
 }
 

@@ -1,6 +1,6 @@
 //! Forgetting all entries of one object at once.
 //!
-//! Put a generation into the key. To forget everything kept for the object, advance its generation.
+//! Put a generation into the key. To forget everything about the object, advance its generation.
 //! Keys of the old generation are never asked for again, and their entries age out. That is one
 //! addition, however many entries there are. A load in flight for an old key ends under the old
 //! key.

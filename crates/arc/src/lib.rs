@@ -12,15 +12,15 @@
 //! - [`policy`] is the policy alone, pure and single-threaded; [`policy::PlainArc`] is the oracle
 //!   the cache is tested against, and good for simulations.
 //! - [`reclaim`] decides how much memory to give back and when to grow again.
-//! - [`prune`] asks owners of pinned metadata to let go.
-//! - [`Stats`] is everything counted, with the names of OpenZFS's `arcstats`.
+//! - [`prune`] asks owners of pinned metadata to release it.
+//! - [`Stats`] has all counters, with the names of OpenZFS's `arcstats`.
 //!
 //! The engine does no I/O, logs nothing, draws nothing at random and knows no file.
 //!
 //! # What an entry costs
-//! In addition to key and value, an entry takes at most [`entry_bytes_max`] bytes for its slot and its
-//! place in the index. The counters of its value's `Arc` take 16 bytes more. A ghost takes at most
-//! [`ghost_bytes_max`]. `tests/engine/sizes.rs` holds this. [`Stats`] gives the real sum as
+//! In addition to key and value, an entry takes at most [`entry_bytes_max`] bytes for its slot and
+//! its place in the index. The counters of its value's `Arc` take 16 bytes more. A ghost takes at
+//! most [`ghost_bytes_max`]. `tests/engine/sizes.rs` checks this. [`Stats`] gives the real sum as
 //! `hdr_size`. The weights of all ghosts together are at most twice the target, and under ARC alone
 //! at most the target. So with records of 128 KiB, a GiB of cache costs less than a MiB.
 #![deny(unsafe_code)]

@@ -137,8 +137,8 @@ impl Gate {
         }
     }
 
-    /// Goes on with the account that is on the device, and with what was sent after that was
-    /// written; without one the device is new. Until this is called, a limit of wear lets nothing
+    /// Continues the account on the device, and adds the bytes that were sent after it was written.
+    /// Without an account the device is new. Until this is called, a limit of wear lets nothing
     /// through. `clock_seconds` are since 1970.
     pub(crate) fn found(
         &self,

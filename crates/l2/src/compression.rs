@@ -130,7 +130,7 @@ impl fmt::Debug for Compressor {
     }
 }
 
-/// Undoes compression; for one thread, whose contexts it reuses.
+/// Decompresses, for one thread, whose contexts it reuses.
 #[derive(Default)]
 pub struct Decompressor {
     zstd: Option<zstd::bulk::Decompressor<'static>>,

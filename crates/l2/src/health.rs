@@ -58,7 +58,7 @@ impl Health {
         self.bypassed.load(Ordering::Relaxed) && now() < self.state.lock().until
     }
 
-    /// Something failed; what came of it, if the device is bypassed because of that.
+    /// Notes a failure. Returns the bypass, if the device is bypassed because of it.
     pub(crate) fn failed(&self, now: Instant) -> Option<Bypass> {
         let mut state = self.state.lock();
         let on_trial = self.bypassed.load(Ordering::Relaxed);

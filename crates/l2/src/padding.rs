@@ -8,8 +8,8 @@
 //! compressed bytes │ zeroes │ length of the compressed bytes, 4 │ length of the record, 4
 //! ```
 //!
-//! A record that is as long as a padded one, and does not compress to less, is left as it is. That
-//! is how most incompressible records cost nothing: sizes of records are powers of two.
+//! A record with a padded length already, which does not compress to less, is left unchanged. So
+//! most incompressible records cost nothing: sizes of records are powers of two.
 //!
 //! Whether a record is padded stands in its header, so that devices may be read with any setting.
 
@@ -96,7 +96,7 @@ pub(crate) struct Padded<'a> {
     pub(crate) padding_bytes: usize,
 }
 
-/// Makes records longer; for one thread, whose buffer it reuses.
+/// Pads records, for one thread, whose buffer it reuses.
 #[derive(Debug, Default)]
 pub(crate) struct Padder {
     padding: Padding,

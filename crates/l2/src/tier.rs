@@ -49,8 +49,8 @@ const THREADS_BLOCKING: usize = 32;
 
 /// A second level of a cache, on devices that need not be trusted.
 ///
-/// Records are known by names, which must stand for one content for ever: put the version into
-/// the name. Everything that goes wrong is a miss and a counter.
+/// Records have names, each of which must mean one content for ever: put the version into the name.
+/// Everything that goes wrong is a miss and a counter.
 ///
 /// ```
 /// use ogive_l2::device::MemoryDevice;
@@ -96,7 +96,7 @@ struct Member {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DeviceInUse {
-    /// Its name, as the superblock has it.
+    /// Its name in the superblock.
     pub device: [u8; 16],
     /// How it is sealed.
     pub cipher: Cipher,
@@ -111,7 +111,7 @@ pub struct DeviceInUse {
 /// The state of a device that was taken out of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// All of it is written, and it is closed.
+    /// All its records are written, and it is closed.
     Closed,
     /// It gets no more requests, but a caller still waits for it. It is closed when it answers.
     Hangs,
@@ -156,9 +156,9 @@ impl Tier {
         Ok(Self { members: RwLock::new(members), options, counters, versions })
     }
 
-    /// Takes another device into use, which from then on has its share of the records: that share
-    /// misses until it has come there. Names mean on it what they mean on the others. Returns the
-    /// device's name.
+    /// Takes another device into use, which has a share of the records from then on. That share
+    /// misses until it is written there. Names mean the same on all devices. Returns the device's
+    /// name.
     ///
     /// # Errors
     /// See [`DeviceError`]; nothing has changed then.
@@ -285,9 +285,8 @@ impl Tier {
         read(readers, store, key, slot)
     }
 
-    /// Whether a record of this name is worth asking for. Either the index knows it, or one that
-    /// looks the same to it, and its device is not bypassed. Or the record is on its way to the
-    /// device.
+    /// Whether to ask for a record of this name. Either the index has an entry that may be this
+    /// record, and its device is not bypassed. Or the record is on its way to the device.
     pub fn may_have(&self, name: &[u8]) -> bool {
         self.member(name).is_some_and(|member| {
             let store = &member.store;
@@ -296,9 +295,9 @@ impl Tier {
         })
     }
 
-    /// Offers a record that leaves the first level to the device that its name belongs to, which may
-    /// refuse it (`Store::admit`). Never waits: a refused record is dropped and counted. Returns
-    /// whether it was taken.
+    /// Offers a record that leaves the first level to the device of its name, which may refuse it
+    /// (`Store::admit`). Never waits: a refused record is dropped and counted. Returns whether it
+    /// was taken.
     pub fn offer(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
         self.member(name).is_some_and(|member| member.store.admit(name, bytes, offered))
     }
@@ -328,8 +327,8 @@ impl Tier {
         self.list().iter().map(|member| member.store.usage()).collect()
     }
 
-    /// Gives back about `want_bytes` of the indexes' memory, as far as they have it. Returns how
-    /// much it was, and how many records are unknown now. They stay on their devices and are found
+    /// Gives back about `want_bytes` of the indexes' memory, or as much as they have. Returns how
+    /// much it was, and how many records are unknown now. Those stay on their devices and are found
     /// again at the next opening. For a minute no index grows.
     pub fn shrink_index(&self, want_bytes: u64) -> Shrunk {
         let members = self.list();

@@ -42,7 +42,7 @@ const FOLLOW_DIVISOR: u64 = 16;
 /// once would take several microseconds, for one hit in a thousand.
 const PORTION: u32 = 2;
 
-/// A referee, and what is known of the capacity that it judges for.
+/// A referee, and the last known capacity of its kind.
 struct RefereeState {
     referee: Referee,
     capacity_bytes: u64,

@@ -61,7 +61,7 @@ impl<K, V> Default for Leaving<K, V> {
 }
 
 impl<K, V> Leaving<K, V> {
-    /// With room for so many entries, so that nothing is allocated under the locks.
+    /// With room for this many entries, so that nothing is allocated under the locks.
     pub(super) fn with_room(core: &Core<K, V>, entries: usize) -> Self {
         let mut leaving = Self::default();
         if core.evict_hook.is_some() {

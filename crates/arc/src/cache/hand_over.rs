@@ -11,8 +11,8 @@ use crate::table::{HANDED, Place, RETURNED, SublistGuard, Word};
 use std::hash::Hash;
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
-    /// Says that a cache above has the bytes of an entry now. It is the first to leave when room is
-    /// needed, and leaves a ghost as any other. A demand that comes first takes it back.
+    /// Notes that a cache above has the bytes of an entry now. The entry is evicted first when room
+    /// is needed, and leaves a ghost like any other. A demand that comes first takes it back.
     ///
     /// Returns whether it was handed over. It is not if there is no entry, or if the entry is
     /// handed over already. It is not if the entry came back once, because the cache above could
@@ -88,8 +88,8 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// Evicts the entry that was handed over first; a held one goes with its last release. Returns
-    /// whether there was one.
+    /// Evicts the entry that was handed over first; a held one is freed with its last release.
+    /// Returns whether there was one.
     pub(super) fn evict_handed_over(&self) -> bool {
         while let Some(place) = self.handed.pop() {
             let mut leaving = Leaving::with_room(self, 1);

@@ -122,7 +122,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         core.note_watched(kind, entry.hash(), entry.weight_bytes(), exact);
     }
 
-    /// Says in an MFU entry in which age it was hit.
+    /// Notes in an MFU entry the age of its hit.
     #[inline(always)]
     fn note_age(
         &self,
@@ -236,7 +236,7 @@ const fn hit_place(access: Access, kind: Kind, list: List) -> usize {
     access as usize * 4 + kind as usize * 2 + list as usize
 }
 
-/// Unpins an entry whose key is another with the same bits of the hash.
+/// Unpins an entry that has another key with the same bits of the hash.
 #[cold]
 #[inline(never)]
 fn unpin_other_key<K, V>(hold: Hold<K, V>) {

@@ -5,8 +5,8 @@
 //! first. A dead entry's core stays because it has a keeper for each dead entry.
 //!
 //! So a hold is two pointers, without a count of its own. The sublist and the slot of an entry
-//! follow from them. They are wanted only when the last pin of a parked, removed or demoted entry
-//! goes.
+//! follow from them. They are needed only when the last pin of a parked, removed or demoted entry
+//! is released.
 #![allow(unsafe_code)]
 
 use super::core::Core;
@@ -32,8 +32,8 @@ pub struct Hold<K, V> {
     owns: PhantomData<Arc<Core<K, V>>>,
 }
 
-// SAFETY: a hold gives out `&V`, and its drop may drop a key and a value: as an `Arc` of both. The
-// pointers are to what is itself shared between threads.
+// SAFETY: a hold gives out `&V`, and its drop may drop a key and a value, like an `Arc` of both.
+// The pointers lead to data that threads share anyway.
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Hold<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Hold<K, V> {}

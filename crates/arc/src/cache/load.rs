@@ -33,7 +33,7 @@ pub enum Source {
     Loaded,
 }
 
-/// Why there is no value.
+/// The reason for no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError<E> {
     /// The loader, the caller's own or the one the caller waited for, gave this error.
@@ -56,8 +56,8 @@ pub enum Lookup<K: Send + Sync + 'static, V: Send + Sync + 'static> {
 }
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
-    /// The entry of a key; if there is none, what `load` brings: the value and its weight in bytes
-    /// (0 counts as 1).
+    /// The entry of a key. If there is none, `load` gives the value and its weight in bytes (0 counts
+    /// as 1).
     ///
     /// However many ask for a key, one `load` runs at a time, with no lock held. The others wait
     /// for it and get its value, or a clone of its error. If that loader gave up without a result
@@ -69,7 +69,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// loader panicked. Nothing is cached then, and the next call loads again.
     ///
     /// # Panics
-    /// If `load` panics, the panic goes on to its caller.
+    /// If `load` panics, the panic continues to its caller.
     pub fn get_or_load<E, F>(
         &self,
         key: &K,
@@ -309,7 +309,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Drop for Joined<K, V> {
     fn drop(&mut self) {
         if let Some((cache, share)) = self.share.take() {
             let flight = Arc::clone(&share.flight);
-            // The pin becomes a hold only if a value comes, and cannot be let go of before.
+            // The pin becomes a hold only if a value comes, and cannot be released before.
             flight.then(Box::new(move |landing| {
                 if matches!(landing, Landing::Loaded) {
                     drop(ManuallyDrop::into_inner(share.hold));

@@ -120,7 +120,7 @@ pub struct Eviction<K, V> {
 /// The reason for a call of the growth hook ([`Cache::set_growth_hook`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// So many bytes came in since the last call.
+    /// This many bytes came in since the last call.
     Added {
         /// Weight of all entries that came in, in bytes.
         bytes: u64,

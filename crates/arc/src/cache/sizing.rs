@@ -135,16 +135,15 @@ impl<K, V> Cache<K, V> {
         self.core().ledger().balance.live_bytes(Kind::Metadata).saturating_sub(listed)
     }
 
-    /// Asks the owners of pinned metadata to let go of `want_bytes`; returns the sum of what
-    /// they did. Owners that freed little of what they were asked for lately are left alone
-    /// for a while.
+    /// Asks the owners of pinned metadata to release `want_bytes`; returns the sum of their
+    /// results. Owners that recently freed little of a request are left alone for a while.
     pub fn prune(&self, want_bytes: u64) -> PruneResult {
         let core = self.core();
         core.registry.prune(want_bytes, Instant::now(), &core.counters)
     }
 
-    /// Registers an owner of memory which pins entries, or which should be asked to let go
-    /// when the cache has to shrink. It is asked until the registration is dropped.
+    /// Registers an owner of memory that pins entries, or that should release memory when the cache
+    /// has to shrink. It is asked until the registration is dropped.
     pub fn register_prune(&self, name: &str, prune: Arc<dyn Prune>) -> Registration {
         self.core().registry.register(name, prune)
     }

@@ -1,6 +1,6 @@
 //! A walk over the entries of the cache, one after the other.
 //!
-//! This is for rare questions about what fills the cache. Nothing is counted on behalf of a walk,
+//! This is for rare questions about the contents of the cache. Nothing is counted on behalf of a walk,
 //! so entries that come, go and are hit pay nothing for it. It locks one sublist at a time, for
 //! [`STEP_SLOTS`] slots. It reports the entries after it has given the lock back.
 //!
@@ -13,7 +13,7 @@ use crate::policy::{Kind, List};
 /// Slots that are looked at under one lock: some ten microseconds. An interpreter has few entries.
 const STEP_SLOTS: u32 = if cfg!(miri) { 16 } else { 512 };
 
-/// An entry that a walk has come by.
+/// An entry that a walk has visited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resident<K> {
     /// Its key.

@@ -18,12 +18,12 @@ pub(super) struct ListBytes {
 }
 
 impl ListBytes {
-    /// Bytes of what was seen once: MRU with its ghosts.
+    /// Bytes of keys seen once: MRU with its ghosts.
     const fn once(self) -> u64 {
         self.mru + self.mru_ghosts
     }
 
-    /// Bytes of what was seen more than once: MFU with its ghosts.
+    /// Bytes of keys seen more than once: MFU with its ghosts.
     const fn often(self) -> u64 {
         self.mfu + self.mfu_ghosts
     }

@@ -358,7 +358,7 @@ impl Balance {
         self.grow_for(ghosts.saturating_add(bytes));
     }
 
-    /// A ghost was asked for. Call it while the ghost still counts.
+    /// Notes a ghost hit. Call it while the ghost still counts.
     pub fn ghost_hit(&mut self, kind: Kind, list: List, weight_bytes: u64) {
         let ghosts = List::ALL.map(|list| self.size_bytes(kind, list, true));
         let capacity = self.capacity_bytes(kind);

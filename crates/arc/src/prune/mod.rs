@@ -3,7 +3,7 @@
 //! A held entry cannot be evicted, so the cache asks its owner. The question is in bytes wanted,
 //! the answer in bytes freed. An owner that frees little is left alone for a while. OpenZFS asks
 //! every file system for the full amount with each eviction pass, and never learns the result. So
-//! with objects that are truly pinned it asks for ever. The answer and the back-off prevent that
+//! with objects that are truly pinned it asks without end. The answer and the back-off prevent that
 //! here.
 
 mod backoff;

@@ -6,7 +6,8 @@
 //! be lost when threads share a ring, or when the ring is full and the lock is taken.
 //!
 //! A hit on an MFU entry notes nothing. It writes the current age into the entry, unless it is
-//! there already (see [`mfu_order`](super::mfu_order)), and counts that, by thread, so that ages advance.
+//! there already (see [`mfu_order`](super::mfu_order)). It also counts that, by thread, so that
+//! ages advance.
 //!
 //! A ring also has the credit of its thread: how many hits of watched entries may be shown to the
 //! referee of their kind. Arrivals give credit, so the referee's work is in proportion to misses,

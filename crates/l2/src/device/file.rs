@@ -72,7 +72,7 @@ impl Drop for FileDevice {
         let Some(path) = &self.made else { return };
         let (Ok(own), Ok(there)) = (self.file.metadata(), path.symlink_metadata()) else { return };
         if own.len() == 0 && (own.dev(), own.ino()) == (there.dev(), there.ino()) {
-            // If it cannot be removed, an empty file stays, which does no harm.
+            // If it cannot be removed, an empty file remains, which is harmless.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -158,7 +158,7 @@ impl FileDevice {
     }
 }
 
-/// Whether what is missing there would be a device: a file in its place would be memory.
+/// Whether a missing path belongs to a device: a file in its place would be memory.
 fn is_for_devices(path: &Path) -> bool {
     path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }

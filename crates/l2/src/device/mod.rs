@@ -74,7 +74,7 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// The system's error; `StorageFull` if there is no room.
     fn set_len_bytes(&self, len_bytes: u64) -> io::Result<()>;
 
-    /// Makes all of it read as zeroes without writing them, and discards it on an SSD.
+    /// Makes the whole device read as zeroes without writing them, and discards it on an SSD.
     ///
     /// # Errors
     /// `Unsupported` where that cannot be had, and for files, whose room is to stay taken.
@@ -82,7 +82,7 @@ pub trait Device: Send + Sync + fmt::Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a part of it read as zeroes, and discards it on an SSD or in a file system.
+    /// Makes a range read as zeroes, and discards it on an SSD or in a file system.
     ///
     /// # Errors
     /// `Unsupported` where that cannot be had.

@@ -115,7 +115,7 @@ mod tests {
             device.tamper(|bytes| bytes[place] = 1);
             assert!(foreign_contents(&device).unwrap().is_some(), "a byte at {place}");
         }
-        // In between, where not all is looked at, what is larger than the samples are apart.
+        // In between, only samples are read: contents larger than the gaps are found.
         for place in [2 << 20, 17 << 20, 38 << 20] {
             let device = MemoryDevice::new(LENGTH as u64);
             device.tamper(|bytes| bytes[place..place + 65_536].fill(9));

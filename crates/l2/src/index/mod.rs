@@ -214,9 +214,8 @@ impl Index {
             && self.size_bytes() + table.size_bytes() <= self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Gives back about `want_bytes` of memory, if it has so much to give, and does not grow beyond
-    /// what it has then, until [`Index::allow_growth`]. `head` is the address at which the log is
-    /// being written; ages follow from it.
+    /// Gives back about `want_bytes` of memory, or as much as it has. Does not grow beyond the rest
+    /// until [`Index::allow_growth`]. The log is being written at `head`; ages follow from it.
     pub fn shrink(&self, want_bytes: u64, head: u64) -> Shrunk {
         let mut shrunk = Shrunk::default();
         let mut any = true;

@@ -147,7 +147,7 @@ impl Table {
         false
     }
 
-    /// Adds the slots of a bucket to those that could be moved.
+    /// Adds the slots of a bucket to the candidates for a move.
     fn look_around<'a>(
         &'a self,
         steps: &mut Vec<Step<'a>>,
@@ -209,8 +209,8 @@ impl Table {
         (larger.growth <= GROWTH_MAX).then(|| self.reshaped(larger, 0))
     }
 
-    /// A table half as large with the slots that are worth most: those that had hits, then the
-    /// young. The log is being written at `head`. `None` if it is as small as can be.
+    /// A table half as large with the most valuable slots: those that had hits, then the youngest.
+    /// The log is being written at `head`. `None` if it is as small as can be.
     pub(super) fn halved(&self, head: u64) -> Option<Self> {
         let smaller = match self.shape {
             shape if shape.growth > 0 => Shape { growth: shape.growth - 1, ..shape },
@@ -242,7 +242,7 @@ impl Table {
     }
 }
 
-/// A slot that could be moved to its other bucket, and the one that would take its place.
+/// A slot that could move to its other bucket, and the slot that would replace it.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     cell: &'a AtomicU64,
@@ -256,7 +256,7 @@ fn walk_back(steps: &[Step<'_>], last: usize, free: &AtomicU64, slot: Slot) -> b
     let mut at = Some(last);
     while let Some(number) = at {
         let step = steps[number];
-        // With a reference more or removed it is moved as it is now.
+        // Its reference may have changed meanwhile: the present slot is moved.
         let now = step.cell.load(Ordering::Acquire);
         if Slot::from_bits(now).is_some_and(|now| now.address() == step.victim.address()) {
             to.store(now, Ordering::Release);
@@ -267,8 +267,8 @@ fn walk_back(steps: &[Step<'_>], last: usize, free: &AtomicU64, slot: Slot) -> b
     true
 }
 
-/// Larger for what was written later. The log goes round, so what lies just ahead of its head is
-/// the oldest; the addresses' own wrapping serves for that of the device.
+/// Larger for records that were written later. The log wraps around, so the records just ahead of
+/// its head are the oldest. The wrapping of addresses equals that of the device.
 fn youth(slot: Slot, head: u64) -> u64 {
     slot.address().wrapping_sub(head) & ADDRESS_MASK
 }

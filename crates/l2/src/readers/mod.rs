@@ -6,8 +6,8 @@
 //! reader. A thread of the pool takes as many reads at once as its device can do at once. Threads
 //! are started when there is work and wait on a condition variable when there is none.
 //!
-//! Starting, waking and ending threads is `ogive_threads`' work. Here jobs are reads, and one that
-//! cannot be run is a miss.
+//! `ogive_threads` starts, wakes and ends the threads. Here jobs are reads, and a read that cannot
+//! run is a miss.
 
 mod on_caller;
 

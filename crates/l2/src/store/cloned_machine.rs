@@ -33,14 +33,14 @@ fn messages(image: &[u8]) -> Messages {
     all
 }
 
-/// Goes on from an image with random bytes that were drawn before, and writes records.
+/// Continues from an image with the random bytes of an earlier draw, and writes records.
 fn go_on(image: &[u8], records: &[(u8, u8)]) -> Vec<u8> {
     let memory = Arc::new(MemoryDevice::from_bytes(image.to_vec()));
     let device: Arc<dyn Device> = memory.clone();
     let key = KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap());
     let mut opened = open(&device, &OpenOptions { key, ..OpenOptions::default() }).unwrap();
     opened.keys.restored = Some(AtomicU8::new(7));
-    // All of them are written together, or the two copies would part by chance.
+    // They are written together, or timing would separate the two copies.
     let options = StoreOptions {
         admission: crate::Admission::All,
         linger: Duration::from_secs(3600),

@@ -1,8 +1,8 @@
-//! Discarding segments that hold nothing of use, on an SSD or in a file system.
+//! Discarding useless segments, on an SSD or in a file system.
 //!
-//! A segment is of no use if a mount would find nothing in it. It was never written, or by another
-//! installation, or each of its records was written again in a younger segment. The youngest
-//! segment always stays, because its header has the account of all writes.
+//! A segment is useless if a mount would find no record in it. It was never written, or another
+//! installation wrote it, or a younger segment has each of its records again. The youngest segment
+//! always stays, because its header has the account of all writes.
 
 use super::open::{DeviceError, OpenOptions, open_to_look};
 use super::recover::{read_summary, recover, walk};

@@ -82,8 +82,8 @@ pub struct StoreOptions {
     pub index_bytes_max: u64,
     /// How long a device that fails is left alone at first.
     pub bypass_pause: Duration,
-    /// A read that takes longer counts as a failure of the device, though its bytes are used. So
-    /// slow a device is of no more use than one that fails.
+    /// A read that takes longer counts as a failure of the device, though its bytes are used. Such
+    /// a slow device is as useless as one that fails.
     pub slow: Duration,
     /// How long a record waits in memory for others to be written with.
     pub linger: Duration,
@@ -160,7 +160,7 @@ pub struct Usage {
     pub index_bytes: u64,
     /// Segments with summaries.
     pub summaries: u64,
-    /// Bytes of them on the device.
+    /// Bytes of the summaries on the device.
     pub summary_bytes: u64,
     /// Segments in use, and all.
     pub segments: (u64, u64),
@@ -359,7 +359,7 @@ impl Store {
         self.note_failure();
     }
 
-    /// Reads that were begun then have ended, and at least one of them went well or none.
+    /// Reads that began at `started` have ended. `went_well`: at least one of them succeeded.
     pub(crate) fn note_time(&self, started: Instant, went_well: bool) {
         if self.now() - started > self.options.slow {
             self.note_slow();
@@ -406,7 +406,7 @@ impl Store {
         self.index.size_bytes()
     }
 
-    /// Lets the index grow again when no memory was asked of it for a while.
+    /// Lets the index grow again after a while without a request for its memory.
     fn allow_index_growth(&self) {
         let mut shrunk = self.shrunk.lock();
         if shrunk.is_some_and(|at| self.now() - at > INDEX_GROWTH_PAUSE) {

@@ -85,7 +85,7 @@ pub enum DeviceError {
     /// A passphrase was given for a device with a key, or the other way round.
     #[error("it was formatted with {0}; give that")]
     WrongKind(&'static str),
-    /// Nothing says how large it should be.
+    /// Its size is not given.
     #[error("it is empty; say with --l2-size how large it shall be")]
     NoSize,
     /// A device of this name is in use.
@@ -152,8 +152,8 @@ pub enum FormatPolicy {
 pub struct OpenOptions {
     /// Its new size in bytes; `None`: the present one.
     pub size_bytes: Option<u64>,
-    /// How it shall be sealed; `None`: sealed as it is, or GCM for a new one. Only
-    /// `Some(Cipher::Off)` takes one that is not sealed.
+    /// Its cipher; `None`: the present one, or GCM for a new device. Only `Some(Cipher::Off)`
+    /// accepts a device that is not sealed.
     pub cipher: Option<Cipher>,
     /// The key.
     pub key: KeySource,
@@ -163,7 +163,7 @@ pub struct OpenOptions {
     pub kdf_work_max_kib: u64,
 }
 
-/// A derivation over so many KiB, passes counted, is done unasked: five times what is the default.
+/// A derivation over this many KiB, passes counted, needs no consent: five times the default.
 pub const KDF_WORK_MAX_KIB: u64 = 1 << 20;
 
 impl Default for OpenOptions {
@@ -221,8 +221,8 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
 /// A copy of the superblock, and its bytes.
 type Copied = (Superblock, Vec<u8>);
 
-/// The copies of the superblock that have its shape, the youngest first, with their bytes; nothing
-/// of them has been authenticated. If there is none: why.
+/// The copies of the superblock with a valid shape, the youngest first, with their bytes. Nothing
+/// in them is authenticated yet. Without a copy, the reason.
 fn read_copies(device: &dyn Device) -> io::Result<Result<Vec<Copied>, FormatError>> {
     let length = device.len_bytes()?;
     let (mut copies, mut reason) = (Vec::<Copied>::new(), FormatError::Foreign);
@@ -288,7 +288,7 @@ fn vouch(found: &Superblock, bytes: &[u8], options: &OpenOptions) -> Result<Open
         return Err(DeviceError::Changed);
     }
     let keyring = holder.unlock(found).ok_or(DeviceError::Changed)?;
-    // From here on its owner has said all of it.
+    // From here on the keyring has authenticated everything.
     if let Some(wanted) = options.cipher.filter(|wanted| *wanted != found.cipher) {
         return Err(DeviceError::WrongCipher { found: found.cipher, wanted });
     }
@@ -375,8 +375,8 @@ pub fn format_device(
     make(device, options).map(|opened| opened.superblock)
 }
 
-/// The same with random bytes from a seed, which is then as good as the key. It is for tests, whose
-/// records have the same places in the index every time.
+/// The same with random bytes from a seed, which is then as secret as the key. It is for tests,
+/// whose records then have the same places in the index every time.
 ///
 /// # Errors
 /// See [`DeviceError`].

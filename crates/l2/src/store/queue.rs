@@ -182,7 +182,7 @@ impl Queue {
         true
     }
 
-    /// No more records; the writer is to write what there is.
+    /// Accepts no more records; the writer must write the queued ones.
     pub(crate) fn stop(&self) {
         self.state.lock().stopped = true;
         self.wake.notify_one();

@@ -8,13 +8,13 @@ use crate::format::{Location, RECORD_HEADER_BYTES, RecordHeader, SEGMENTS_START,
 use crate::index::{Place, Slot};
 use crate::padding::unpad;
 
-/// Where to read for a slot, and what is expected there.
+/// The place to read for a slot, and the expected contents.
 #[derive(Clone)]
 pub(crate) struct Plan {
     /// First byte to read; a multiple of the device's alignment, as is the length.
     pub(crate) offset: u64,
     pub(crate) length: usize,
-    /// Where in what is read the record begins.
+    /// Where the record begins in the bytes that are read.
     start: usize,
     location: Location,
     key: SharedKey,
@@ -58,8 +58,8 @@ impl Plan {
         &self.key
     }
 
-    /// Whether a header was written for this place in this segment; its lengths are then what they
-    /// were when the record was sealed.
+    /// Whether a header was written for this place in this segment. Its lengths are then those of
+    /// the sealed record.
     pub(super) fn vouches_for(&self, header: &RecordHeader) -> bool {
         self.key.is_code(Purpose::Record, &header.covered(self.location), &header.code)
     }
@@ -142,7 +142,7 @@ impl Store {
         let fault = || if plan.vouches_for(&header) { Fault::Bad } else { Fault::Stale };
         let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
         let sealed = record.get(RECORD_HEADER_BYTES..end).ok_or(Fault::Bad)?;
-        // The length of a padded record is known only when it is open.
+        // The length of a padded record is known only after unsealing.
         let known = if header.is_padded { 0 } else { header.plain_bytes as usize };
         let mut plain = unsealer.destination(known);
         let additional = header.additional_data(plan.location);

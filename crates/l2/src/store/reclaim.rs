@@ -39,7 +39,7 @@ impl Carried {
 }
 
 impl Writer<'_> {
-    /// Empties a segment in the index; returns what of it was referenced, `spare_bytes` at most.
+    /// Removes a segment from the index; returns its referenced records, up to `spare_bytes`.
     pub(super) fn reclaim(&mut self, number: u32, spare_bytes: u64) -> Vec<Carried> {
         let store = self.store;
         let base = start_of(store, number) / UNIT_BYTES;
@@ -70,7 +70,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads a record as it is stored, and checks its seal.
+/// Reads the stored bytes of a record, and checks its seal.
 fn read_stored(store: &Store, address: u64, entry: &SummaryEntry) -> Option<Carried> {
     let plan = store.plan_at(address, entry.units() * UNIT_BYTES)?;
     let mut buffer = AlignedBuffer::zeroed(plan.length);
@@ -108,8 +108,8 @@ impl Store {
         right.then_some((header, bytes))
     }
 
-    /// Whether a record that was opened also decompresses to what it says; and of its bytes, how
-    /// many are padding.
+    /// Whether an opened record also decompresses to its stated length, and how many of its bytes
+    /// are padding.
     pub(super) fn is_whole(
         header: &RecordHeader,
         stored: &[u8],

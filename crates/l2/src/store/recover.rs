@@ -71,8 +71,8 @@ pub(super) fn recover(store: &Store) -> u64 {
     last
 }
 
-/// Goes on with the account that the youngest segment was begun with. Since then the bytes in it
-/// were sent; if they are unknown, it counts as full.
+/// Continues the account with which the youngest segment began. Since then its bytes were sent; if
+/// their number is unknown, the segment counts as full.
 fn settle_account(store: &Store, youngest: Option<&Found>) {
     let account = youngest.map(|found| {
         let full = store.superblock.segment_bytes;
@@ -220,7 +220,7 @@ fn check_header(store: &Store, number: u32, bytes: &[u8]) -> Option<Found> {
     right.then_some(Found { header, key, trailer: None })
 }
 
-/// A trailer of a segment and its sequence whose lengths are as they were written.
+/// The trailer of a segment with this sequence, if its lengths are valid.
 fn check_trailer(
     store: &Store,
     (segment, sequence): (u32, u64),
@@ -275,7 +275,7 @@ pub(super) fn walk(store: &Store, number: u32) -> Vec<SummaryEntry> {
     let bytes = &buffer.bytes()[..segment_bytes];
     let base = start_of(store, number) / UNIT_BYTES;
     let mut at = SEGMENT_BLOCK_BYTES;
-    // Bytes that may turn out to be other than their header says.
+    // Bytes that may prove to differ from their header.
     let mut patience = segment_bytes;
     while at + RECORD_HEADER_BYTES <= segment_bytes {
         let unit = at + UNIT_BYTES as usize;
@@ -313,7 +313,7 @@ pub(super) fn walk(store: &Store, number: u32) -> Vec<SummaryEntry> {
 /// record that begins there must have.
 fn promised(store: &Store, address: u64, bytes: &[u8]) -> Option<(RecordHeader, Plan)> {
     let header = RecordHeader::parse(bytes)?;
-    // The bytes are in hand already: the plan only says what seal they must have.
+    // The bytes are in hand already: the plan only gives the expected seal.
     let plan = store.plan_at(address, UNIT_BYTES)?.at_start();
     plan.vouches_for(&header).then_some((header, plan))
 }

@@ -4,8 +4,7 @@ use super::Usage;
 use crate::cipher::{SegmentKey, SharedKey};
 use parking_lot::RwLock;
 
-/// A segment, as far as it is known. Without a sequence there is nothing in it that could be
-/// believed.
+/// A segment, as far as known. Without a sequence, none of its contents can be trusted.
 #[derive(Clone, Default)]
 pub(super) struct Segment {
     pub(super) sequence: u64,

@@ -30,8 +30,8 @@ pub struct Verification {
     pub bad_records: u64,
 }
 
-/// Reads a device through and writes nothing. `progress` is called after each segment with how many
-/// are done, and says whether to go on.
+/// Reads a device through and writes nothing. `progress` is called after each segment with the
+/// number that are done; false stops.
 ///
 /// # Errors
 /// If the device cannot be opened; faults of records are counted.

@@ -77,8 +77,8 @@ struct Account {
 }
 
 impl Account {
-    /// Most that is sent for what was admitted, in thousandths. A little less than the 1.15 that
-    /// is promised: the next segment's header and padding are still to come.
+    /// The most bytes sent per admitted byte, in thousandths. A little less than the promised 1.15,
+    /// because the next segment's header and padding are still to come.
     const SENT_MAX: u64 = 1140;
 
     /// Bytes that may still be carried over.
@@ -92,14 +92,14 @@ struct Open {
     number: u32,
     sequence: u64,
     key: SharedKey,
-    /// Where in the segment the chunk begins, and how much of it is filled.
+    /// Start of the chunk in the segment, and its filled bytes.
     chunk_start: u64,
     chunk_filled: usize,
     next_record: u32,
     summary: Vec<SummaryEntry>,
     /// How many entries of the summary are on the device.
     published: usize,
-    /// Bytes before compression of those that are not.
+    /// Uncompressed bytes of the entries that are not.
     unpublished_bytes: u64,
 }
 
@@ -378,7 +378,7 @@ pub(super) fn start_of(store: &Store, number: u32) -> u64 {
     SEGMENTS_START + u64::from(number) * store.superblock.segment_bytes
 }
 
-/// Lets the index know of records that are on the device, and the table of what they hold.
+/// Adds records on the device to the index, and counts them in the table of segments.
 pub(super) fn publish(store: &Store, number: u32, entries: &[SummaryEntry]) {
     let base = start_of(store, number) / UNIT_BYTES;
     for entry in entries {

@@ -1,8 +1,8 @@
-//! The balance of a cache that goes by one of the duel's rules. The rules are in `duel/rules.rs`. This
-//! file answers their questions, from the bytes of all sublists, and combines two kinds.
+//! The balance of a cache that goes by one of the duel's rules. The rules are in `duel/rules.rs`.
+//! This file answers their questions, from the bytes of all sublists, and combines two kinds.
 //!
 //! Each kind has a rule of its own, over the capacity the kind has at the moment. The window of a
-//! kind is a part of its MRU bytes; what is not in the window is *main*. Ghosts of both kinds are
+//! kind is a part of its MRU bytes; the rest is *main*. Ghosts of both kinds are
 //! within twice the target. Under ARC those of a kind are within one capacity, except for ghosts
 //! that a change of rule has left. A few of these go with each arrival.
 

@@ -29,8 +29,8 @@ pub struct Verdict {
 
 /// Chooses the rule for one cache, or for one kind of its entries.
 ///
-/// It wants to see every request of a sampled key, hits included; hits may come late, in
-/// batches, and some may be missing.
+/// It should see every request of a sampled key, hits included. Hits may come late and in batches,
+/// and some may be missing.
 #[derive(Debug)]
 pub struct Referee {
     shadows: [RuledCache<u64>; RULES],

@@ -60,8 +60,7 @@ impl Lane {
         }
     }
 
-    /// Reads `len_bytes`, all of them, for `patience` at most, and does `meanwhile` while the
-    /// device works.
+    /// Reads exactly `len_bytes`, within `patience`, and runs `meanwhile` while the device works.
     ///
     /// # Errors
     /// The system's error; `TimedOut` when the time is up, `UnexpectedEof` if the file ends.

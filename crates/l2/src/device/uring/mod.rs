@@ -35,7 +35,7 @@ pub struct UringDevice {
     rings: Mutex<Vec<IoUring>>,
     /// Lanes for the taking; a leaf lock as well.
     lanes: Mutex<Vec<Lane>>,
-    /// Lanes whose reads were given up; a leaf lock, held to look through them.
+    /// Lanes whose reads were given up; a leaf lock, held for a search.
     late: Mutex<Vec<Lane>>,
     /// The kernel can bound a wait.
     has_lanes: bool,
@@ -84,7 +84,7 @@ impl UringDevice {
         Lane::new().map(Some)
     }
 
-    /// Keeps a lane for later. One that is neither free nor late is of no use any more.
+    /// Keeps a lane for later. A lane that is neither free nor late is dropped.
     fn put_back(&self, mut lane: Lane, is_late: bool) {
         let pool = if is_late { &self.late } else { &self.lanes };
         let most = if is_late { LATE_MAX } else { LANES_MAX };
