@@ -18,8 +18,8 @@
 //! | `session` | the protocol; no other module knows it |
 //! | `view` | the meaning of each operation |
 //! | `version` | which contents of a file are current |
-//! | `record`, `listing` | what the cache holds |
-//! | `dir_cookies`, `held_names` | offsets into directories too large for a listing; memory for names |
+//! | `record`, `listing` | the contents of the cache |
+//! | `dir_cookies`, `held_names` | offsets into huge directories; memory for names |
 //! | `estale_retries` | threads that come back after `ESTALE` |
 //! | `renames_seen` | names that were changed through the mount |
 //! | `inode`, `inode_number`, `handle` | the kernel's inodes and open files, by number |
