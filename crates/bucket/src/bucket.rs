@@ -36,7 +36,7 @@ pub trait Bucket: Send + Sync + 'static {
     }
 
     /// The number of requests so far.
-    fn asked(&self) -> Requests;
+    fn request_counts(&self) -> Requests;
 
     /// Describes an object, without its bytes.
     ///
@@ -97,7 +97,7 @@ pub trait Bucket: Send + Sync + 'static {
     }
 
     /// Reports the counters of the link to the store, by name.
-    fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
+    fn counters(&self, _report: &mut dyn FnMut(&str, u64)) {}
 
     /// Writes a whole object of at most 5 GiB in one request. The bytes are durable when this
     /// returns. The answer has the ETag if the store returns it, as all stores do, though not all

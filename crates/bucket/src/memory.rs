@@ -313,7 +313,7 @@ impl Bucket for MemoryBucket {
         self.state.lock().checksums.get(&object.key).copied()
     }
 
-    fn asked(&self) -> Requests {
+    fn request_counts(&self) -> Requests {
         let state = self.state.lock();
         let count = |operation| state.requests.get(&operation).copied().unwrap_or(0);
         let writes = [Operation::Put, Operation::Begin, Operation::Part, Operation::CopyPart];

@@ -43,7 +43,7 @@ impl ObjectMetadata {
     }
 
     /// The value of a user-defined name.
-    pub fn note(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.user.get(name).map(String::as_str)
     }
 }

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use ogive_bucket::journal::{
     LOG_HEADER_BYTES, LogHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, Record, RecordHeader,
-    Scanned, State, Tree, scan,
+    RenameState, Scanned, State, scan,
 };
 use ogive_l2::{Cipher, SegmentKey};
 
@@ -23,7 +23,7 @@ fn seal(log: &mut Vec<u8>, keys: &SegmentKey, number: u32, durable: u32, payload
 /// Scans a log, and applies its records.
 fn replay(log: &[u8], keys: &SegmentKey) -> Option<Scanned> {
     let mut state: Option<State> = None;
-    let mut tree = Tree::default();
+    let mut rename = RenameState::default();
     let mut read = |at: u64, bytes: &mut [u8]| {
         bytes.copy_from_slice(&log[at as usize..at as usize + bytes.len()]);
         Ok(())
@@ -35,7 +35,7 @@ fn replay(log: &[u8], keys: &SegmentKey) -> Option<Scanned> {
                 state = Some(State::new(key, base));
                 Ok(())
             }
-            (None, record) => tree.apply(record),
+            (None, record) => rename.apply(record),
         });
     if let Some(state) = state {
         let spans = state.spans(0..u64::MAX);
@@ -43,7 +43,7 @@ fn replay(log: &[u8], keys: &SegmentKey) -> Option<Scanned> {
         assert_eq!(bytes, state.size());
         assert!(state.staged_bytes() <= state.size());
     }
-    assert!(tree.is_listed || !tree.is_copied, "nothing is copied before all keys are listed");
+    assert!(rename.is_listed || !rename.is_copied, "nothing is copied before all keys are listed");
     scanned.ok()
 }
 

@@ -95,7 +95,7 @@ impl Conflict {
         let keys = header.keys(master.expose());
         let is_ours = header.journal == identity.journal
             && header.kind == LogKind::File
-            && LogHeader::is_vouched_for(&start, &keys);
+            && LogHeader::is_authentic(&start, &keys);
         if !is_ours {
             return Err(damaged("it is the log of another journal"));
         }

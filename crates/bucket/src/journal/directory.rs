@@ -32,7 +32,7 @@ pub(super) const PASSPHRASE: [&str; 2] = ["passphrase", "passphrase.new"];
 
 /// The directory of a journal.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct JournalDirectory {
     path: PathBuf,
     directory: Arc<File>,
     conflicts: File,
@@ -48,7 +48,7 @@ pub(super) struct Folder {
     pub(super) pieces: AtomicU64,
 }
 
-impl Drop for Folder {
+impl Drop for JournalDirectory {
     /// An unused journal is removed: a mount that failed must not claim the directory for its
     /// bucket.
     fn drop(&mut self) {
@@ -79,7 +79,7 @@ impl Drop for Lock {
     }
 }
 
-impl Folder {
+impl JournalDirectory {
     /// Opens and locks the journal of a source, or creates one in an empty or missing directory.
     pub(super) fn open(
         path: &Path,
@@ -234,7 +234,7 @@ impl Folder {
         };
         let keys = header.keys(self.master.expose());
         let is_ours =
-            start.first_chunk().is_some_and(|start| LogHeader::is_vouched_for(start, &keys));
+            start.first_chunk().is_some_and(|start| LogHeader::is_authentic(start, &keys));
         if header.journal != self.journal || header.cipher != self.cipher || !is_ours {
             return Err(damaged("it is the log of another journal"));
         }
@@ -332,7 +332,7 @@ pub(super) fn read_identity(
     let damaged = |at, why| JournalError::Damaged { path: path.clone(), at, why };
     let header = match (LogHeader::parse(&start), start.first_chunk()) {
         (Ok(header), Some(start)) if header.kind == LogKind::Identity => {
-            if !LogHeader::is_vouched_for(start, &header.keys(master.expose())) {
+            if !LogHeader::is_authentic(start, &header.keys(master.expose())) {
                 return Err(JournalError::WrongKey(path.with_file_name("")));
             }
             header

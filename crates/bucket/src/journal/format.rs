@@ -35,13 +35,13 @@ pub enum LogKind {
     /// A file being written.
     File,
     /// The rename of a directory.
-    Tree,
+    Rename,
     /// A multipart upload.
     Upload,
 }
 
 impl LogKind {
-    const ALL: [Self; 4] = [Self::Identity, Self::File, Self::Tree, Self::Upload];
+    const ALL: [Self; 4] = [Self::Identity, Self::File, Self::Rename, Self::Upload];
 }
 
 /// The header of a log.
@@ -106,7 +106,7 @@ impl LogHeader {
     }
 
     /// Whether the bytes of a header were written with the key.
-    pub fn is_vouched_for(bytes: &[u8; LOG_HEADER_BYTES], keys: &SegmentKey) -> bool {
+    pub fn is_authentic(bytes: &[u8; LOG_HEADER_BYTES], keys: &SegmentKey) -> bool {
         keys.is_code::<16>(Purpose::Header, &bytes[..88], &chunk(&bytes[88..104]))
     }
 }
@@ -166,7 +166,7 @@ impl RecordHeader {
     }
 
     /// Whether the bytes of a header were written with the key.
-    pub fn is_vouched_for(bytes: &[u8; RECORD_HEADER_BYTES], keys: &SegmentKey) -> bool {
+    pub fn is_authentic(bytes: &[u8; RECORD_HEADER_BYTES], keys: &SegmentKey) -> bool {
         keys.is_code::<16>(Purpose::Record, &bytes[..40], &chunk(&bytes[40..56]))
     }
 
@@ -250,14 +250,14 @@ pub enum Record<'a> {
     /// The source of the journal.
     Source(&'a str),
     /// Begins the rename of a directory: of all keys with the prefix `from`.
-    TreeBegin {
+    RenameBegin {
         /// The prefix of the old keys.
         from: &'a str,
         /// The prefix of the new ones.
         to: &'a str,
     },
     /// One key below the directory.
-    TreeKey {
+    RenameKey {
         /// The rest of the key, after the prefix.
         rest: &'a str,
         /// The ETag in the listing.
@@ -266,9 +266,9 @@ pub enum Record<'a> {
         size: u64,
     },
     /// All keys are logged: from here on they are copied.
-    TreeListed,
+    RenameListed,
     /// All keys are copied: from here on the old ones are deleted.
-    TreeCopied,
+    RenameCopied,
     /// Announces a multipart upload.
     Upload {
         /// The address of the object.
@@ -312,19 +312,19 @@ impl<'a> Record<'a> {
                 to.push(7);
                 text(to, source);
             }
-            Self::TreeBegin { from, to: target } => {
+            Self::RenameBegin { from, to: target } => {
                 to.push(8);
                 text(to, from);
                 text(to, target);
             }
-            Self::TreeKey { rest, etag, size } => {
+            Self::RenameKey { rest, etag, size } => {
                 to.push(9);
                 text(to, rest);
                 text(to, etag);
                 numbers(to, [*size]);
             }
-            Self::TreeListed => to.push(10),
-            Self::TreeCopied => to.push(11),
+            Self::RenameListed => to.push(10),
+            Self::RenameCopied => to.push(11),
             Self::Upload { address, began } => {
                 to.push(12);
                 text(to, address);
@@ -354,12 +354,14 @@ impl<'a> Record<'a> {
             5 => Self::Uploaded { through: fields.number()?, base: fields.base()? },
             6 => Self::Durable,
             7 => Self::Source(fields.text()?),
-            8 => Self::TreeBegin { from: fields.text()?, to: fields.text()? },
-            9 => {
-                Self::TreeKey { rest: fields.text()?, etag: fields.text()?, size: fields.number()? }
-            }
-            10 => Self::TreeListed,
-            11 => Self::TreeCopied,
+            8 => Self::RenameBegin { from: fields.text()?, to: fields.text()? },
+            9 => Self::RenameKey {
+                rest: fields.text()?,
+                etag: fields.text()?,
+                size: fields.number()?,
+            },
+            10 => Self::RenameListed,
+            11 => Self::RenameCopied,
             12 => Self::Upload { address: fields.text()?, began: fields.number()? },
             13 => Self::UploadId(fields.text()?),
             _ => return None,

@@ -245,7 +245,7 @@ fn is_followed_by_proof(
         let headers = bytes.as_chunks::<RECORD_HEADER_BYTES>().0;
         let proves = |bytes: &[u8; RECORD_HEADER_BYTES]| {
             RecordHeader::parse(bytes).is_some_and(|header| header.durable > found.next)
-                && RecordHeader::is_vouched_for(bytes, keys)
+                && RecordHeader::is_authentic(bytes, keys)
         };
         if headers.iter().any(proves) {
             return Ok(true);
@@ -259,7 +259,7 @@ fn is_followed_by_proof(
 fn open_record(sealed: &[u8], number: u32, keys: &SegmentKey) -> Result<Vec<u8>, &'static str> {
     let header = RecordHeader::parse(sealed).ok_or("no record begins there")?;
     let (clear, sealed) = sealed.split_first_chunk().ok_or("no record begins there")?;
-    if !RecordHeader::is_vouched_for(clear, keys) || header.number != number {
+    if !RecordHeader::is_authentic(clear, keys) || header.number != number {
         return Err("the header of the record fails its verification");
     }
     let mut payload = vec![0; header.payload_bytes as usize];

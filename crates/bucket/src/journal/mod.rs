@@ -70,7 +70,7 @@
 //! A payload is one byte for the kind, followed by the fields of [`Record`] in order. Numbers have
 //! 8 bytes and are below 2^63. Texts follow their length in 4 bytes. The bytes of an extent reach
 //! to the end. The first record of a staged file is [`Record::Begin`], of a rename
-//! [`Record::TreeBegin`], of an upload [`Record::Upload`].
+//! [`Record::RenameBegin`], of an upload [`Record::Upload`].
 //!
 //! # Locks
 //!
@@ -86,11 +86,11 @@ mod log;
 mod passphrase;
 #[cfg(test)]
 mod pieces_tests;
+mod rename_log;
 mod replay;
 mod staged_log;
 mod state;
-mod tree;
-mod upload;
+mod upload_log;
 
 pub use conflicts::{Conflict, conflicts, count_staged};
 pub use error::JournalError;
@@ -101,8 +101,8 @@ pub use format::{
 };
 pub use log::{Log, LogFile, Place, ScanError, Scanned, scan};
 pub use passphrase::master_key;
+pub use rename_log::{RenameKey, RenameLog, RenameState};
 pub use replay::{Journal, OpenOptions, Opened, Torn};
 pub use staged_log::{EXTENT_BYTES_MAX, ReadBase, Snapshot, StagedLog, WriteId};
 pub use state::State;
-pub use tree::{Tree, TreeKey, TreeLog};
-pub use upload::UploadLog;
+pub use upload_log::UploadLog;

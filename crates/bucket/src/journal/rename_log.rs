@@ -4,7 +4,7 @@
 //! objects before the first copy, and records the end of copying before the first deletion. So the
 //! next mount knows whether to undo the copies or to finish.
 
-use super::directory::Folder;
+use super::directory::JournalDirectory;
 use super::error::JournalError;
 use super::format::{LogKind, Record};
 use super::log::{Log, LogFile};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// An object below the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreeKey {
+pub struct RenameKey {
     /// The rest of its key after the directory's prefix; empty for the directory's marker.
     pub rest: String,
     /// The ETag in the listing.
@@ -25,43 +25,43 @@ pub struct TreeKey {
 
 /// A rename in progress.
 #[derive(Debug)]
-pub struct TreeLog {
-    folder: Arc<Folder>,
+pub struct RenameLog {
+    folder: Arc<JournalDirectory>,
     log: Log,
-    tree: Tree,
+    state: RenameState,
 }
 
 /// The content of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct RenameState {
     /// The prefix of the old keys, with its slash.
     pub from: String,
     /// The prefix of the new ones, with its slash.
     pub to: String,
     /// All keys below it.
-    pub keys: Vec<TreeKey>,
+    pub keys: Vec<RenameKey>,
     /// Whether all keys are logged. Nothing is copied before.
     pub is_listed: bool,
     /// Whether all keys are copied. Nothing is deleted before.
     pub is_copied: bool,
 }
 
-impl Tree {
+impl RenameState {
     /// Applies a record.
     ///
     /// # Errors
     /// If the record does not belong there.
     pub fn apply(&mut self, record: Record<'_>) -> Result<(), &'static str> {
         match record {
-            Record::TreeBegin { from, to } if self.from.is_empty() => {
+            Record::RenameBegin { from, to } if self.from.is_empty() => {
                 (self.from, self.to) = (from.to_owned(), to.to_owned());
             }
-            Record::TreeKey { rest, etag, size } if !self.is_listed => {
+            Record::RenameKey { rest, etag, size } if !self.is_listed => {
                 let (rest, etag) = (rest.to_owned(), etag.to_owned());
-                self.keys.push(TreeKey { rest, etag, size });
+                self.keys.push(RenameKey { rest, etag, size });
             }
-            Record::TreeListed => self.is_listed = true,
-            Record::TreeCopied if self.is_listed => self.is_copied = true,
+            Record::RenameListed => self.is_listed = true,
+            Record::RenameCopied if self.is_listed => self.is_copied = true,
             Record::Durable => {}
             _ => return Err("the record does not belong in the log of a rename"),
         }
@@ -69,50 +69,54 @@ impl Tree {
     }
 }
 
-impl TreeLog {
+impl RenameLog {
     /// Logs all keys, durably.
     pub(super) fn begin(
-        folder: Arc<Folder>,
+        folder: Arc<JournalDirectory>,
         (from, to): (&str, &str),
-        keys: Vec<TreeKey>,
+        keys: Vec<RenameKey>,
     ) -> Result<Self, JournalError> {
-        let log = folder.new_log(LogKind::Tree)?;
-        let mut begun = Self { folder, log, tree: Tree::default() };
-        begun.name_all((from, to), &keys).inspect_err(|_| {
+        let log = folder.new_log(LogKind::Rename)?;
+        let mut begun = Self { folder, log, state: RenameState::default() };
+        begun.log_keys((from, to), &keys).inspect_err(|_| {
             // No object was copied. If this fails, the next mount deletes the log.
             let _ = begun.folder.delete(&begun.log.file().path());
         })?;
         Ok(begun)
     }
 
-    fn name_all(&mut self, (from, to): (&str, &str), keys: &[TreeKey]) -> Result<(), JournalError> {
-        self.say(&Record::TreeBegin { from, to })?;
-        for TreeKey { rest, etag, size } in keys {
-            self.say(&Record::TreeKey { rest, etag, size: *size })?;
+    fn log_keys(
+        &mut self,
+        (from, to): (&str, &str),
+        keys: &[RenameKey],
+    ) -> Result<(), JournalError> {
+        self.append_record(&Record::RenameBegin { from, to })?;
+        for RenameKey { rest, etag, size } in keys {
+            self.append_record(&Record::RenameKey { rest, etag, size: *size })?;
         }
-        self.say(&Record::TreeListed)?;
+        self.append_record(&Record::RenameListed)?;
         self.sync()
     }
 
     /// Resumes an existing log. An incomplete list is deleted, since nothing was copied: `None`.
     pub(super) fn resume(
-        folder: Arc<Folder>,
+        folder: Arc<JournalDirectory>,
         file: LogFile,
     ) -> Result<(Option<Self>, u64), JournalError> {
-        let mut tree = Tree::default();
-        let scanned = file.scan(&mut |_, record| tree.apply(record))?;
+        let mut state = RenameState::default();
+        let scanned = file.scan(&mut |_, record| state.apply(record))?;
         let log = Log::resume(file, scanned)?;
-        let found = Self { folder, log, tree };
-        if found.tree.is_listed {
+        let found = Self { folder, log, state };
+        if found.state.is_listed {
             return Ok((Some(found), scanned.torn_bytes));
         }
         found.end()?;
         Ok((None, scanned.torn_bytes))
     }
 
-    fn say(&mut self, record: &Record<'_>) -> Result<(), JournalError> {
+    fn append_record(&mut self, record: &Record<'_>) -> Result<(), JournalError> {
         self.log.append(record)?;
-        self.tree.apply(record.clone()).expect("the records come in their order");
+        self.state.apply(record.clone()).expect("the records come in their order");
         Ok(())
     }
 
@@ -126,8 +130,8 @@ impl TreeLog {
     }
 
     /// The content of the log.
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    pub fn state(&self) -> &RenameState {
+        &self.state
     }
 
     /// Where the log is.
@@ -135,7 +139,7 @@ impl TreeLog {
         self.log.file().path()
     }
 
-    /// The mark of the copy of a key, by its index in [`Tree::keys`].
+    /// The mark of the copy of a key, by its index in [`RenameState::keys`].
     pub fn mark(&self, key: usize) -> WriteId {
         WriteId { log: self.log.file().header().log, through: key as u64 + 1 }
     }
@@ -145,7 +149,7 @@ impl TreeLog {
     /// # Errors
     /// [`JournalError`]: the caller has to undo the rename.
     pub fn copied(&mut self) -> Result<(), JournalError> {
-        self.say(&Record::TreeCopied)?;
+        self.append_record(&Record::RenameCopied)?;
         self.sync()
     }
 

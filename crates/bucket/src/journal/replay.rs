@@ -5,14 +5,14 @@
 //! durable. A damaged log is an error, or is moved to `damaged/`. No file that may hold bytes is
 //! deleted.
 
-use super::directory::{CONFLICTS, DAMAGED, Folder, exists, logs_in};
+use super::directory::{CONFLICTS, DAMAGED, JournalDirectory, exists, logs_in};
 use super::error::JournalError;
 use super::format::{Base, LogKind, Record};
 use super::log::Log;
+use super::rename_log::{RenameKey, RenameLog};
 use super::staged_log::StagedLog;
 use super::state::State;
-use super::tree::{TreeKey, TreeLog};
-use super::upload::UploadLog;
+use super::upload_log::UploadLog;
 use ogive_l2::{Cipher, MasterKey};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Opened {
     /// Files whose objects another client had changed.
     pub conflicts: Vec<StagedLog>,
     /// Unfinished renames of directories, the oldest first.
-    pub trees: Vec<TreeLog>,
+    pub renames: Vec<RenameLog>,
     /// Multipart uploads that may still exist.
     pub uploads: Vec<UploadLog>,
     /// Logs that ended within a record.
@@ -60,7 +60,7 @@ pub struct Torn {
 /// The journal of a mount. Dropping the last part of it unlocks the directory.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    folder: Arc<Folder>,
+    folder: Arc<JournalDirectory>,
 }
 
 impl Journal {
@@ -74,7 +74,7 @@ impl Journal {
         master: &MasterKey,
         options: OpenOptions,
     ) -> Result<Opened, JournalError> {
-        let folder = Folder::open(path, source, master, options.cipher)?;
+        let folder = JournalDirectory::open(path, source, master, options.cipher)?;
         Replay::of(Arc::new(folder), options)
     }
 
@@ -91,12 +91,12 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::Full`] and others.
-    pub fn rename_tree(
+    pub fn log_rename(
         &self,
         names: (&str, &str),
-        keys: Vec<TreeKey>,
-    ) -> Result<TreeLog, JournalError> {
-        TreeLog::begin(Arc::clone(&self.folder), names, keys)
+        keys: Vec<RenameKey>,
+    ) -> Result<RenameLog, JournalError> {
+        RenameLog::begin(Arc::clone(&self.folder), names, keys)
     }
 
     /// Records that a multipart upload to an address is about to begin. `began` is in seconds since
@@ -121,20 +121,20 @@ impl Journal {
 
 /// The replay of all logs.
 struct Replay {
-    folder: Arc<Folder>,
+    folder: Arc<JournalDirectory>,
     options: OpenOptions,
-    trees: Vec<TreeLog>,
+    renames: Vec<RenameLog>,
     uploads: Vec<UploadLog>,
     torn: Vec<Torn>,
     damaged: Vec<JournalError>,
 }
 
 impl Replay {
-    fn of(folder: Arc<Folder>, options: OpenOptions) -> Result<Opened, JournalError> {
+    fn of(folder: Arc<JournalDirectory>, options: OpenOptions) -> Result<Opened, JournalError> {
         let mut replay = Self {
             folder: Arc::clone(&folder),
             options,
-            trees: Vec::new(),
+            renames: Vec::new(),
             uploads: Vec::new(),
             torn: Vec::new(),
             damaged: Vec::new(),
@@ -157,9 +157,9 @@ impl Replay {
                 }
             }
         }
-        let Self { trees, uploads, torn, damaged, .. } = replay;
+        let Self { renames, uploads, torn, damaged, .. } = replay;
         let journal = Journal { folder };
-        Ok(Opened { journal, staged, conflicts, trees, uploads, torn, damaged })
+        Ok(Opened { journal, staged, conflicts, renames, uploads, torn, damaged })
     }
 
     /// Replays a log, or sets it aside.
@@ -174,7 +174,7 @@ impl Replay {
         }
     }
 
-    fn tell_torn(&mut self, path: &Path, bytes: u64) {
+    fn report_torn(&mut self, path: &Path, bytes: u64) {
         if bytes > 0 {
             self.torn.push(Torn { path: path.to_owned(), bytes });
         }
@@ -184,15 +184,15 @@ impl Replay {
         let Some(file) = self.folder.open_log(path)? else {
             return Ok(None);
         };
-        if file.header().kind == LogKind::Tree {
-            let (tree, torn_bytes) = TreeLog::resume(Arc::clone(&self.folder), file)?;
-            self.tell_torn(path, torn_bytes);
-            self.trees.extend(tree);
+        if file.header().kind == LogKind::Rename {
+            let (rename, torn_bytes) = RenameLog::resume(Arc::clone(&self.folder), file)?;
+            self.report_torn(path, torn_bytes);
+            self.renames.extend(rename);
             return Ok(None);
         }
         if file.header().kind == LogKind::Upload {
             let (upload, torn_bytes) = UploadLog::resume(Arc::clone(&self.folder), file)?;
-            self.tell_torn(path, torn_bytes);
+            self.report_torn(path, torn_bytes);
             self.uploads.extend(upload);
             return Ok(None);
         }
@@ -205,7 +205,7 @@ impl Replay {
             }
             (None, _) => Err("the first record does not name a file"),
         })?;
-        self.tell_torn(path, scanned.torn_bytes);
+        self.report_torn(path, scanned.torn_bytes);
         let Some(state) = state else {
             // Not even the first record is complete, so no call has returned for this log.
             self.folder.delete(path)?;

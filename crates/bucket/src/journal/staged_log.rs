@@ -4,7 +4,7 @@
 //! pieces, so small adjacent ones are merged. [`PIECES_MAX`] bounds the pieces of all files;
 //! `staged_pieces` in `ogivestats` counts them.
 
-use super::directory::Folder;
+use super::directory::JournalDirectory;
 use super::error::JournalError;
 use super::extents::{Piece, Span};
 use super::format::{Base, LogKind, Record, is_size};
@@ -64,7 +64,7 @@ pub type ReadBase<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;
 /// A staged file, for use by any number of threads.
 #[derive(Debug)]
 pub struct StagedLog {
-    folder: Arc<Folder>,
+    folder: Arc<JournalDirectory>,
     inner: RwLock<Inner>,
 }
 
@@ -89,7 +89,11 @@ pub struct Snapshot {
 
 impl StagedLog {
     /// Starts the log of a file.
-    pub(super) fn begin(folder: Arc<Folder>, key: &str, base: Base) -> Result<Self, JournalError> {
+    pub(super) fn begin(
+        folder: Arc<JournalDirectory>,
+        key: &str,
+        base: Base,
+    ) -> Result<Self, JournalError> {
         let mut log = folder.new_log(LogKind::File)?;
         if let Err(error) = log.append(&Record::Begin { key, base: base.clone() }) {
             // A log without a first record is empty, and no call has returned for it.
@@ -101,7 +105,7 @@ impl StagedLog {
     }
 
     /// A file whose log was replayed.
-    pub(super) fn resumed(folder: Arc<Folder>, log: Log, state: State) -> Self {
+    pub(super) fn resumed(folder: Arc<JournalDirectory>, log: Log, state: State) -> Self {
         let this =
             Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0, counted: 0 }) };
         this.change(|_| ());
@@ -197,7 +201,7 @@ impl StagedLog {
     /// # Errors
     /// As [`Self::resize`].
     pub fn rename(&self, key: &str) -> Result<(), JournalError> {
-        self.say(&Record::Key(key))
+        self.append_record(&Record::Key(key))
     }
 
     /// Records that the store has the file up to a revision, as this object. Later changes are
@@ -206,10 +210,10 @@ impl StagedLog {
     /// # Errors
     /// As [`Self::resize`].
     pub fn uploaded(&self, through: u64, base: Base) -> Result<(), JournalError> {
-        self.say(&Record::Uploaded { through, base })
+        self.append_record(&Record::Uploaded { through, base })
     }
 
-    fn say(&self, record: &Record<'_>) -> Result<(), JournalError> {
+    fn append_record(&self, record: &Record<'_>) -> Result<(), JournalError> {
         self.change(|inner| {
             let place = inner.log.append(record)?;
             let said = inner.state.apply(place, record.clone());
@@ -305,7 +309,7 @@ impl StagedLog {
             Ok(copied) => copied,
             Err(error) => {
                 // If this fails, the next mount deletes the copy.
-                let _ = self.folder.delete(&Folder::copy_of(&path));
+                let _ = self.folder.delete(&JournalDirectory::copy_of(&path));
                 return Err(error);
             }
         };

@@ -4,7 +4,7 @@
 //! A store keeps and bills the parts of an upload that is neither completed nor aborted. The note
 //! lets the next mount abort it.
 
-use super::directory::Folder;
+use super::directory::JournalDirectory;
 use super::error::JournalError;
 use super::format::{LogKind, Record};
 use super::log::{Log, LogFile};
@@ -13,20 +13,20 @@ use std::sync::Arc;
 /// A multipart upload that may still exist.
 #[derive(Debug)]
 pub struct UploadLog {
-    folder: Arc<Folder>,
+    folder: Arc<JournalDirectory>,
     log: Log,
-    noted: Noted,
+    note: UploadNote,
 }
 
 /// The content of the note.
 #[derive(Debug, Default)]
-struct Noted {
+struct UploadNote {
     address: String,
     began: u64,
     id: Option<String>,
 }
 
-impl Noted {
+impl UploadNote {
     fn apply(&mut self, record: &Record<'_>) -> Result<(), &'static str> {
         match record {
             Record::Upload { address, began } if self.address.is_empty() => {
@@ -43,13 +43,13 @@ impl Noted {
 impl UploadLog {
     /// Writes a note before an upload. `began` is in seconds since the epoch.
     pub(super) fn begin(
-        folder: Arc<Folder>,
+        folder: Arc<JournalDirectory>,
         address: &str,
         began: u64,
     ) -> Result<Self, JournalError> {
         let log = folder.new_log(LogKind::Upload)?;
-        let mut begun = Self { folder, log, noted: Noted::default() };
-        begun.say(&Record::Upload { address, began }).inspect_err(|_| {
+        let mut begun = Self { folder, log, note: UploadNote::default() };
+        begun.append(&Record::Upload { address, began }).inspect_err(|_| {
             // It is empty.
             let _ = begun.folder.delete(&begun.log.file().path());
         })?;
@@ -58,22 +58,22 @@ impl UploadLog {
 
     /// Resumes an existing note. An empty one is deleted: `None`.
     pub(super) fn resume(
-        folder: Arc<Folder>,
+        folder: Arc<JournalDirectory>,
         file: LogFile,
     ) -> Result<(Option<Self>, u64), JournalError> {
-        let mut noted = Noted::default();
-        let scanned = file.scan(&mut |_, record| noted.apply(&record))?;
-        let found = Self { folder, log: Log::resume(file, scanned)?, noted };
-        if !found.noted.address.is_empty() {
+        let mut note = UploadNote::default();
+        let scanned = file.scan(&mut |_, record| note.apply(&record))?;
+        let found = Self { folder, log: Log::resume(file, scanned)?, note };
+        if !found.note.address.is_empty() {
             return Ok((Some(found), scanned.torn_bytes));
         }
         found.end()?;
         Ok((None, scanned.torn_bytes))
     }
 
-    fn say(&mut self, record: &Record<'_>) -> Result<(), JournalError> {
+    fn append(&mut self, record: &Record<'_>) -> Result<(), JournalError> {
         self.log.append(record)?;
-        self.noted.apply(record).expect("the records come in their order");
+        self.note.apply(record).expect("the records come in their order");
         Ok(())
     }
 
@@ -82,23 +82,23 @@ impl UploadLog {
     /// # Errors
     /// [`JournalError`].
     pub fn named(&mut self, id: &str) -> Result<(), JournalError> {
-        self.say(&Record::UploadId(id))?;
+        self.append(&Record::UploadId(id))?;
         self.log.file().sync()
     }
 
     /// The address of the object, without a query.
     pub fn address(&self) -> &str {
-        &self.noted.address
+        &self.note.address
     }
 
     /// The time of the note, in seconds since the epoch.
     pub fn began(&self) -> u64 {
-        self.noted.began
+        self.note.began
     }
 
     /// The upload's id in the store, if it is known.
     pub fn id(&self) -> Option<&str> {
-        self.noted.id.as_deref()
+        self.note.id.as_deref()
     }
 
     /// Deletes the note of an upload that has ended.

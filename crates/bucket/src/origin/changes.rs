@@ -6,7 +6,7 @@ use super::nodes::Node;
 use super::open_file::File;
 use super::posix::Posix;
 use super::writing::Chmod;
-use super::writing::Wants;
+use super::writing::OpenMode;
 use crate::key_rules::NAME_BYTES_MAX;
 use crate::{Bucket, ObjectMetadata};
 use ogive_origin::{
@@ -66,7 +66,7 @@ impl<B: Bucket> BucketOrigin<B> {
         };
         let kept =
             convention.is_on().then(|| convention.write(&ObjectMetadata::default(), &posix, false));
-        let handle = self.writing()?.create(&key, is_new, Wants::of(flags), kept)?;
+        let handle = self.writing()?.create(&key, is_new, OpenMode::of(flags), kept)?;
         let node = self.nodes.node(&key);
         let file = self.file(&node, handle);
         let found = self.found_as(&key, self.open_attributes(&file));
@@ -209,8 +209,8 @@ impl<B: Bucket> BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        let wants = Wants { to_write: true, ..Wants::default() };
-        let handle = writing.open(node.key(), wants)?;
+        let mode = OpenMode { writes: true, ..OpenMode::default() };
+        let handle = writing.open(node.key(), mode)?;
         handle.resize(size)?;
         // If other writers have the file open, their close uploads it.
         if !handle.has_writers_besides() {

@@ -100,9 +100,9 @@ impl ChecksumVerifier {
         self.table.lock().spoilt.contains(&id(&object.key, etag))
     }
 
-    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
-        tell("origin_checksums_matched", self.matched.load(Relaxed));
-        tell("origin_checksum_mismatches", self.mismatched.load(Relaxed));
+    pub(super) fn report(&self, report: &mut dyn FnMut(&str, u64)) {
+        report("origin_checksums_matched", self.matched.load(Relaxed));
+        report("origin_checksum_mismatches", self.mismatched.load(Relaxed));
     }
 }
 

@@ -40,9 +40,9 @@ impl CostMeter {
         }
     }
 
-    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
-        tell("origin_held_back_by_requests", self.held_back_by_requests.load(Relaxed));
-        tell("origin_held_back_by_budget", self.held_back_by_money.load(Relaxed));
+    pub(super) fn report(&self, report: &mut dyn FnMut(&str, u64)) {
+        report("origin_held_back_by_requests", self.held_back_by_requests.load(Relaxed));
+        report("origin_held_back_by_budget", self.held_back_by_money.load(Relaxed));
     }
 }
 
@@ -58,7 +58,7 @@ impl<B: Bucket> BucketOrigin<B> {
         if !money.is_limited {
             return true;
         }
-        let asked = self.bucket.asked();
+        let asked = self.bucket.request_counts();
         let microdollars = money.prices.map_or(0, |prices| prices.microdollars(&asked));
         let checked = money.meter.lock().check(asked.all(), microdollars, Instant::now());
         match checked {
@@ -67,7 +67,7 @@ impl<B: Bucket> BucketOrigin<B> {
             Err(HeldBack::Money) => {
                 let before = money.held_back_by_money.fetch_add(1, Relaxed);
                 if before == 0 {
-                    self.messages.say(format_args!(
+                    self.messages.warn(format_args!(
                         "the budget is used up for now ({microdollars} microdollars since the \
                          mount began): prefetch is paused, other reads continue"
                     ));

@@ -59,7 +59,7 @@ pub(super) struct Snapshot {
 pub(super) enum Named {
     Shown(Box<str>, Item),
     /// The marker of the directory itself.
-    Own,
+    Marker,
     /// A key that cannot be a name.
     Hidden(Box<str>, &'static str),
 }
@@ -75,7 +75,7 @@ impl Named {
                     _ => Self::Shown(name, Item::Directory),
                 }
             }
-            None if entry.key() == prefix => Self::Own,
+            None if entry.key() == prefix => Self::Marker,
             None => Self::Hidden(entry.key().into(), rules.why_nameless(prefix, entry.key())),
         }
     }
@@ -115,7 +115,7 @@ impl Snapshot {
             let has_room = share.grow();
             match Named::of(rules, prefix, entry) {
                 Named::Shown(name, item) => items.push((name, item)),
-                Named::Own => {}
+                Named::Marker => {}
                 Named::Hidden(key, why) => {
                     hidden += 1;
                     if nameless.len() < NAMELESS_MAX {

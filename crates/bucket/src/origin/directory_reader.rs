@@ -33,7 +33,7 @@ pub(super) enum DirectoryReader {
     #[default]
     Nothing,
     Whole(Arc<Snapshot>),
-    PagedReader(Box<PagedReader>),
+    Paged(Box<PagedReader>),
     /// All entries were returned, this many; none is in memory.
     Ended(u64),
 }
@@ -130,7 +130,7 @@ impl PagedReader {
         for entry in page {
             let (name, item) = match Named::of(self.rules, &self.prefix, entry) {
                 Named::Shown(name, item) => (name, item),
-                Named::Own => continue,
+                Named::Marker => continue,
                 Named::Hidden(..) => {
                     self.hidden += 1;
                     continue;
@@ -162,15 +162,15 @@ mod tests {
     use ogive_origin::{DirectoryEntry, Origin as _};
     use std::time::Duration;
 
-    fn through(bucket: &MemoryBucket, staged: Vec<Object>) -> PagedReader {
+    fn reader(bucket: &MemoryBucket, staged: Vec<Object>) -> PagedReader {
         PagedReader::in_pages("d/", bucket.key_rules(), pages(bucket, "d/").unwrap(), staged)
     }
 
     /// At most `most` names after a place, and whether they reached the end.
-    fn read(through: &mut PagedReader, after: u64, most: usize) -> (Vec<String>, bool) {
+    fn read(reader: &mut PagedReader, after: u64, most: usize) -> (Vec<String>, bool) {
         let mut names = Vec::new();
         let mut place = after;
-        let is_all = through.read(after, &mut |number, name, _| {
+        let is_all = reader.read(after, &mut |number, name, _| {
             place += 1;
             assert_eq!(number, place);
             let has_room = names.len() < most;
@@ -188,12 +188,12 @@ mod tests {
         for number in 0..25_500 {
             bucket.foreign_put(&format!("d/{number:05}"), "x");
         }
-        let mut through = through(&bucket, Vec::new());
+        let mut reader = reader(&bucket, Vec::new());
         let mut all = Vec::new();
         loop {
-            let (names, is_all) = read(&mut through, all.len() as u64, 700);
+            let (names, is_all) = read(&mut reader, all.len() as u64, 700);
             all.extend(names);
-            assert!(through.window.len() <= 1700, "{} entries", through.window.len());
+            assert!(reader.window.len() <= 1700, "{} entries", reader.window.len());
             if is_all {
                 break;
             }
@@ -202,12 +202,12 @@ mod tests {
         assert!(all.is_sorted());
         assert_eq!(bucket.requests(Operation::List), 26);
         // One read to the end keeps only as much as a reader may seek back.
-        let mut at_once = self::through(&bucket, Vec::new());
+        let mut at_once = self::reader(&bucket, Vec::new());
         assert_eq!(read(&mut at_once, 0, usize::MAX).0, all);
         assert!(at_once.window.len() as u64 <= BACK_MAX + 1000);
         assert!(at_once.has(25_500 - BACK_MAX) && !at_once.has(0));
         // A reader may start at any place.
-        let (names, _) = read(&mut self::through(&bucket, Vec::new()), 12_345, 2);
+        let (names, _) = read(&mut self::reader(&bucket, Vec::new()), 12_345, 2);
         assert_eq!(names, ["12345", "12346"]);
     }
 
@@ -218,9 +218,9 @@ mod tests {
             bucket.foreign_put(key, "x");
         }
         let staged = |key: &str| Object { size_bytes: 9, key: key.to_owned(), ..object() };
-        let mut through = through(&bucket, vec![staged("d/c"), staged("d/new")]);
+        let mut reader = reader(&bucket, vec![staged("d/c"), staged("d/new")]);
         let mut sizes = Vec::new();
-        let read = through.read(0, &mut |_, name, item| {
+        let read = reader.read(0, &mut |_, name, item| {
             sizes.push((
                 name.to_owned(),
                 match item {
@@ -247,20 +247,20 @@ mod tests {
         let (mut names, mut cookie) = (Vec::new(), 0);
         let heads = bucket.requests(Operation::Head);
         loop {
-            let mut told = 0;
+            let mut returned = 0;
             let from = cookie;
             let visit = &mut |entry: DirectoryEntry<'_>| {
-                told += 1;
+                returned += 1;
                 cookie = entry.cookie;
                 if entry.cookie > 2 {
                     let found = origin.lookup_in(&directory, entry.name).unwrap();
                     assert_eq!(found.attributes.size_bytes, 1);
                     names.push(entry.name.to_owned());
                 }
-                told < 3000
+                returned < 3000
             };
             origin.read_directory(&directory, from, visit).unwrap();
-            if told < 3000 {
+            if returned < 3000 {
                 break;
             }
         }
@@ -275,8 +275,8 @@ mod tests {
         let failure = BucketError::TimedOut { key: String::new(), seconds: 1 };
         (0..60).for_each(|_| bucket.doom(Operation::List, Fault::Slow(Duration::ZERO)));
         bucket.doom(Operation::List, Fault::Fails(failure));
-        let told = &mut |_: DirectoryEntry<'_>| true;
-        assert!(origin.read_directory(&directory, 50_002, told).is_err());
+        let returned = &mut |_: DirectoryEntry<'_>| true;
+        assert!(origin.read_directory(&directory, 50_002, returned).is_err());
         let mut again = None;
         let visit = &mut |entry: DirectoryEntry<'_>| {
             again = Some(entry.name.to_owned());

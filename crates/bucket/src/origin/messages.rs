@@ -6,18 +6,18 @@ use ogive_origin::{Errno, Time};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// Ordinary errors are logged at most once in this many seconds.
-const SAY_EVERY_S: u64 = 1;
+const WARN_EVERY_S: u64 = 1;
 
 /// Logs the errors of one bucket.
 pub(super) struct Messages {
     identity: BucketIdentity,
     /// When an error was logged last, in seconds.
-    said: AtomicI64,
+    last_warning_s: AtomicI64,
 }
 
 impl Messages {
     pub(super) fn new(identity: BucketIdentity) -> Self {
-        Self { identity, said: AtomicI64::new(0) }
+        Self { identity, last_warning_s: AtomicI64::new(0) }
     }
 
     /// The errno of an error. Unexpected errors are also logged, at most one a second.
@@ -30,7 +30,7 @@ impl Messages {
                 | BucketError::Unsupported { .. }
         );
         if !is_ordinary {
-            self.say_rarely(format_args!("{error}"));
+            self.warn_rarely(format_args!("{error}"));
         }
         error.errno()
     }
@@ -41,21 +41,21 @@ impl Messages {
             StagedError::Bucket(error) => self.errno(error),
             StagedError::Conflict { .. } => error.errno(),
             error => {
-                self.say_rarely(format_args!("{error}"));
+                self.warn_rarely(format_args!("{error}"));
                 error.errno()
             }
         }
     }
 
-    fn say_rarely(&self, what: std::fmt::Arguments<'_>) {
+    fn warn_rarely(&self, what: std::fmt::Arguments<'_>) {
         let now = Time::now().seconds;
-        if self.said.swap(now, Relaxed).abs_diff(now) >= SAY_EVERY_S {
-            self.say(what);
+        if self.last_warning_s.swap(now, Relaxed).abs_diff(now) >= WARN_EVERY_S {
+            self.warn(what);
         }
     }
 
     /// Logs a message that must not be suppressed.
-    pub(super) fn say(&self, what: std::fmt::Arguments<'_>) {
+    pub(super) fn warn(&self, what: std::fmt::Arguments<'_>) {
         log::warn!("{}: {what}", self.identity);
     }
 }

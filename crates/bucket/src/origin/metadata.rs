@@ -66,7 +66,7 @@ impl<B: Bucket> BucketOrigin<B> {
             }
             let (bucket, objects) = (Arc::clone(&self.bucket), Arc::clone(&self.objects));
             let key = object.key.clone();
-            self.readers.queue(
+            self.read_threads.queue(
                 true,
                 Box::new(move || {
                     // The request that needs the metadata reports the error.

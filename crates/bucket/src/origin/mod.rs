@@ -69,7 +69,7 @@ use offline::Offline;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
 pub use open_directory::Directory;
 use parking_lot::Mutex;
-use read_run::Readers;
+use read_run::ReadThreads;
 use small_object_open::SmallObjects;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -125,7 +125,7 @@ pub struct BucketOrigin<B> {
     nameless: Mutex<BTreeMap<Box<str>, &'static str>>,
     /// The cost of requests, and its budget.
     cost: CostMeter,
-    readers: Readers,
+    read_threads: ReadThreads,
     /// The store's last answers about objects.
     objects: Arc<ObjectCache>,
     /// Verifies the checksums of the bytes that are read.
@@ -166,7 +166,7 @@ impl<B: Bucket> BucketOrigin<B> {
             hidden: AtomicU64::new(0),
             nameless: Mutex::default(),
             cost: CostMeter::default(),
-            readers: Readers::default(),
+            read_threads: ReadThreads::default(),
             objects: Arc::new(ObjectCache::new(options.convention.is_on())),
             verifier: Arc::default(),
             small_objects: SmallObjects::default(),
@@ -193,7 +193,7 @@ impl<B: Bucket> BucketOrigin<B> {
         // A prefix that is empty today may be where files are written.
         if !origin.exists(&origin.options.prefix)? && !origin.options.prefix.is_empty() {
             let prefix = &origin.options.prefix;
-            origin.messages.say(format_args!("there are no objects under {prefix} yet"));
+            origin.messages.warn(format_args!("there are no objects under {prefix} yet"));
         }
         let bucket = Arc::clone(&origin.bucket);
         let shared = (Arc::clone(&origin.messages), Arc::clone(&origin.listings));

@@ -29,9 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The minimal time between two probes of an offline store.
-const ASK_EVERY: Duration = Duration::from_secs(1);
+const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// The minimal time between two log messages that the store is offline.
-const SAY_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Whether the store answers.
 pub(super) struct Offline {
@@ -46,19 +46,19 @@ struct State {
     standing: Availability,
     said: Recurring,
     /// When the store was probed last, and whether a probe is in flight.
-    asked: Option<Instant>,
-    is_asking: bool,
+    probed: Option<Instant>,
+    is_probing: bool,
     /// The key that failed last, if nothing was answered since.
     doubted: Option<Box<str>>,
 }
 
 /// A probe of the store. Its drop ends it, even after a panic.
-struct Asking(Arc<Offline>);
+struct Probe(Arc<Offline>);
 
-impl Drop for Asking {
+impl Drop for Probe {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        (state.asked, state.is_asking) = (Some(Instant::now()), false);
+        (state.probed, state.is_probing) = (Some(Instant::now()), false);
     }
 }
 
@@ -69,9 +69,9 @@ fn is_no_answer(error: &BucketError) -> bool {
 
 impl Default for Offline {
     fn default() -> Self {
-        let said = Recurring::new(SAY_EVERY, Duration::ZERO);
+        let said = Recurring::new(WARN_EVERY, Duration::ZERO);
         let standing = Availability { shows_stale: true, ..Availability::default() };
-        let state = State { standing, said, asked: None, is_asking: false, doubted: None };
+        let state = State { standing, said, probed: None, is_probing: false, doubted: None };
         Self {
             is_out: AtomicBool::new(false),
             is_doubted: AtomicBool::new(false),
@@ -97,7 +97,7 @@ impl Offline {
         if !answers && state.standing.gone.is_none() {
             state.standing.gone = Some((Errno::IO, Time::now()));
             state.standing.losses += 1;
-            state.asked = Some(now);
+            state.probed = Some(now);
         } else if answers {
             state.standing.gone = None;
         }
@@ -119,22 +119,22 @@ impl Offline {
         let is_second = state.doubted.as_deref().is_some_and(|doubted| doubted != key);
         if !is_second && state.doubted.is_none() {
             // The next use of the mount probes the store.
-            state.asked = None;
+            state.probed = None;
             self.doubt(&mut state, Some(key));
         }
         is_second
     }
 
     /// Starts a probe of a store that is offline or in doubt, if one is due.
-    fn begin_to_ask(self: &Arc<Self>) -> Option<Asking> {
+    fn begin_probe(self: &Arc<Self>) -> Option<Probe> {
         let mut state = self.state.lock();
-        let is_early = state.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY);
+        let is_early = state.probed.is_some_and(|probed| probed.elapsed() < PROBE_EVERY);
         let is_wanted = state.standing.gone.is_some() || state.doubted.is_some();
-        if !is_wanted || is_early || state.is_asking {
+        if !is_wanted || is_early || state.is_probing {
             return None;
         }
-        state.is_asking = true;
-        Some(Asking(Arc::clone(self)))
+        state.is_probing = true;
+        Some(Probe(Arc::clone(self)))
     }
 
     /// Records an answer about a key, and logs a change.
@@ -159,11 +159,11 @@ impl Offline {
     ) {
         let changed = self.note(!answer.is_err_and(is_no_answer));
         match (changed, answer) {
-            (Some(Change::Came), Err(error)) => messages.say(format_args!(
+            (Some(Change::Came), Err(error)) => messages.warn(format_args!(
                 "the store does not answer ({error}): the last known names and cached bytes are \
                  shown until it answers again"
             )),
-            (Some(Change::Went(_)), _) => messages.say(format_args!("the store answers again")),
+            (Some(Change::Went(_)), _) => messages.warn(format_args!("the store answers again")),
             _ => {}
         }
     }
@@ -186,33 +186,33 @@ impl<B: Bucket> BucketOrigin<B> {
     pub(super) fn offline_availability(&self) -> Availability {
         self.offline
             .as_ref()
-            .map_or_else(Availability::default, |reach| reach.state.lock().standing)
+            .map_or_else(Availability::default, |offline| offline.state.lock().standing)
     }
 
     /// Whether to show the last answers without a request. Starts a probe if one is due.
     pub(super) fn is_offline(&self) -> bool {
-        let Some(reach) = &self.offline else { return false };
-        let (is_out, is_doubted) = (reach.is_out(), reach.is_doubted.load(Relaxed));
+        let Some(offline) = &self.offline else { return false };
+        let (is_out, is_doubted) = (offline.is_out(), offline.is_doubted.load(Relaxed));
         if !is_out && !is_doubted {
             return false;
         }
-        if let Some(asking) = reach.begin_to_ask() {
+        if let Some(probe) = offline.begin_probe() {
             let bucket = Arc::clone(&self.bucket);
             let (messages, prefix) = (Arc::clone(&self.messages), self.options.prefix.clone());
             let job = move || {
                 let listing = Listing { prefix: &prefix, delimited: false, page: 1 };
                 let answer = bucket.list(&listing, &mut |_| ControlFlow::Break(()));
-                asking.0.note_store_answer(answer.as_ref().copied(), &messages);
+                probe.0.note_store_answer(answer.as_ref().copied(), &messages);
             };
-            self.readers.queue(true, Box::new(job));
+            self.read_threads.queue(true, Box::new(job));
         }
         is_out
     }
 
     /// Records an answer of the store. Whether to show the last answers instead.
     pub(super) fn note_answer<T>(&self, answer: &crate::Result<T>) -> bool {
-        let Some(reach) = &self.offline else { return false };
-        reach.note_answer(answer.as_ref().map(|_| ()), &self.messages);
+        let Some(offline) = &self.offline else { return false };
+        offline.note_answer(answer.as_ref().map(|_| ()), &self.messages);
         matches!(answer, Err(error) if is_no_answer(error))
     }
 

@@ -19,7 +19,7 @@ pub struct Directory {
     pub(super) key: Box<str>,
     reading: Mutex<DirectoryReader>,
     /// The entry being returned, if the directory is read by pages.
-    told: Mutex<Option<(Box<str>, Item)>>,
+    returned: Mutex<Option<(Box<str>, Item)>>,
     /// The directory has too many names to be listed whole.
     is_large: AtomicBool,
 }
@@ -44,8 +44,8 @@ impl Directory {
             also(&snapshot);
             return Some(item);
         }
-        let told = self.told.lock();
-        told.as_ref().filter(|(told, _)| **told == *name).map(|(_, item)| item.clone())
+        let returned = self.returned.lock();
+        returned.as_ref().filter(|(returned, _)| **returned == *name).map(|(_, item)| item.clone())
     }
 }
 
@@ -60,9 +60,7 @@ impl<B: Bucket> BucketOrigin<B> {
         let goes_on = match &reading {
             DirectoryReader::Nothing => false,
             DirectoryReader::Whole(_) => cookie > 0,
-            DirectoryReader::PagedReader(through) => {
-                cookie > 0 && through.has(cookie.saturating_sub(DOTS))
-            }
+            DirectoryReader::Paged(reader) => cookie > 0 && reader.has(cookie.saturating_sub(DOTS)),
             DirectoryReader::Ended(count) if cookie >= *count => {
                 *directory.reading.lock() = reading;
                 return Ok(());
@@ -80,7 +78,7 @@ impl<B: Bucket> BucketOrigin<B> {
                 return Ok(());
             }
         }
-        let mut tell = |place: u64, name: &str, item: &Item| {
+        let mut report = |place: u64, name: &str, item: &Item| {
             let slash = if *item == Item::Directory { "/" } else { "" };
             let inode = self.numbers(&format!("{}{name}{slash}", directory.key)).inode;
             let (name, kind) = (OsStr::new(name), self.listed_kind(item));
@@ -93,21 +91,21 @@ impl<B: Bucket> BucketOrigin<B> {
                 *directory.reading.lock() = reading;
                 let items = (1..).zip(snapshot.items()).skip(after as usize);
                 for (place, (name, item)) in items {
-                    if !tell(place, name, item) {
+                    if !report(place, name, item) {
                         break;
                     }
                 }
                 Ok(())
             }
-            DirectoryReader::PagedReader(through) => {
+            DirectoryReader::Paged(reader) => {
                 let mut last = after;
-                let read = through.read(after, &mut |place, name, item| {
-                    *directory.told.lock() = Some((name.into(), item.clone()));
+                let read = reader.read(after, &mut |place, name, item| {
+                    *directory.returned.lock() = Some((name.into(), item.clone()));
                     last = place;
-                    tell(place, name, item)
+                    report(place, name, item)
                 });
-                *directory.told.lock() = None;
-                self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
+                *directory.returned.lock() = None;
+                self.hidden.fetch_add(std::mem::take(&mut reader.hidden), Relaxed);
                 // After an error the next reader lists the directory again.
                 if self.or_errno(read)? {
                     reading = DirectoryReader::Ended(last + DOTS);
@@ -128,8 +126,8 @@ impl<B: Bucket> BucketOrigin<B> {
         let Some(listing) = listing.filter(|listing| listing.is_whole()) else {
             is_large.store(true, Relaxed);
             let pages = self.or_errno(directory::pages(&*self.bucket, key))?;
-            let through = PagedReader::in_pages(key, rules, pages, staged);
-            return Ok(DirectoryReader::PagedReader(Box::new(through)));
+            let reader = PagedReader::in_pages(key, rules, pages, staged);
+            return Ok(DirectoryReader::Paged(Box::new(reader)));
         };
         Ok(DirectoryReader::Whole(match staged.is_empty() {
             true => listing,

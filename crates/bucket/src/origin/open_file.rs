@@ -8,7 +8,7 @@ use super::BucketOrigin;
 use super::directory::Item;
 use super::nodes::Node;
 use super::small_object_open::{IsCached, SmallObject};
-use super::writing::{Handle, Source, Wants};
+use super::writing::{Handle, OpenMode, Source};
 use crate::{Bucket, BucketError, ETag, Object};
 use bytes::Bytes;
 use ogive_origin::{Attributes, Errno, Identity, OFlags, Result, Whence};
@@ -83,9 +83,9 @@ impl<B: Bucket> BucketOrigin<B> {
         flags: OFlags,
         is_cached: Option<IsCached<'_>>,
     ) -> Result<File> {
-        let to_write = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
-        let to_cut = flags.contains(OFlags::TRUNC);
-        if self.writing.is_none() && (to_write || to_cut) {
+        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        let truncates = flags.contains(OFlags::TRUNC);
+        if self.writing.is_none() && (writes || truncates) {
             return Err(Errno::ROFS);
         }
         if node.is_directory() {
@@ -94,10 +94,10 @@ impl<B: Bucket> BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        let is_cached = is_cached.filter(|_| !to_write && !to_cut);
+        let is_cached = is_cached.filter(|_| !writes && !truncates);
         if let Some(writing) = &self.writing {
             let mut small_object = None;
-            let handle = writing.open_asking(node.key(), Wants::of(flags), &mut |key| {
+            let handle = writing.open_asking(node.key(), OpenMode::of(flags), &mut |key| {
                 let (object, begun) = self.head_to_open(node, key, is_cached)?;
                 small_object = begun;
                 Ok(object)

@@ -37,41 +37,41 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         self.offline_availability()
     }
 
-    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
-        tell("keys_hidden", self.hidden.load(Relaxed));
-        let requests = self.bucket.asked();
-        tell("origin_get", requests.get);
-        tell("origin_head", requests.head);
-        tell("origin_list", requests.list);
-        tell("origin_put", requests.put);
-        tell("origin_delete", requests.delete);
-        tell("origin_failed", requests.failed);
-        tell("origin_received_bytes", requests.received_bytes);
-        tell("origin_sent_bytes", requests.sent_bytes);
+    fn counters(&self, report: &mut dyn FnMut(&str, u64)) {
+        report("keys_hidden", self.hidden.load(Relaxed));
+        let requests = self.bucket.request_counts();
+        report("origin_get", requests.get);
+        report("origin_head", requests.head);
+        report("origin_list", requests.list);
+        report("origin_put", requests.put);
+        report("origin_delete", requests.delete);
+        report("origin_failed", requests.failed);
+        report("origin_received_bytes", requests.received_bytes);
+        report("origin_sent_bytes", requests.sent_bytes);
         if let Some(prices) = &self.cost.prices {
-            tell("origin_microdollars", prices.microdollars(&requests));
+            report("origin_microdollars", prices.microdollars(&requests));
         }
-        tell("origin_names_held", self.listings.held().names());
-        tell("origin_objects_known", self.objects.len() as u64);
-        tell("origin_waiting_bytes", self.small_objects.waiting_bytes());
-        tell("origin_opened_with_bytes", self.small_objects.taken());
-        self.cost.tell(tell);
-        self.verifier.tell(tell);
-        self.bucket.counters(tell);
+        report("origin_names_held", self.listings.held().names());
+        report("origin_objects_known", self.objects.len() as u64);
+        report("origin_waiting_bytes", self.small_objects.waiting_bytes());
+        report("origin_opened_with_bytes", self.small_objects.taken());
+        self.cost.report(report);
+        self.verifier.report(report);
+        self.bucket.counters(report);
         if let Some(writing) = &self.writing {
             let (files, bytes) = writing.pending();
-            tell("staged_files", files);
-            tell("staged_bytes", bytes);
-            tell("staged_pieces", writing.pieces());
-            tell("upload_panics", writing.panics());
-            tell("uploads_held_bytes", writing.uploads_held_bytes());
+            report("staged_files", files);
+            report("staged_bytes", bytes);
+            report("staged_pieces", writing.pieces());
+            report("upload_panics", writing.panics());
+            report("uploads_held_bytes", writing.uploads_held_bytes());
         }
     }
 
-    fn hidden(&self, tell: &mut dyn FnMut(&str, &str)) {
+    fn hidden(&self, report: &mut dyn FnMut(&str, &str)) {
         let nameless = self.nameless.lock().clone();
         for (key, why) in &nameless {
-            tell(key, why);
+            report(key, why);
         }
     }
 

@@ -24,7 +24,7 @@ const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
 /// How many bytes of user metadata stores accept, names included.
-const NOTES_BYTES_MAX: usize = 2048;
+const METADATA_BYTES_MAX: usize = 2048;
 
 /// Which program's names and formats the metadata have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) struct Posix {
 }
 
 /// The metadata names of one convention.
-struct Words {
+struct MetadataNames {
     mode: &'static str,
     user: &'static str,
     group: &'static str,
@@ -66,7 +66,7 @@ struct Words {
     target: Option<&'static str>,
 }
 
-const S3FS: Words = Words {
+const S3FS: MetadataNames = MetadataNames {
     mode: "mode",
     user: "uid",
     group: "gid",
@@ -75,7 +75,7 @@ const S3FS: Words = Words {
     changed: Some("ctime"),
     target: None,
 };
-const GOOGLE: Words = Words {
+const GOOGLE: MetadataNames = MetadataNames {
     mode: "goog-reserved-posix-mode",
     user: "goog-reserved-posix-uid",
     group: "goog-reserved-posix-gid",
@@ -87,7 +87,7 @@ const GOOGLE: Words = Words {
 };
 
 impl Convention {
-    fn words(self) -> Option<&'static Words> {
+    fn names(self) -> Option<&'static MetadataNames> {
         match self {
             Self::Off => None,
             Self::S3fs => Some(&S3FS),
@@ -107,25 +107,25 @@ impl Convention {
 
     /// The attributes in an object's metadata.
     pub(super) fn read(self, kept: &ObjectMetadata) -> Posix {
-        let Some(words) = self.words() else { return Posix::default() };
-        let number = |name: &str| kept.note(name).and_then(|text| text.trim().parse().ok());
-        let mode = kept.note(words.mode).and_then(|text| self.mode(text.trim()));
-        let target = words.target.and_then(|name| kept.note(name)).map(str::to_owned);
+        let Some(names) = self.names() else { return Posix::default() };
+        let number = |name: &str| kept.get(name).and_then(|text| text.trim().parse().ok());
+        let mode = kept.get(names.mode).and_then(|text| self.mode(text.trim()));
+        let target = names.target.and_then(|name| kept.get(name)).map(str::to_owned);
         let kind = match mode.map(|mode| mode & KIND) {
             _ if target.is_some() => Some(FileKind::Symlink),
             Some(LINK) => Some(FileKind::Symlink),
             Some(_) => Some(FileKind::Regular),
             None => None,
         };
-        let modified = words.modified.iter().find_map(|name| time(kept.note(name)?));
+        let modified = names.modified.iter().find_map(|name| time(kept.get(name)?));
         Posix {
             permissions: mode.map(|mode| (mode & 0o7777) as u16),
             kind,
-            user: number(words.user),
-            group: number(words.group),
+            user: number(names.user),
+            group: number(names.group),
             modified,
-            accessed: kept.note(words.accessed).and_then(time),
-            changed: words.changed.and_then(|name| time(kept.note(name)?)),
+            accessed: kept.get(names.accessed).and_then(time),
+            changed: names.changed.and_then(|name| time(kept.get(name)?)),
             target,
         }
     }
@@ -153,8 +153,8 @@ impl Convention {
         is_directory: bool,
     ) -> ObjectMetadata {
         let mut kept = kept.clone();
-        let Some(words) = self.words() else { return kept };
-        let mut note = |name: &str, value: Option<String>| {
+        let Some(names) = self.names() else { return kept };
+        let mut set = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 kept.user.insert(name.to_owned(), value);
             }
@@ -165,25 +165,25 @@ impl Convention {
             _ => REGULAR,
         };
         let mode = posix.permissions.map(u32::from);
-        note(
-            words.mode,
+        set(
+            names.mode,
             mode.map(|mode| match self {
                 Self::Google => format!("{mode:o}"),
                 _ => (mode | kind).to_string(),
             }),
         );
-        note(words.user, posix.user.map(|user| user.to_string()));
-        note(words.group, posix.group.map(|group| group.to_string()));
-        note(words.modified[0], posix.modified.map(|time| self.time_text(time)));
-        note(words.accessed, posix.accessed.map(|time| self.time_text(time)));
-        if let Some(name) = words.target {
-            note(name, posix.target.clone());
+        set(names.user, posix.user.map(|user| user.to_string()));
+        set(names.group, posix.group.map(|group| group.to_string()));
+        set(names.modified[0], posix.modified.map(|time| self.time_text(time)));
+        set(names.accessed, posix.accessed.map(|time| self.time_text(time)));
+        if let Some(name) = names.target {
+            set(name, posix.target.clone());
         }
-        if let Some(name) = words.changed {
-            note(name, Some(self.time_text(Time::now())));
+        if let Some(name) = names.changed {
+            set(name, Some(self.time_text(Time::now())));
         }
         // Other programs prefer these names for the same time: a stale value would win over ours.
-        for other in &words.modified[1..] {
+        for other in &names.modified[1..] {
             if posix.modified.is_some() {
                 kept.user.remove(*other);
             }
@@ -208,7 +208,7 @@ impl Convention {
 /// Whether a store would reject metadata of this size.
 pub(super) fn is_too_much(kept: &ObjectMetadata) -> bool {
     let bytes: usize = kept.user.iter().map(|(name, value)| name.len() + value.len()).sum();
-    bytes > NOTES_BYTES_MAX
+    bytes > METADATA_BYTES_MAX
 }
 
 /// Parses a time: seconds with an optional fraction, or RFC 3339.
@@ -277,9 +277,9 @@ fn rfc3339(text: &str) -> Option<Time> {
 mod tests {
     use super::*;
 
-    fn kept(notes: &[(&str, &str)]) -> ObjectMetadata {
-        let notes = notes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        ObjectMetadata { user: notes.collect(), ..ObjectMetadata::default() }
+    fn kept(pairs: &[(&str, &str)]) -> ObjectMetadata {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        ObjectMetadata { user: pairs.collect(), ..ObjectMetadata::default() }
     }
 
     fn at(seconds: i64, nanoseconds: u32) -> Option<Time> {
@@ -376,10 +376,10 @@ mod tests {
             let read = convention.read(&after);
             assert_eq!(read.changed.is_some(), convention == Convention::S3fs);
             assert_eq!(Posix { changed: None, ..read }, posix, "{after:?}");
-            assert_eq!(after.note("theirs"), Some("x"));
+            assert_eq!(after.get("theirs"), Some("x"));
         }
         let s3fs = Convention::S3fs.write(&before, &posix, false);
-        assert_eq!(s3fs.note("mode"), Some("35305"));
+        assert_eq!(s3fs.get("mode"), Some("35305"));
         assert_eq!(Convention::Off.write(&before, &posix, false), before);
         let partial = Posix { user: Some(9), ..Posix::default() };
         let again = Convention::S3fs.read(&Convention::S3fs.write(&s3fs, &partial, false));

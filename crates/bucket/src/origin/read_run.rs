@@ -47,15 +47,15 @@ impl Queue for Jobs {
 }
 
 /// The threads that read for stores without background fetches.
-pub(super) struct Readers(Pool<Jobs>);
+pub(super) struct ReadThreads(Pool<Jobs>);
 
-impl Default for Readers {
+impl Default for ReadThreads {
     fn default() -> Self {
         Self(Pool::new("bucket_read", THREADS_MAX, || Box::new(|job: Job| job())))
     }
 }
 
-impl Readers {
+impl ReadThreads {
     /// Runs a job on a thread. If no thread can be started, the caller runs the queued jobs itself.
     pub(super) fn queue(&self, is_demanded: bool, job: Job) {
         let pushed = self.0.push(|jobs| {
@@ -72,7 +72,7 @@ impl Readers {
     }
 }
 
-impl Drop for Readers {
+impl Drop for ReadThreads {
     fn drop(&mut self) {
         self.0.stop(Duration::ZERO, std::mem::take);
     }
@@ -133,7 +133,7 @@ impl<S: RunSink> Records<S> {
         let sum = checksum.algorithm.of(record);
         let passed = (*checksum, self.record_size);
         if let Some(found) = self.verifier.passed(object, passed, (self.index, sum)) {
-            self.messages.say(format_args!(
+            self.messages.warn(format_args!(
                 "{}: the bytes have checksum {found:x}, but the store reports {:x}: reads of this \
                  object fail until it is overwritten",
                 self.key, checksum.value
@@ -142,8 +142,8 @@ impl<S: RunSink> Records<S> {
     }
 
     fn finish(mut self, given: crate::Result<u64>) {
-        if let Some(reach) = &self.offline {
-            reach.note_answer(given.as_ref().map(|_| ()), &self.messages);
+        if let Some(offline) = &self.offline {
+            offline.note_answer(given.as_ref().map(|_| ()), &self.messages);
         }
         let result = match given {
             Ok(given) if self.has_stopped || given == self.wanted => Ok(()),
@@ -210,7 +210,7 @@ impl<B: Bucket> BucketOrigin<B> {
                     let result = run_of_staged(&staged, &messages, run, &mut sink);
                     sink.end(result);
                 };
-                self.readers.queue(run.is_demanded, Box::new(job));
+                self.read_threads.queue(run.is_demanded, Box::new(job));
             }
             Err(errno) => sink.end(Err(errno)),
         }
@@ -226,8 +226,8 @@ impl<B: Bucket> BucketOrigin<B> {
             Ok(_) => return sink.end(Ok(())),
             Err(errno) => return sink.end(Err(errno)),
         };
-        let taken = if start < end { file.taken(object, start..end) } else { None };
-        if taken.is_none() && self.is_offline() {
+        let early_bytes = if start < end { file.taken(object, start..end) } else { None };
+        if early_bytes.is_none() && self.is_offline() {
             return sink.end(Err(Errno::IO));
         }
         let mut records = Records {
@@ -250,10 +250,10 @@ impl<B: Bucket> BucketOrigin<B> {
             has_stopped: false,
         };
         records.record = records.room(run.first);
-        if start >= end || taken.is_some() {
+        if start >= end || early_bytes.is_some() {
             // This says nothing about whether the store answers.
             records.offline = None;
-            let bytes = taken.unwrap_or_default();
+            let bytes = early_bytes.unwrap_or_default();
             let _ = records.take(&bytes);
             return records.finish(Ok(bytes.len() as u64));
         }
@@ -268,6 +268,6 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let (bucket, is_demanded) = (Arc::clone(&self.bucket), run.is_demanded);
         let job = move || bucket.fetch(fetch, Box::new(records));
-        self.readers.queue(is_demanded, Box::new(job));
+        self.read_threads.queue(is_demanded, Box::new(job));
     }
 }

@@ -212,9 +212,9 @@ fn an_open_makes_one_request_and_an_open_file_never_mixes_two_objects() {
     let origin = origin(&bucket, LONG);
     let found = find(&origin, "f").unwrap();
     let (identity, node) = (found.identity(), found.node);
-    let before = bucket.asked();
+    let before = bucket.request_counts();
     let file = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
-    let after = bucket.asked();
+    let after = bucket.request_counts();
     assert_eq!((after.head - before.head, after.get - before.get, after.list), (1, 0, before.list));
     assert_eq!(read(&origin, &file, 5).unwrap(), b"56789abcde");
     assert_eq!(read(&origin, &file, 15).unwrap(), b"fghij");
@@ -442,13 +442,13 @@ fn a_name_leads_to_its_key_without_a_request() {
     let origin = origin(&bucket, LONG);
     let (d, f) = (find(&origin, "d").unwrap().node, find(&origin, "d/f").unwrap().node);
     let root = Origin::root(&origin).unwrap().node;
-    let before = bucket.asked();
+    let before = bucket.request_counts();
     let leads = |parent: &Node, name: &str, node: &Node| {
         origin.leads_to(parent, OsStr::new(name), node).unwrap()
     };
     assert!(leads(&d, "f", &f) && leads(&root, "d", &d));
     assert!(!leads(&root, "f", &f) && !leads(&d, "g", &f) && !leads(&d, "d", &d));
-    assert_eq!(bucket.asked(), before);
+    assert_eq!(bucket.request_counts(), before);
 }
 
 #[test]

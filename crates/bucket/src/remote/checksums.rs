@@ -38,13 +38,13 @@ pub(super) struct Checksums {
     /// The signer, or `None` if requests are not signed. Unset for stores that report no checksums.
     signer: OnceLock<Option<Arc<RenewedCredentials>>>,
     is_refused: AtomicBool,
-    is_demanded: AtomicBool,
+    is_required: AtomicBool,
     /// By ETag: objects of one bucket with equal strong ETags have equal bytes.
     kept: Mutex<HashMap<Box<str>, Checksum>>,
 }
 
 /// The checksum of the whole object in an answer.
-fn shown(headers: &HeaderMap) -> Option<Checksum> {
+fn reported(headers: &HeaderMap) -> Option<Checksum> {
     let field = |name: &str| headers.get(name)?.to_str().ok();
     if field("x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
         // A checksum of the parts' checksums; the lengths of the parts are unknown.
@@ -96,25 +96,25 @@ impl Checksums {
     }
 
     /// Whether a request has a body for which the store may require a checksum.
-    pub(super) fn may_be_demanded(&self, request: &Request<Buffer>) -> bool {
+    pub(super) fn may_be_required(&self, request: &Request<Buffer>) -> bool {
         *request.method() == Method::PUT
             && !request.headers().contains_key("x-amz-copy-source")
             && self.signer.get().is_some()
     }
 
     /// Whether the store has required a checksum before.
-    pub(super) fn are_demanded(&self) -> bool {
-        self.is_demanded.load(Relaxed)
+    pub(super) fn are_required(&self) -> bool {
+        self.is_required.load(Relaxed)
     }
 
     /// Whether an answer to a body without a checksum requires one. If so, all later bodies get
     /// one.
-    pub(super) fn demand(&self, status: StatusCode, said: &str) -> bool {
+    pub(super) fn learn_requirement(&self, status: StatusCode, said: &str) -> bool {
         let said = said.to_ascii_lowercase();
         let is_of_it = said.contains(CONTENT_MD5) || said.contains("contentmd5");
-        let is_demanded = status == StatusCode::BAD_REQUEST && is_of_it;
-        self.is_demanded.fetch_or(is_demanded, Relaxed);
-        is_demanded
+        let is_required = status == StatusCode::BAD_REQUEST && is_of_it;
+        self.is_required.fetch_or(is_required, Relaxed);
+        is_required
     }
 
     /// The request with the checksum of its body.
@@ -138,7 +138,7 @@ impl Checksums {
     /// Remembers the checksum in an answer.
     pub(super) fn keep(&self, headers: &HeaderMap) {
         let etag = headers.get(http::header::ETAG).and_then(|etag| etag.to_str().ok());
-        let Some((etag, checksum)) = etag.zip(shown(headers)) else { return };
+        let Some((etag, checksum)) = etag.zip(reported(headers)) else { return };
         let mut kept = self.kept.lock();
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -170,15 +170,15 @@ mod tests {
         let full = ("x-amz-checksum-type", "FULL_OBJECT");
         let nvme = Checksum { algorithm: Algorithm::Crc64Nvme, value: 0xae8b_1486_0a79_9888 };
         let c = Checksum { algorithm: Algorithm::Crc32c, value: 0xe306_9283 };
-        assert_eq!(shown(&headers(&[crc64, crc32, full])), Some(nvme));
-        assert_eq!(shown(&headers(&[crc32])), Some(c));
+        assert_eq!(reported(&headers(&[crc64, crc32, full])), Some(nvme));
+        assert_eq!(reported(&headers(&[crc32])), Some(c));
         for fields in [
             &[crc32, ("x-amz-checksum-type", "COMPOSITE")][..],
             &[("x-amz-checksum-crc64nvme", "rosUhgp5")],
             &[("x-amz-checksum-crc32c", "?")],
             &[],
         ] {
-            assert_eq!(shown(&headers(fields)), None);
+            assert_eq!(reported(&headers(fields)), None);
         }
     }
 }

@@ -27,24 +27,24 @@ use tokio::sync::Mutex;
 
 /// Credentials that can be looked up again.
 pub(super) struct RenewedCredentials {
-    places: Credentials,
+    sources: Credentials,
     /// The transport to services with credentials.
     http: HttpTransporter,
     /// Signs requests again, with the last credentials.
     signer: parking_lot::Mutex<Signer<Credential>>,
     /// Whether a user has announced new ones.
-    is_told: AtomicBool,
+    is_announced: AtomicBool,
     /// The signer of the last lookup after a rejection, and its time.
     found: Mutex<Option<(Signer<Credential>, Instant)>>,
 }
 
 impl RenewedCredentials {
     pub(super) fn new(
-        (signer, places): (Signer<Credential>, Credentials),
+        (signer, sources): (Signer<Credential>, Credentials),
         http: HttpTransporter,
     ) -> Self {
         let (signer, found) = (parking_lot::Mutex::new(signer), Mutex::default());
-        Self { places, http, signer, is_told: AtomicBool::new(false), found }
+        Self { sources, http, signer, is_announced: AtomicBool::new(false), found }
     }
 
     /// Adds to an error why there were no credentials, if that is its cause.
@@ -53,7 +53,7 @@ impl RenewedCredentials {
             &error,
             BucketError::Denied { message, .. } if message.contains("signing credential")
         );
-        match self.places.why().filter(|_| is_of_that) {
+        match self.sources.why().filter(|_| is_of_that) {
             Some(why) => error.with(&format!(" ({why})")),
             None => error,
         }
@@ -75,7 +75,7 @@ impl RenewedCredentials {
 
     /// A signer without cached credentials.
     fn fresh(&self) -> Signer<Credential> {
-        self.signer().with_credential_provider(self.places.fresh())
+        self.signer().with_credential_provider(self.sources.fresh())
     }
 
     /// Whether an answer may be due to expired credentials.
@@ -84,8 +84,8 @@ impl RenewedCredentials {
     }
 
     /// The request, signed with the credentials that a user has announced.
-    pub(super) async fn as_asked(&self, request: Request<Buffer>) -> Request<Buffer> {
-        if !self.is_told.load(Relaxed) {
+    pub(super) async fn as_announced(&self, request: Request<Buffer>) -> Request<Buffer> {
+        if !self.is_announced.load(Relaxed) {
             return request;
         }
         let (mut parts, body) = request.into_parts();
@@ -154,9 +154,9 @@ impl Renewal {
             *self.renewed.found.lock().await = None;
             Ok::<_, reqsign_core::Error>(())
         });
-        signed.map_err(|error| self.renewed.places.why().unwrap_or_else(|| error.to_string()))?;
+        signed.map_err(|error| self.renewed.sources.why().unwrap_or_else(|| error.to_string()))?;
         *self.renewed.signer.lock() = signer;
-        self.renewed.is_told.store(true, Relaxed);
+        self.renewed.is_announced.store(true, Relaxed);
         Ok(())
     }
 }

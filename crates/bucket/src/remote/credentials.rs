@@ -20,7 +20,7 @@
 //! # Locks
 //! One for each signer, held during the lookup: all requests wait for one answer.
 
-use super::limits::SAID_BYTES_MAX;
+use super::limits::ANSWER_BYTES_MAX;
 use super::variable;
 use futures_util::future::try_join;
 use opendal::HttpTransporter;
@@ -47,7 +47,7 @@ use tokio::sync::Mutex;
 /// How long a result is used before the next lookup.
 pub(super) const PAUSE: Duration = Duration::from_secs(20);
 /// The signer looks up credentials again that expire within this time.
-const BEFORE_ITS_END: Duration = Duration::from_secs(120);
+const EXPIRES_SOON: Duration = Duration::from_secs(120);
 /// How long a program may run, unless its request times out earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -62,7 +62,7 @@ pub(super) struct Credentials {
 }
 
 /// A source of credentials.
-type Place = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
+type Source = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
 impl Credentials {
     /// With the given profile, or the one that the environment names.
@@ -108,38 +108,38 @@ impl Credentials {
     }
 
     /// The sources in their order, each with the name for its errors.
-    fn places(&self, command: Option<String>) -> Vec<(Option<&'static str>, Place)> {
+    fn sources(&self, command: Option<String>) -> Vec<(Option<&'static str>, Source)> {
         let (mut profile, mut sign_on) = (Profile::default(), SingleSignOn::default());
-        let mut places: Vec<(_, Place)> = Vec::new();
+        let mut sources: Vec<(_, Source)> = Vec::new();
         match &self.profile {
             // A profile given by name takes precedence over the environment.
             Some(name) => {
                 (profile, sign_on) = (profile.with_profile(name), sign_on.with_profile(name))
             }
-            None => places.push((Some("the environment"), Box::new(Environment::new()))),
+            None => sources.push((Some("the environment"), Box::new(Environment::new()))),
         }
-        places.push((Some("the profile"), Box::new(profile)));
-        places.push((Some("single sign-on"), Box::new(sign_on)));
-        places.push((Some("web identity"), Box::new(WebIdentity::default())));
+        sources.push((Some("the profile"), Box::new(profile)));
+        sources.push((Some("single sign-on"), Box::new(sign_on)));
+        sources.push((Some("web identity"), Box::new(WebIdentity::default())));
         if let Some(command) = command {
             let program = Program::new().with_command(command);
-            places.push((Some("the program"), Box::new(program)));
+            sources.push((Some("the program"), Box::new(program)));
         }
-        places.push((Some("the container"), Box::new(Container::default())));
-        places.push((None, Box::new(Machine::default())));
-        places
+        sources.push((Some("the container"), Box::new(Container::default())));
+        sources.push((None, Box::new(Machine::default())));
+        sources
     }
 
     async fn look(&self, context: &Context) -> Result<Option<Credential>> {
-        let context = context.clone().with_command_execute(Programs);
+        let context = context.clone().with_command_execute(ProcessRunner);
         let command = self.command(&context).await;
         let is_run = command.is_some();
         let mut complaints = Vec::new();
-        for (name, place) in self.places(command) {
-            match (place.provide_credential_dyn(&context).await, name) {
+        for (name, source) in self.sources(command) {
+            match (source.provide_credential_dyn(&context).await, name) {
                 (Ok(Some(found)), _) => {
                     *self.why.lock() = None;
-                    return Ok(Some(if is_run { found } else { to_be_asked_for_again(found) }));
+                    return Ok(Some(if is_run { found } else { with_expiry(found) }));
                 }
                 (Err(error), Some(name)) => complaints.push(format!("{name}: {error}")),
                 (Err(error), None) => log::info!("the instance has no credentials: {error}"),
@@ -152,8 +152,8 @@ impl Credentials {
 }
 
 /// The same credentials, with an expiry if they have none.
-fn to_be_asked_for_again(found: Credential) -> Credential {
-    let soon = || Timestamp::now() + BEFORE_ITS_END + PAUSE;
+fn with_expiry(found: Credential) -> Credential {
+    let soon = || Timestamp::now() + EXPIRES_SOON + PAUSE;
     Credential { expires_in: found.expires_in.or_else(|| Some(soon())), ..found }
 }
 
@@ -234,13 +234,13 @@ async fn run(words: &[String]) -> std::io::Result<Output> {
     let out = async {
         let mut said = Vec::new();
         let pipe = out.ok_or(std::io::ErrorKind::BrokenPipe)?;
-        pipe.take(SAID_BYTES_MAX + 1).read_to_end(&mut said).await?;
+        pipe.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut said).await?;
         Ok::<_, std::io::Error>(said)
     };
     let complaint = async {
         let mut said = Vec::new();
         let mut pipe = complaint.ok_or(std::io::ErrorKind::BrokenPipe)?;
-        (&mut pipe).take(SAID_BYTES_MAX).read_to_end(&mut said).await?;
+        (&mut pipe).take(ANSWER_BYTES_MAX).read_to_end(&mut said).await?;
         // A program with long messages may still print credentials.
         tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
         Ok(said)
@@ -252,9 +252,9 @@ async fn run(words: &[String]) -> std::io::Result<Output> {
 
 /// Runs the program of `credential_process`.
 #[derive(Debug)]
-struct Programs;
+struct ProcessRunner;
 
-impl CommandExecute for Programs {
+impl CommandExecute for ProcessRunner {
     async fn command_execute(&self, program: &str, arguments: &[&str]) -> Result<CommandOutput> {
         // The library has split the command at its spaces, quoted or not.
         let command = [&[program], arguments].concat().join(" ");
@@ -265,8 +265,8 @@ impl CommandExecute for Programs {
             Ok(output) => output.map_err(|error| wrong(error.to_string()))?,
             Err(_) => return Err(wrong(format!("no answer in {} s", PATIENCE.as_secs()))),
         };
-        if output.stdout.len() as u64 > SAID_BYTES_MAX {
-            return Err(wrong(format!("its output exceeds {} KiB", SAID_BYTES_MAX >> 10)));
+        if output.stdout.len() as u64 > ANSWER_BYTES_MAX {
+            return Err(wrong(format!("its output exceeds {} KiB", ANSWER_BYTES_MAX >> 10)));
         }
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -300,7 +300,7 @@ mod tests {
     /// Calls like the library.
     fn execute(command: &str) -> Result<CommandOutput> {
         let words: Vec<&str> = command.split_whitespace().collect();
-        run(Programs.command_execute(words[0], &words[1..]))
+        run(ProcessRunner.command_execute(words[0], &words[1..]))
     }
 
     #[test]
@@ -329,11 +329,11 @@ mod tests {
             ..Credential::default()
         };
         let now = Timestamp::now();
-        let given = to_be_asked_for_again(key.clone());
+        let given = with_expiry(key.clone());
         assert!(given.is_valid(), "a signer accepts it");
-        assert!(!given.is_valid_at(now + BEFORE_ITS_END + PAUSE * 2), "but not for long");
+        assert!(!given.is_valid_at(now + EXPIRES_SOON + PAUSE * 2), "but not for long");
         let ends = Some(now + Duration::from_secs(3600));
-        let kept = to_be_asked_for_again(Credential { expires_in: ends, ..key });
+        let kept = with_expiry(Credential { expires_in: ends, ..key });
         assert_eq!(kept.expires_in, ends);
     }
 

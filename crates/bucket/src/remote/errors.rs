@@ -26,7 +26,7 @@ const ENDED: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"
 
 /// The code and message of a store's answer, from the library's text of it. For Google the code is
 /// the reason.
-fn said(error: &opendal::Error) -> String {
+fn code_and_message(error: &opendal::Error) -> String {
     let text = error.message();
     let field = |name: &str| {
         let (_, rest) = text.split_once(&format!("{name}: \""))?;
@@ -49,46 +49,46 @@ fn said(error: &opendal::Error) -> String {
 
 /// The meaning of an answer that is not final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Meaning {
     /// Send the same request again.
     Repeat,
     /// The multipart upload is gone, or another request conflicted: repeat the whole operation.
-    Anew,
-    /// As [`Word::Repeat`], but more slowly: the store throttles.
-    Patience,
+    Restart,
+    /// As [`Meaning::Repeat`], but more slowly: the store throttles.
+    Throttled,
     /// It is unknown whether the request was done. The library repeats it.
-    Open,
+    Unknown,
     /// The object can be read some hours after its restore was requested.
     Archived,
 }
 
 /// Codes of stores. Any other code means that nothing was done, and that a retry will not help.
-const CODES: [(&str, Word); 20] = [
+const CODES: [(&str, Meaning); 20] = [
     // Amazon, and stores that speak its protocol.
-    ("ConditionalRequestConflict", Word::Repeat),
-    ("InternalError", Word::Open),
-    ("InvalidObjectState", Word::Archived),
-    ("NoSuchUpload", Word::Anew),
-    ("OperationAborted", Word::Repeat),
-    ("RequestTimeout", Word::Open),
-    ("ServiceUnavailable", Word::Patience),
-    ("SlowDown", Word::Patience),
-    ("TooManyRequests", Word::Patience),
+    ("ConditionalRequestConflict", Meaning::Repeat),
+    ("InternalError", Meaning::Unknown),
+    ("InvalidObjectState", Meaning::Archived),
+    ("NoSuchUpload", Meaning::Restart),
+    ("OperationAborted", Meaning::Repeat),
+    ("RequestTimeout", Meaning::Unknown),
+    ("ServiceUnavailable", Meaning::Throttled),
+    ("SlowDown", Meaning::Throttled),
+    ("TooManyRequests", Meaning::Throttled),
     // Azure.
-    ("BlobArchived", Word::Archived),
-    ("BlobBeingRehydrated", Word::Archived),
-    ("InternalServerError", Word::Open),
-    ("InvalidBlockList", Word::Anew),
-    ("OperationTimedOut", Word::Open),
-    ("ServerBusy", Word::Patience),
+    ("BlobArchived", Meaning::Archived),
+    ("BlobBeingRehydrated", Meaning::Archived),
+    ("InternalServerError", Meaning::Unknown),
+    ("InvalidBlockList", Meaning::Restart),
+    ("OperationTimedOut", Meaning::Unknown),
+    ("ServerBusy", Meaning::Throttled),
     // Google.
-    ("backendError", Word::Open),
-    ("conflict", Word::Repeat),
-    ("internalError", Word::Open),
-    ("rateLimitExceeded", Word::Patience),
-    ("userRateLimitExceeded", Word::Patience),
+    ("backendError", Meaning::Unknown),
+    ("conflict", Meaning::Repeat),
+    ("internalError", Meaning::Unknown),
+    ("rateLimitExceeded", Meaning::Throttled),
+    ("userRateLimitExceeded", Meaning::Throttled),
 ];
-/// The code of [`Word::Anew`] if the answer has none.
+/// The code of [`Meaning::Restart`] if the answer has none.
 const GONE: &str = "NoSuchUpload";
 
 /// Whether the library retries this status by itself.
@@ -97,18 +97,18 @@ fn is_repeated_anyway(status: StatusCode) -> bool {
 }
 
 /// The meaning of a status from a gateway, which adds no code.
-fn of_status(status: u16) -> Option<Word> {
+fn of_status(status: u16) -> Option<Meaning> {
     match status {
         // The request came too late, or too early.
-        408 | 425 => Some(Word::Repeat),
+        408 | 425 => Some(Meaning::Repeat),
         // Content delivery networks use these if they cannot reach the store.
-        520..=530 => Some(Word::Repeat),
+        520..=530 => Some(Meaning::Repeat),
         _ => None,
     }
 }
 
-fn of_code(code: &str) -> Option<Word> {
-    CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
+fn of_code(code: &str) -> Option<Meaning> {
+    CODES.iter().find(|(known, _)| *known == code).map(|(_, meaning)| *meaning)
 }
 
 /// The text of the first element with a name.
@@ -131,12 +131,12 @@ fn code_in(body: &str) -> Option<String> {
 
 /// Whether an answer throttles and is not a refusal.
 pub(super) fn is_about_rate(body: &str) -> bool {
-    code_in(body).and_then(|code| of_code(&code)) == Some(Word::Patience)
+    code_in(body).and_then(|code| of_code(&code)) == Some(Meaning::Throttled)
 }
 
 /// The error of an answer that the library misreads as final or as something else: the request has
 /// to be sent again, or its upload is gone.
-pub(super) fn no_last_word(
+pub(super) fn not_final(
     (method, query): (&Method, &str),
     status: StatusCode,
     body: &str,
@@ -146,16 +146,16 @@ pub(super) fn no_last_word(
         return Some(opendal::Error::new(ErrorKind::Unexpected, GONE));
     }
     let code = code_in(body);
-    let word = match &code {
+    let meaning = match &code {
         _ if of_status(status.as_u16()).is_some() => of_status(status.as_u16()),
         Some(code) => of_code(code),
         // The answer to a HEAD has no body for a code. A conflict with a read is temporary.
-        None if *method == Method::HEAD && status == StatusCode::CONFLICT => Some(Word::Repeat),
+        None if *method == Method::HEAD && status == StatusCode::CONFLICT => Some(Meaning::Repeat),
         None => None,
     };
-    let is_repeated = match word {
-        Some(Word::Repeat) => true,
-        Some(Word::Patience) => !is_repeated_anyway(status),
+    let is_repeated = match meaning {
+        Some(Meaning::Repeat) => true,
+        Some(Meaning::Throttled) => !is_repeated_anyway(status),
         _ => false,
     };
     let said = code.unwrap_or_else(|| status.to_string());
@@ -164,7 +164,7 @@ pub(super) fn no_last_word(
 
 /// Whether the store has refused the request: the answer has a code that is not in [`CODES`].
 /// Google's codes start with a small letter, and so do the messages of connection errors.
-fn is_no(code: &str, text: &str) -> bool {
+fn is_refusal(code: &str, text: &str) -> bool {
     let is_code = code.chars().all(|letter| letter.is_ascii_alphanumeric()) && code.len() > 3;
     let is_google = text.starts_with("GcsErrorResponse");
     is_code && (is_google || code.starts_with(|first: char| first.is_ascii_uppercase()))
@@ -177,13 +177,13 @@ fn late_seconds(message: &str) -> u64 {
 
 /// Translates an error of the library.
 pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
-    let (key, message) = (key.to_owned(), said(error));
+    let (key, message) = (key.to_owned(), code_and_message(error));
     let code = message.split(':').next().unwrap_or_default();
     match of_code(code) {
-        Some(Word::Anew | Word::Repeat) => return BucketError::Again { key, message },
-        Some(Word::Archived) => return BucketError::Archived { key },
-        Some(Word::Patience) => return BucketError::Busy { key, message },
-        Some(Word::Open) => return BucketError::Failed { key, message },
+        Some(Meaning::Restart | Meaning::Repeat) => return BucketError::Again { key, message },
+        Some(Meaning::Archived) => return BucketError::Archived { key },
+        Some(Meaning::Throttled) => return BucketError::Busy { key, message },
+        Some(Meaning::Unknown) => return BucketError::Failed { key, message },
         None if HOLDS.iter().any(|held| code.starts_with(held)) => {
             return BucketError::Held { key, message };
         }
@@ -211,7 +211,9 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
             BucketError::TimedOut { key, seconds: late_seconds(&message) }
         }
         // An empty text is replaced by the kind, which is not a code.
-        ErrorKind::Unexpected if is_no(code, error.message()) && !error.message().is_empty() => {
+        ErrorKind::Unexpected
+            if is_refusal(code, error.message()) && !error.message().is_empty() =>
+        {
             BucketError::Refused { key, message }
         }
         _ => BucketError::Failed { key, message: in_words(message) },
@@ -294,7 +296,7 @@ mod tests {
             (open, "InvalidPart", "UnevenParts"),
         ];
         for (kind, code, expected) in table {
-            assert_eq!(said(kind, code, "a word"), expected, "{code}");
+            assert_eq!(said(kind, code, "a meaning"), expected, "{code}");
             // A message may contain a key with any name.
             assert_eq!(said(kind, code, "SlowDown, or NoSuchUpload"), expected, "{code}");
         }
@@ -304,7 +306,7 @@ mod tests {
     fn a_request_is_repeated_after_an_error_of_a_gateway() {
         let is_repeated = |status, body: &str| {
             let status = StatusCode::from_u16(status).expect("a status");
-            no_last_word((&Method::GET, ""), status, body)
+            not_final((&Method::GET, ""), status, body)
         };
         for status in [408, 425, 520, 524, 530] {
             assert!(is_repeated(status, "<html/>").is_some(), "{status}");

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
 /// Shared by all background reads.
-pub(super) struct Reading {
+pub(super) struct BackgroundReads {
     kind: StoreKind,
     /// Sends each request once.
     pub(super) operator: Operator,
@@ -76,7 +76,7 @@ pub(super) fn pause(tries: usize) -> Duration {
     bound.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }
 
-impl Reading {
+impl BackgroundReads {
     /// The operator must not retry.
     pub(super) fn new(kind: StoreKind, operator: Operator) -> Self {
         Self {
@@ -89,15 +89,15 @@ impl Reading {
         }
     }
 
-    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
+    pub(super) fn report(&self, report: &mut dyn FnMut(&str, u64)) {
         let (at_once, slow_downs) = self.gate.standing();
         let (window, rate) = self.window.standing();
-        tell("origin_retried", self.retried.load(Relaxed));
-        tell("origin_reads_at_once", at_once);
-        tell("origin_slow_downs", slow_downs);
-        tell("origin_window_bytes", window);
-        tell("origin_bytes_per_second", rate);
-        self.hedging.tell(tell);
+        report("origin_retried", self.retried.load(Relaxed));
+        report("origin_reads_at_once", at_once);
+        report("origin_slow_downs", slow_downs);
+        report("origin_window_bytes", window);
+        report("origin_bytes_per_second", rate);
+        self.hedging.report(report);
     }
 
     /// Records the first byte of the answer to a request that was sent at `sent`.
@@ -253,7 +253,7 @@ mod tests {
         }
         let builder = opendal::services::S3::default().bucket("b").region("here");
         let operator = Operator::new(builder.endpoint("http://127.0.0.1:9")).expect("it is one");
-        let reading = Reading::new(StoreKind::S3, operator);
+        let reading = BackgroundReads::new(StoreKind::S3, operator);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let stopped = runtime.expect("a runtime").block_on(async {
             let mut passes = Vec::new();

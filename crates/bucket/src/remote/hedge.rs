@@ -106,13 +106,13 @@ impl Hedge {
         self.patience_us.store(p95.max(2 * median).max(1), Relaxed);
     }
 
-    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
-        tell("origin_hedged", self.hedges.load(Relaxed));
-        tell("origin_hedges_won", self.won.load(Relaxed));
-        tell("origin_first_bytes", self.first_bytes.load(Relaxed));
-        tell("origin_first_byte_us", self.first_byte_us.load(Relaxed));
-        tell("origin_first_byte_median_us", self.median_us.load(Relaxed));
-        tell("origin_first_byte_p95_us", self.p95_us.load(Relaxed));
+    pub(super) fn report(&self, report: &mut dyn FnMut(&str, u64)) {
+        report("origin_hedged", self.hedges.load(Relaxed));
+        report("origin_hedges_won", self.won.load(Relaxed));
+        report("origin_first_bytes", self.first_bytes.load(Relaxed));
+        report("origin_first_byte_us", self.first_byte_us.load(Relaxed));
+        report("origin_first_byte_median_us", self.median_us.load(Relaxed));
+        report("origin_first_byte_p95_us", self.p95_us.load(Relaxed));
     }
 }
 

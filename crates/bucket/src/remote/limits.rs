@@ -1,7 +1,7 @@
 //! Limits of answers: how long to wait for them, and how much to read.
 //!
 //! Answers other than objects are read whole, so their length is bounded. Of an error, or of the
-//! answer to a write, only the start is read ([`SAID_BYTES_MAX`]). Longer listings or credentials
+//! answer to a write, only the start is read ([`ANSWER_BYTES_MAX`]). Longer listings or credentials
 //! are an error. The connection of an unread rest is dropped.
 
 use crate::http_clients::Clients;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How much is read of an error, of the answer to a write, of credentials, and of the output of a
 /// credentials program, in bytes.
-pub(super) const SAID_BYTES_MAX: u64 = 64 << 10;
+pub(super) const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// The longest page of a listing, in bytes: more than 1,000 keys of 1,024 bytes need.
 pub(super) const PAGE_BYTES_MAX: u64 = 32 << 20;
 /// The prefix of the error of a request that timed out.
@@ -36,16 +36,16 @@ pub(super) async fn in_time<T>(
 
 /// Reads the start of an answer that is not an object. The rest stays unread, and the connection is
 /// dropped.
-pub(super) async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
-    let mut said = BytesMut::new();
-    while (said.len() as u64) < SAID_BYTES_MAX {
+pub(super) async fn read_start(body: &mut HttpBody) -> opendal::Result<Bytes> {
+    let mut start = BytesMut::new();
+    while (start.len() as u64) < ANSWER_BYTES_MAX {
         let piece = body.read().await?.to_bytes();
         if piece.is_empty() {
             break;
         }
-        said.extend_from_slice(&piece);
+        start.extend_from_slice(&piece);
     }
-    Ok(said.freeze())
+    Ok(start.freeze())
 }
 
 /// The body, which fails once it exceeds a length.
@@ -85,6 +85,6 @@ impl HttpTransport for Tokens {
         let client = self.clients.of(request.uri().host()).clone();
         let answer = in_time(self.timeout, ReqwestTransport::new(client).fetch(request)).await?;
         let (parts, body) = answer.into_parts();
-        Ok(Response::from_parts(parts, limited(body, SAID_BYTES_MAX)))
+        Ok(Response::from_parts(parts, limited(body, ANSWER_BYTES_MAX)))
     }
 }

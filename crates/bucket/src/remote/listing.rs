@@ -30,9 +30,9 @@ const KNOWN_MAX: usize = 100_000;
 
 /// Which empty blobs mark directories, by ETag.
 #[derive(Debug)]
-pub(super) struct Folders(Mutex<Bounded<ETag, bool>>);
+pub(super) struct DirectoryMarkers(Mutex<Bounded<ETag, bool>>);
 
-impl Default for Folders {
+impl Default for DirectoryMarkers {
     fn default() -> Self {
         Self(Mutex::new(Bounded::new(KNOWN_MAX)))
     }

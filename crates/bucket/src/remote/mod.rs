@@ -49,10 +49,10 @@ use checksums::Checksums;
 use client_copy::client_copy;
 use credential_renewal::RenewedCredentials;
 use errors::translate;
-use fetching::{Reading, unwrapped};
+use fetching::{BackgroundReads, unwrapped};
 use futures_util::StreamExt;
 use limits::Tokens;
-use listing::{Folders, RemotePages};
+use listing::{DirectoryMarkers, RemotePages};
 use ogive_origin::{ReadAhead, Time};
 use opendal::layers::RetryLayer;
 use opendal::options::ReadOptions;
@@ -65,7 +65,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use transport::{Place, Transport, UploadNotes};
+use transport::{StoreAddress, Transport, UploadNotes};
 use versions::Versions;
 
 /// How often a request is repeated.
@@ -86,14 +86,14 @@ pub struct RemoteBucket {
 struct Shared {
     kind: StoreKind,
     operator: Operator,
-    reading: Reading,
+    reading: BackgroundReads,
     identity: BucketIdentity,
     timeout: Duration,
     counters: Arc<Counters>,
     checksums: Arc<Checksums>,
     promises: Mutex<Promises>,
     notes: Arc<UploadNotes>,
-    folders: Folders,
+    folders: DirectoryMarkers,
     versions: Versions,
     proxy: Proxy,
     transport: HttpTransporter,
@@ -128,25 +128,29 @@ impl RemoteBucket {
             .build()
             .map_err(|error| failed(format!("its threads cannot be started: {error}")))?;
         let timeout = options.timeout.unwrap_or(Duration::from_secs(30));
-        let way = options.kind.way(options, &runtime, timeout).map_err(failed)?;
+        let connection = options.kind.connect(options, &runtime, timeout).map_err(failed)?;
         let counters = Arc::new(Counters::default());
         let (notes, checksums) = (Arc::<UploadNotes>::default(), Arc::<Checksums>::default());
         let noted = (Arc::clone(&notes), Arc::clone(&checksums));
         let profile = options.profile.as_deref();
-        let signer = way.signer.as_ref().map(|(signer, _)| signer.clone());
+        let signer = connection.signer.as_ref().map(|(signer, _)| signer.clone());
         let authorities = options.kind.authorities(profile).map_err(failed)?;
         let build = || reqwest::Client::builder().tls_certs_merge(authorities.clone());
         let clients = Clients::new(build).map_err(failed)?;
         let tokens = HttpTransporter::new(Tokens::new(clients.clone(), timeout));
-        let renewed = way.signer.map(|found| Arc::new(RenewedCredentials::new(found, tokens)));
-        let host =
-            way.endpoint.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned()));
-        let at = (clients, Place { host, bucket: options.bucket.clone() });
+        let renewed =
+            connection.signer.map(|found| Arc::new(RenewedCredentials::new(found, tokens)));
+        let host = connection
+            .endpoint
+            .parse()
+            .ok()
+            .and_then(|uri: http::Uri| Some(uri.host()?.to_owned()));
+        let at = (clients, StoreAddress { host, bucket: options.bucket.clone() });
         let transport = Transport::new(Arc::clone(&counters), noted, renewed.clone(), at, timeout);
         let transport = HttpTransporter::new(transport);
         let context = OperationContext::new().with_http_transport(transport.clone());
-        let operator = way.operator.with_context(context);
-        let reading = Reading::new(options.kind, operator.clone());
+        let operator = connection.operator.with_context(context);
+        let reading = BackgroundReads::new(options.kind, operator.clone());
         let operator = operator.layer(
             RetryLayer::new()
                 .with_max_times(RETRIES)
@@ -160,8 +164,9 @@ impl RemoteBucket {
         if options.kind == StoreKind::S3 {
             checksums.ask_with(renewed.clone());
         }
-        let proxy = Proxy::of(&way.endpoint);
-        let identity = BucketIdentity { endpoint: way.endpoint, bucket: options.bucket.clone() };
+        let proxy = Proxy::of(&connection.endpoint);
+        let identity =
+            BucketIdentity { endpoint: connection.endpoint, bucket: options.bucket.clone() };
         Ok(Self {
             shared: Arc::new(Shared {
                 kind: options.kind,
@@ -173,7 +178,7 @@ impl RemoteBucket {
                 checksums,
                 promises: Mutex::new(Promises::NONE),
                 notes,
-                folders: Folders::default(),
+                folders: DirectoryMarkers::default(),
                 versions: Versions::default(),
                 proxy,
                 transport,
@@ -308,7 +313,7 @@ impl Bucket for RemoteBucket {
         self.shared.identity.clone()
     }
 
-    fn asked(&self) -> Requests {
+    fn request_counts(&self) -> Requests {
         self.shared.counters.read()
     }
 
@@ -379,10 +384,10 @@ impl Bucket for RemoteBucket {
         self.shared.checksums.of(object.etag.as_ref()?)
     }
 
-    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
-        tell("origin_throttled", self.shared.counters.throttled());
-        tell("origin_denied", self.shared.counters.denied());
-        self.shared.reading.tell(tell);
+    fn counters(&self, report: &mut dyn FnMut(&str, u64)) {
+        report("origin_throttled", self.shared.counters.throttled());
+        report("origin_denied", self.shared.counters.denied());
+        self.shared.reading.report(report);
     }
 
     fn put(

@@ -9,7 +9,7 @@ use super::{RETRIES, RemoteBucket, Shared};
 use crate::{Bucket as _, BucketError, Condition, CopyRequest, ETag, Object, Result};
 
 /// Whether nothing was done, and a repetition may succeed.
-fn is_to_be_done_anew(error: &BucketError) -> bool {
+fn may_be_repeated(error: &BucketError) -> bool {
     matches!(error, BucketError::Again { .. } | BucketError::ConditionFailed { .. })
 }
 
@@ -44,7 +44,7 @@ impl RemoteBucket {
         let mut tries = 0;
         loop {
             let error = match self.copy_in_parts(copy) {
-                Err(error) if is_to_be_done_anew(&error) && tries < RETRIES => error,
+                Err(error) if may_be_repeated(&error) && tries < RETRIES => error,
                 done => return done,
             };
             if !self.shared.may_copy(copy)? {
@@ -76,7 +76,7 @@ impl RemoteBucket {
         let deleted =
             shared.wait(key, shared.operator.delete_options(shared.sendable(key)?, options));
         let Err(error) = deleted else { return Ok(()) };
-        let is_open = error.is_in_doubt() || is_to_be_done_anew(&error);
+        let is_open = error.is_in_doubt() || may_be_repeated(&error);
         match is_open && matches!(shared.look(key), Ok(None)) {
             true => Ok(()),
             false => Err(error),

@@ -40,7 +40,7 @@ pub enum StoreKind {
 }
 
 /// The connection to a bucket, without layers.
-pub(super) struct Way {
+pub(super) struct Connection {
     pub(super) operator: Operator,
     pub(super) endpoint: String,
     /// For requests that the library cannot make, with the credentials to sign them; `None` if
@@ -50,12 +50,12 @@ pub(super) struct Way {
 
 impl StoreKind {
     /// Prepares the connection to a bucket.
-    pub(super) fn way(
+    pub(super) fn connect(
         self,
         options: &RemoteOptions,
         runtime: &Runtime,
         timeout: Duration,
-    ) -> std::result::Result<Way, String> {
+    ) -> std::result::Result<Connection, String> {
         match self {
             Self::S3 => s3(options, runtime, timeout),
             Self::Azure => azure(options),
@@ -200,7 +200,7 @@ fn s3(
     options: &RemoteOptions,
     runtime: &Runtime,
     timeout: Duration,
-) -> std::result::Result<Way, String> {
+) -> std::result::Result<Connection, String> {
     let endpoint = options
         .endpoint_url
         .clone()
@@ -238,10 +238,10 @@ fn s3(
     }
     let signer =
         is_signed.then(|| (stale_uploads::signer(&region, credentials.fresh()), credentials));
-    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer })
+    Ok(Connection { operator: as_text(Operator::new(builder))?, endpoint, signer })
 }
 
-fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
+fn azure(options: &RemoteOptions) -> std::result::Result<Connection, String> {
     let connection = variable(&"AZURE_STORAGE_CONNECTION_STRING");
     let mut builder = match &connection {
         Some(text) => as_text(services::Azblob::from_connection_string(text))?,
@@ -272,7 +272,7 @@ fn azure(options: &RemoteOptions) -> std::result::Result<Way, String> {
     if options.no_sign_request {
         builder = builder.skip_signature();
     }
-    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
+    Ok(Connection { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
 /// The endpoint of a connection string.
@@ -289,7 +289,7 @@ fn connected_to(text: &str) -> Option<String> {
     Some(format!("{scheme}://{}.blob.{suffix}", field("AccountName")?))
 }
 
-fn google(options: &RemoteOptions) -> std::result::Result<Way, String> {
+fn google(options: &RemoteOptions) -> std::result::Result<Connection, String> {
     let emulator = variable(&"STORAGE_EMULATOR_HOST").map(|host| match host.contains("://") {
         true => host,
         false => format!("http://{host}"),
@@ -305,7 +305,7 @@ fn google(options: &RemoteOptions) -> std::result::Result<Way, String> {
     if options.no_sign_request || (emulator.is_some() && options.endpoint_url.is_none()) {
         builder = builder.skip_signature().disable_vm_metadata().disable_config_load();
     }
-    Ok(Way { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
+    Ok(Connection { operator: as_text(Operator::new(builder))?, endpoint, signer: None })
 }
 
 /// Each store's conditions must be set in the options that the library supports for it.

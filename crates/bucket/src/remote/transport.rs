@@ -12,9 +12,9 @@
 
 use super::checksums::Checksums;
 use super::credential_renewal::RenewedCredentials;
-use super::errors::{is_about_rate, no_last_word, text_of};
+use super::errors::{is_about_rate, not_final, text_of};
 use super::limits::{
-    PAGE_BYTES_MAX, SAID_BYTES_MAX, Tokens, in_time, late, limited, said, whole_body,
+    ANSWER_BYTES_MAX, PAGE_BYTES_MAX, Tokens, in_time, late, limited, read_start, whole_body,
 };
 use crate::http_clients::Clients;
 use crate::journal::{Journal, UploadLog};
@@ -104,7 +104,7 @@ fn forget(note: UploadLog) {
 pub(super) struct Transport {
     clients: Clients,
     tokens: Tokens,
-    place: Place,
+    store: StoreAddress,
     counters: Arc<Counters>,
     notes: Arc<UploadNotes>,
     checksums: Arc<Checksums>,
@@ -142,12 +142,12 @@ fn is_work(request: &Request<Buffer>) -> bool {
 }
 
 /// The host of a store, and the bucket, whose name may precede the host.
-pub(super) struct Place {
+pub(super) struct StoreAddress {
     pub(super) host: Option<String>,
     pub(super) bucket: String,
 }
 
-impl Place {
+impl StoreAddress {
     /// Whether a host is the store's. A bucket or an account may have the name of any service.
     fn is_at(&self, host: &str) -> bool {
         let is_bucket =
@@ -177,11 +177,11 @@ impl Transport {
         counters: Arc<Counters>,
         (notes, checksums): (Arc<UploadNotes>, Arc<Checksums>),
         renewed: Option<Arc<RenewedCredentials>>,
-        (clients, place): (Clients, Place),
+        (clients, store): (Clients, StoreAddress),
         timeout: Duration,
     ) -> Self {
         let tokens = Tokens::new(clients.clone(), timeout);
-        Self { clients, tokens, place, counters, notes, checksums, renewed, timeout }
+        Self { clients, tokens, store, counters, notes, checksums, renewed, timeout }
     }
 
     async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
@@ -202,10 +202,10 @@ impl Transport {
         request: Request<Buffer>,
         kind: Kind,
     ) -> opendal::Result<Response<HttpBody>> {
-        if !self.checksums.are_demanded() {
+        if !self.checksums.are_required() {
             let (parts, mut body) = self.send(request.clone()).await?.into_parts();
-            let bytes = in_time(self.timeout, said(&mut body)).await?;
-            if !self.checksums.demand(parts.status, &String::from_utf8_lossy(&bytes)) {
+            let bytes = in_time(self.timeout, read_start(&mut body)).await?;
+            if !self.checksums.learn_requirement(parts.status, &String::from_utf8_lossy(&bytes)) {
                 return Ok(Response::from_parts(parts, whole_body(bytes)));
             }
             self.counters.sent(kind, request.body().len() as u64);
@@ -220,7 +220,7 @@ impl Transport {
         request: Request<Buffer>,
         kind: Kind,
     ) -> opendal::Result<Response<HttpBody>> {
-        if self.checksums.may_be_demanded(&request) {
+        if self.checksums.may_be_required(&request) {
             return self.send_summed(request, kind).await;
         }
         let Some(asking) = self.checksums.asking(&request).await else {
@@ -246,7 +246,7 @@ impl Transport {
         kind: Kind,
     ) -> opendal::Result<Response<HttpBody>> {
         let Some(renewed) = &self.renewed else { return self.send_asking(request, kind).await };
-        let request = renewed.as_asked(request).await;
+        let request = renewed.as_announced(request).await;
         let response = self.send_asking(request.clone(), kind).await?;
         if !RenewedCredentials::may_help(response.status()) {
             return Ok(response);
@@ -281,7 +281,7 @@ impl Transport {
             let mut response = sending.await?;
             let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
             let mut said = BytesMut::new();
-            while (said.len() as u64) < SAID_BYTES_MAX
+            while (said.len() as u64) < ANSWER_BYTES_MAX
                 && let Some(piece) = response.chunk().await?
             {
                 said.extend_from_slice(&piece);
@@ -311,14 +311,14 @@ impl Transport {
     }
 
     /// Records the outcome of a step of an upload.
-    async fn noted(
+    async fn record_step(
         &self,
         step: Step,
         note: Option<UploadLog>,
         response: Response<HttpBody>,
     ) -> opendal::Result<Response<HttpBody>> {
         let (parts, mut body) = response.into_parts();
-        let bytes = in_time(STORE_WORKS.max(self.timeout), said(&mut body)).await?;
+        let bytes = in_time(STORE_WORKS.max(self.timeout), read_start(&mut body)).await?;
         let text = String::from_utf8_lossy(&bytes);
         // A store that works for long sends status 200 first, and the result in the body.
         let is_done = parts.status.is_success() && !text.contains("<Error>");
@@ -338,7 +338,7 @@ impl Transport {
 
 impl HttpTransport for Transport {
     async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
-        let is_for_tokens = |host: &str| is_for_credentials(host) && !self.place.is_at(host);
+        let is_for_tokens = |host: &str| is_for_credentials(host) && !self.store.is_at(host);
         if request.uri().host().is_some_and(is_for_tokens) {
             return self.tokens.fetch(request).await;
         }
@@ -369,7 +369,7 @@ impl HttpTransport for Transport {
         }
         let (mut parts, body) = response?.into_parts();
         self.notes.set_clock(&parts.headers);
-        tell_of_blob(&mut parts.headers);
+        pass_on_blob_headers(&mut parts.headers);
         let counters = Arc::clone(&self.counters);
         let body = body.map_inner(|stream| {
             Box::new(stream.inspect(move |piece| {
@@ -383,7 +383,7 @@ impl HttpTransport for Transport {
         let status = response.status();
         if status.is_client_error() || status.is_server_error() {
             let (parts, mut body) = response.into_parts();
-            let bytes = in_time(self.timeout, said(&mut body)).await?;
+            let bytes = in_time(self.timeout, read_start(&mut body)).await?;
             let said = String::from_utf8_lossy(&bytes);
             match status.as_u16() {
                 401 | 403 if is_about_rate(&said) => self.counters.throttle(),
@@ -391,21 +391,21 @@ impl HttpTransport for Transport {
                 _ => {}
             }
             let asked = (&method, address.query().unwrap_or_default());
-            if let Some(error) = no_last_word(asked, status, &said) {
+            if let Some(error) = not_final(asked, status, &said) {
                 return Err(error);
             }
             response = Response::from_parts(parts, whole_body(bytes));
         }
         match step {
             Step::Other => Ok(response),
-            step => self.noted(step, note, response).await,
+            step => self.record_step(step, note, response).await,
         }
     }
 }
 
 /// Passes Azure's headers about a blob, which the library drops, as user metadata. They cannot
 /// collide with a writer's names, which have no hyphens in Azure.
-fn tell_of_blob(headers: &mut HeaderMap) {
+fn pass_on_blob_headers(headers: &mut HeaderMap) {
     for (name, noted, plain) in [
         (BLOB_TYPE, "x-ms-meta-x-ms-blob-type", "BlockBlob"),
         (LEASE, "x-ms-meta-x-ms-lease-status", "unlocked"),
@@ -461,14 +461,14 @@ mod tests {
 
     #[test]
     fn a_store_named_like_a_token_service_is_a_store() {
-        let place = |host: &str, bucket: &str| Place {
+        let store = |host: &str, bucket: &str| StoreAddress {
             host: Some(host.to_owned()),
             bucket: bucket.to_owned(),
         };
-        let azure = place("login.blob.core.windows.net", "data");
+        let azure = store("login.blob.core.windows.net", "data");
         assert!(azure.is_at("login.blob.core.windows.net"));
         assert!(!azure.is_at("login.microsoftonline.com"));
-        let amazon = place("s3.amazonaws.com", "sts.logs");
+        let amazon = store("s3.amazonaws.com", "sts.logs");
         assert!(amazon.is_at("sts.logs.s3.eu-west-1.amazonaws.com"));
         assert!(!amazon.is_at("sts.eu-west-1.amazonaws.com"));
         for host in ["sts.amazonaws.com", "login.microsoftonline.com", "169.254.169.254"] {

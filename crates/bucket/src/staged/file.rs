@@ -87,7 +87,7 @@ pub struct StagedFile {
     remote: Mutex<Remote>,
     order: Mutex<Order>,
     /// The metadata of the object.
-    kept: Mutex<ToKeep>,
+    kept: Mutex<Metadata>,
     is_conflict: AtomicBool,
     /// Its log is deleted: nothing is uploaded any more.
     is_discarded: AtomicBool,
@@ -95,9 +95,9 @@ pub struct StagedFile {
 
 /// The metadata of the next upload.
 #[derive(Clone, Debug)]
-enum ToKeep {
+enum Metadata {
     /// Those of the changed object, which were not requested yet.
-    AsItIs,
+    OfBase,
     This(Option<Arc<ObjectMetadata>>),
 }
 
@@ -170,11 +170,12 @@ impl StagedFile {
     }
 
     fn over(bucket: Arc<dyn Bucket>, log: StagedLog, options: Options, remote: Remote) -> Self {
-        let to_keep = match remote.is_in_doubt {
-            true => ToKeep::AsItIs,
-            false => ToKeep::This(None),
+        let metadata_to_store = match remote.is_in_doubt {
+            true => Metadata::OfBase,
+            false => Metadata::This(None),
         };
-        let (remote, order, kept) = (Mutex::new(remote), Mutex::default(), Mutex::new(to_keep));
+        let (remote, order, kept) =
+            (Mutex::new(remote), Mutex::default(), Mutex::new(metadata_to_store));
         let (is_conflict, is_discarded) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { bucket, log, options, remote, order, kept, is_conflict, is_discarded }
     }
@@ -221,14 +222,14 @@ impl StagedFile {
 
     /// Sets the metadata of the next upload. A stream in flight keeps those with which it started.
     pub fn keep(&self, kept: Option<Arc<ObjectMetadata>>) {
-        *self.kept.lock() = ToKeep::This(kept);
+        *self.kept.lock() = Metadata::This(kept);
     }
 
     /// The metadata, if they are known.
-    pub fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
+    pub fn metadata_to_store(&self) -> Option<Arc<ObjectMetadata>> {
         match &*self.kept.lock() {
-            ToKeep::This(kept) => kept.clone(),
-            ToKeep::AsItIs => None,
+            Metadata::This(kept) => kept.clone(),
+            Metadata::OfBase => None,
         }
     }
 
@@ -366,7 +367,7 @@ impl StagedFile {
             }
             let now = view.id();
             let id = WriteId { through: now.through + STREAM_REVISIONS, ..now };
-            let (mark, kept) = (id.to_string(), self.to_keep());
+            let (mark, kept) = (id.to_string(), self.metadata_to_store());
             let beside = WriteMetadata::marked(&mark).with(kept.as_deref());
             let upload = self.bucket.upload(&key, &condition(&base), beside)?;
             remote.stream = Some(Stream { upload, id, parts: 0, part_bytes: 0, memory });
@@ -426,8 +427,8 @@ impl StagedFile {
             match found(&*self.bucket, &snapshot, snapshot.id())? {
                 Found::Base(there) => {
                     let mut kept = self.kept.lock();
-                    if matches!(*kept, ToKeep::AsItIs) {
-                        *kept = ToKeep::This(there);
+                    if matches!(*kept, Metadata::OfBase) {
+                        *kept = Metadata::This(there);
                     }
                 }
                 Found::Ours(through, base) => return Ok(Outcome::Holds(through, base)),
@@ -436,7 +437,7 @@ impl StagedFile {
         }
         let (snapshot, stream) = self.freeze(remote)?;
         let (bucket, options) = (&*self.bucket, &self.options);
-        let kept = self.to_keep();
+        let kept = self.metadata_to_store();
         let (id, kept) = (snapshot.id(), kept.as_deref());
         let limits = options.limits();
         let attempt = Attempt { bucket, options, limits, snapshot: &snapshot, id, kept };

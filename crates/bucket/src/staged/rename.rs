@@ -16,7 +16,7 @@
 //! The caller uploads changed files first.
 
 use super::upload::StagedError;
-use crate::journal::{Journal, TreeKey, TreeLog, WriteId};
+use crate::journal::{Journal, RenameKey, RenameLog, WriteId};
 use crate::{
     Bucket, BucketError, Condition, CopyRequest, ETag, Entry, Listing, Object, ObjectMetadata,
     WriteMetadata,
@@ -113,7 +113,7 @@ pub fn rename_directory(
         bucket.key_rules().creatable(&format!("{to}{}", key.rest))?;
     }
     let beside = look_at_all(bucket, from, &keys)?;
-    let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
+    let mut log = journal.log_rename((from, to), keys).map_err(StagedError::from)?;
     let copied = copy_all(bucket, &log, &beside)
         .and_then(|()| log.copied().map_err(|error| StagedError::from(error).into()));
     let (renamed, is_taken_back) = match copied {
@@ -140,15 +140,15 @@ pub fn rename_directory(
 ///
 /// # Errors
 /// [`RenameError::Staged`]: the rename stays in the journal. [`RenameError::Kept`]: it has ended.
-pub fn resume_rename(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
-    if log.tree().is_copied {
+pub fn resume_rename(bucket: &dyn Bucket, log: RenameLog) -> Result<Renamed, RenameError> {
+    if log.state().is_copied {
         return finish(bucket, log);
     }
     take_back(bucket, &log)?;
     ended(log).map(|()| Renamed::default())
 }
 
-fn ended(log: TreeLog) -> Result<(), RenameError> {
+fn ended(log: RenameLog) -> Result<(), RenameError> {
     log.end().map_err(|error| StagedError::from(error).into())
 }
 
@@ -157,9 +157,9 @@ fn ended(log: TreeLog) -> Result<(), RenameError> {
 fn look_at_all(
     bucket: &dyn Bucket,
     from: &str,
-    keys: &[TreeKey],
+    keys: &[RenameKey],
 ) -> Result<Vec<Option<Arc<ObjectMetadata>>>, BucketError> {
-    let look_at = |key: &TreeKey| {
+    let look_at = |key: &RenameKey| {
         let Some(found) = look(bucket, &format!("{from}{}", key.rest))? else { return Ok(None) };
         found.check_rewritable()?;
         found.check_free()?;
@@ -169,7 +169,11 @@ fn look_at_all(
 }
 
 /// The keys below a prefix.
-fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeKey>, RenameError> {
+fn keys_below(
+    bucket: &dyn Bucket,
+    prefix: &str,
+    max: usize,
+) -> Result<Vec<RenameKey>, RenameError> {
     let mut keys = Vec::new();
     let mut trouble = None;
     let page = max.saturating_add(1).min(1000);
@@ -180,7 +184,7 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
             _ if keys.len() == max => Some(RenameError::TooMany { from: prefix.to_owned(), max }),
             (Some(rest), Some(etag)) => {
                 let (rest, etag) = (rest.to_owned(), etag.as_str().to_owned());
-                keys.push(TreeKey { rest, etag, size: object.size_bytes });
+                keys.push(RenameKey { rest, etag, size: object.size_bytes });
                 None
             }
             _ => {
@@ -211,9 +215,9 @@ fn below(bucket: &dyn Bucket, prefix: &str) -> Result<Below, BucketError> {
     Ok(found)
 }
 
-fn source(log: &TreeLog, key: &TreeKey) -> Object {
+fn source(log: &RenameLog, key: &RenameKey) -> Object {
     Object {
-        key: format!("{}{}", log.tree().from, key.rest),
+        key: format!("{}{}", log.state().from, key.rest),
         size_bytes: key.size,
         etag: Some(ETag::new(&key.etag)),
         modified: Time { seconds: 0, nanoseconds: 0 },
@@ -222,8 +226,8 @@ fn source(log: &TreeLog, key: &TreeKey) -> Object {
     }
 }
 
-fn target(log: &TreeLog, key: &TreeKey) -> String {
-    format!("{}{}", log.tree().to, key.rest)
+fn target(log: &RenameLog, key: &RenameKey) -> String {
+    format!("{}{}", log.state().to, key.rest)
 }
 
 /// The object under a key, if there is one.
@@ -241,10 +245,10 @@ fn is_marked(object: &Object, mark: WriteId) -> bool {
 
 fn copy_all(
     bucket: &dyn Bucket,
-    log: &TreeLog,
+    log: &RenameLog,
     beside: &[Option<Arc<ObjectMetadata>>],
 ) -> Result<(), RenameError> {
-    for (number, (key, kept)) in log.tree().keys.iter().zip(beside).enumerate() {
+    for (number, (key, kept)) in log.state().keys.iter().zip(beside).enumerate() {
         let (to, mark) = (target(log, key), log.mark(number));
         // All directory markers are equal, so this copy needs no condition.
         let condition = if key.rest.is_empty() { Condition::None } else { Condition::Absent };
@@ -266,11 +270,11 @@ fn copy_all(
 }
 
 /// Deletes the old names, and ends the rename.
-fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
-    let all = log.tree().keys.len();
+fn finish(bucket: &dyn Bucket, log: RenameLog) -> Result<Renamed, RenameError> {
+    let all = log.state().keys.len();
     let mut renamed = Renamed { moved: all, left: Vec::new() };
     let (mut deleted, mut kept, mut refusal) = (0, Vec::new(), None);
-    for (number, key) in log.tree().keys.iter().enumerate() {
+    for (number, key) in log.state().keys.iter().enumerate() {
         let old = source(&log, key);
         match delete(bucket, &old) {
             Ok(()) | Err(BucketError::NotFound { .. }) => deleted += 1,
@@ -322,9 +326,9 @@ struct Copy {
     mark: WriteId,
 }
 
-fn copies(log: &TreeLog, numbers: impl Iterator<Item = usize>) -> Vec<Copy> {
+fn copies(log: &RenameLog, numbers: impl Iterator<Item = usize>) -> Vec<Copy> {
     let copy = |number: usize| {
-        let key = &log.tree().keys[number];
+        let key = &log.state().keys[number];
         Copy { from: source(log, key).key, to: target(log, key), mark: log.mark(number) }
     };
     numbers.map(copy).collect()
@@ -344,8 +348,8 @@ fn take_away(bucket: &dyn Bucket, Copy { from, to, mark }: &Copy) -> Result<(), 
 }
 
 /// Deletes all copies.
-fn take_back(bucket: &dyn Bucket, log: &TreeLog) -> Result<(), RenameError> {
-    for copy in copies(log, 0..log.tree().keys.len()) {
+fn take_back(bucket: &dyn Bucket, log: &RenameLog) -> Result<(), RenameError> {
+    for copy in copies(log, 0..log.state().keys.len()) {
         take_away(bucket, &copy)?;
     }
     Ok(())

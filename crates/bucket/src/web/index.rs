@@ -19,7 +19,7 @@ pub const NAMES_MAX: usize = 100_000;
 
 /// The entry of a name in a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct IndexEntry {
     /// Whether it is a directory.
     pub is_directory: bool,
     /// Its size, if the listing has it.
@@ -42,7 +42,7 @@ pub enum BadListing {
 }
 
 /// The names of a listing.
-pub type Names = BTreeMap<String, Named>;
+pub type Names = BTreeMap<String, IndexEntry>;
 
 /// The name of a link in a directory, and whether it is a directory.
 fn name_of(directory: &Url, link: &str) -> Option<(String, bool)> {
@@ -63,7 +63,7 @@ fn name_of(directory: &Url, link: &str) -> Option<(String, bool)> {
     Some((name.into_owned(), is_directory))
 }
 
-fn add(names: &mut Names, name: String, named: Named) -> Result<(), BadListing> {
+fn add(names: &mut Names, name: String, named: IndexEntry) -> Result<(), BadListing> {
     if names.len() >= NAMES_MAX && !names.contains_key(&name) {
         return Err(BadListing::TooLong);
     }
@@ -86,7 +86,7 @@ pub fn of_html(directory: &Url, text: &str) -> Result<Names, BadListing> {
         let Some(link) = tag.attributes.get(b"href".as_slice()) else { continue };
         let link = String::from_utf8_lossy(link);
         if let Some((name, is_directory)) = name_of(directory, &link) {
-            add(&mut names, name, Named { is_directory, ..Named::default() })?;
+            add(&mut names, name, IndexEntry { is_directory, ..IndexEntry::default() })?;
         }
     }
     Ok(names)
@@ -99,7 +99,7 @@ pub fn of_html(directory: &Url, text: &str) -> Result<Names, BadListing> {
 pub fn of_propfind(directory: &Url, text: &str) -> Result<Names, BadListing> {
     let mut names = Names::new();
     let mut reader = Reader::from_str(text);
-    let (mut link, mut named) = (String::new(), Named::default());
+    let (mut link, mut named) = (String::new(), IndexEntry::default());
     let mut inside = String::new();
     let mut is_known = false;
     loop {
@@ -147,7 +147,7 @@ pub fn of_propfind(directory: &Url, text: &str) -> Result<Names, BadListing> {
 }
 
 /// Takes the text of an element, or a piece of it.
-fn take(element: &str, text: &str, link: &mut String, named: &mut Named) {
+fn take(element: &str, text: &str, link: &mut String, named: &mut IndexEntry) {
     match element {
         "href" => link.push_str(text),
         "getetag" => named.etag.get_or_insert_default().push_str(text.trim()),

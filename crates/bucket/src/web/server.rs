@@ -1,6 +1,6 @@
 //! The bucket over a web server.
 
-use super::index::{self, Named};
+use super::index::{self, IndexEntry};
 use super::validator::{Validator, is_the_servers};
 use crate::error::in_words;
 use crate::http_clients::{Proxy, is_here};
@@ -56,7 +56,7 @@ pub struct WebBucket {
     /// Whether the server supports WebDAV.
     lists: AtomicBool,
     /// Whether it was logged that the server ignores ranges.
-    is_told: AtomicBool,
+    is_logged: AtomicBool,
     /// Only [`Drop`] takes it.
     runtime: Option<Runtime>,
 }
@@ -156,7 +156,7 @@ impl WebBucket {
             timeout: timeout.unwrap_or(Duration::from_secs(30)),
             counters: Counters::default(),
             lists: AtomicBool::new(true),
-            is_told: AtomicBool::new(false),
+            is_logged: AtomicBool::new(false),
             runtime: Some(runtime),
         };
         bucket.settle()?;
@@ -241,7 +241,7 @@ impl WebBucket {
         }
     }
 
-    async fn seen(&self, key: &str) -> Result<Validator> {
+    async fn validator(&self, key: &str) -> Result<Validator> {
         let address = self.address(key)?;
         let response = self.ask(Method::HEAD, &address, key, &[]).await?;
         if response.url().path().ends_with('/') && !address.path().ends_with('/') {
@@ -251,16 +251,16 @@ impl WebBucket {
         Ok(Validator::of(response.headers()))
     }
 
-    fn object(key: &str, seen: &Validator) -> Result<Object> {
+    fn object(key: &str, validator: &Validator) -> Result<Object> {
         let unknown = || BucketError::Refused {
             key: key.to_owned(),
             message: "the server does not report its length".to_owned(),
         };
         Ok(Object {
             key: key.to_owned(),
-            size_bytes: seen.size_bytes.ok_or_else(unknown)?,
-            etag: seen.tag(),
-            modified: Time { seconds: seen.modified_seconds(), nanoseconds: 0 },
+            size_bytes: validator.size_bytes.ok_or_else(unknown)?,
+            etag: validator.tag(),
+            modified: Time { seconds: validator.modified_seconds(), nanoseconds: 0 },
             mark: None,
             kept: None,
         })
@@ -351,18 +351,20 @@ impl WebBucket {
         let mut unknown = Vec::new();
         for (name, named) in &names {
             let key = format!("{prefix}{name}");
-            let seen = Validator::listed(named, now);
+            let validator = Validator::listed(named, now);
             match named {
-                Named { is_directory: true, .. } => found.push(Entry::Prefix(format!("{key}/"))),
-                Named { size_bytes: Some(_), .. } => {
-                    found.push(Entry::Object(Self::object(&key, &seen)?));
+                IndexEntry { is_directory: true, .. } => {
+                    found.push(Entry::Prefix(format!("{key}/")))
+                }
+                IndexEntry { size_bytes: Some(_), .. } => {
+                    found.push(Entry::Object(Self::object(&key, &validator)?));
                 }
                 _ => unknown.push(key),
             }
         }
         found.extend(self.look_at(unknown)?.into_iter().map(Entry::Object));
         // The directory exists, even if it is empty.
-        let nothing = Named { size_bytes: Some(0), ..Named::default() };
+        let nothing = IndexEntry { size_bytes: Some(0), ..IndexEntry::default() };
         let marker = Validator::listed(&nothing, None);
         if !prefix.is_empty() {
             found.push(Entry::Object(Self::object(prefix, &marker)?));
@@ -377,8 +379,11 @@ impl WebBucket {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let look = |key: String| async move {
             let late = BucketError::TimedOut { key: key.clone(), seconds: self.timeout.as_secs() };
-            let seen = tokio::time::timeout(self.timeout, self.seen(&key)).await;
-            match seen.unwrap_or(Err(late)).and_then(|seen| Self::object(&key, &seen)) {
+            let validator = tokio::time::timeout(self.timeout, self.validator(&key)).await;
+            match validator
+                .unwrap_or(Err(late))
+                .and_then(|validator| Self::object(&key, &validator))
+            {
                 Ok(object) => Ok(Some(object)),
                 Err(error) if error.is_in_doubt() => Err(error),
                 Err(error) => {
@@ -422,7 +427,7 @@ impl Bucket for WebBucket {
         &KeyRules::WEB
     }
 
-    fn asked(&self) -> Requests {
+    fn request_counts(&self) -> Requests {
         self.counters.read()
     }
 
@@ -430,8 +435,8 @@ impl Bucket for WebBucket {
         if self.only.as_ref().is_some_and(|only| only != key) {
             return Err(BucketError::NotFound { key: key.to_owned() });
         }
-        let seen = self.wait(key, self.seen(key))?;
-        Self::object(key, &seen)
+        let validator = self.wait(key, self.validator(key))?;
+        Self::object(key, &validator)
     }
 
     fn get(
@@ -490,8 +495,8 @@ impl WebBucket {
             fields.push((IF_MATCH, value(tag.as_str())?));
         }
         let response = self.wait(key, self.ask(Method::GET, address, key, &fields))?;
-        let seen = Validator::of(response.headers());
-        if expected.is_some_and(|expected| !seen.is(expected)) {
+        let validator = Validator::of(response.headers());
+        if expected.is_some_and(|expected| !validator.is(expected)) {
             return Err(BucketError::ConditionFailed { key: key.to_owned() });
         }
         // The bytes before the range, if the server ignores ranges.
@@ -503,10 +508,10 @@ impl WebBucket {
             }
             _ => *at,
         };
-        if skipped > 0 && !self.is_told.swap(true, Relaxed) {
+        if skipped > 0 && !self.is_logged.swap(true, Relaxed) {
             log::warn!("the server ignores ranges: each read fetches all bytes before it");
         }
-        if seen.size_bytes.is_some_and(|size| *at >= size) {
+        if validator.size_bytes.is_some_and(|size| *at >= size) {
             return Err(BucketError::OutOfRange { key: key.to_owned() });
         }
         let mut pieces = response.bytes_stream();

@@ -37,7 +37,7 @@ impl Validator {
     }
 
     /// The same from a listing, made at this time by the server's clock.
-    pub(super) fn listed(named: &super::index::Named, now: Option<SystemTime>) -> Self {
+    pub(super) fn listed(named: &super::index::IndexEntry, now: Option<SystemTime>) -> Self {
         let (size_bytes, modified) = (named.size_bytes, named.modified);
         Self { size_bytes, modified, etag: named.etag.clone(), now }
     }

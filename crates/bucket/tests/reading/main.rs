@@ -91,7 +91,7 @@ fn a_range_is_one_request_and_its_caller_does_not_wait() {
     assert_eq!(result, Ok(2 * MIB - 5));
     assert!(bytes == body(3 * MIB)[5..2 * MIB as usize]);
     assert_eq!(store.asked(), [(5, 2 * MIB)]);
-    assert_eq!(bucket.asked().get, 1);
+    assert_eq!(bucket.request_counts().get, 1);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_late_request_is_hedged_and_the_faster_answer_wins() {
     assert_eq!(store.asked(), [(7, 1000), (7, 1000)]);
     assert_eq!(counter(&bucket, "origin_hedged"), 1);
     assert_eq!(counter(&bucket, "origin_hedges_won"), 1);
-    assert!(20 <= bucket.asked().get, "at most one in twenty");
+    assert!(20 <= bucket.request_counts().get, "at most one in twenty");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_head_requests_the_checksum_without_another_request() {
     let expected =
         Checksum { algorithm: Algorithm::Crc64Nvme, value: Algorithm::Crc64Nvme.of(b"123456789") };
     assert_eq!(bucket.checksum_of(&object), Some(expected));
-    assert_eq!(bucket.asked().head, 1);
+    assert_eq!(bucket.request_counts().head, 1);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_store_that_refuses_the_checksum_header_gets_it_once_and_still_answers() {
     bucket.head("f").unwrap();
     assert_eq!(store.heads(), (3, 1));
     assert_eq!(bucket.checksum_of(&object), None);
-    assert_eq!(bucket.asked().head, 3);
+    assert_eq!(bucket.request_counts().head, 3);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_small_object_and_its_bytes_are_one_request() {
     assert_eq!(bytes.as_deref(), Some(b"123456789".as_slice()));
     assert_eq!(object, bucket.head("f").unwrap(), "the same description");
     assert!(bucket.checksum_of(&object).is_some());
-    assert_eq!((bucket.asked().get, bucket.asked().head), (1, 1));
+    assert_eq!((bucket.request_counts().get, bucket.request_counts().head), (1, 1));
     assert_eq!(counter(&bucket, "origin_first_bytes"), 1, "the latency is measured");
     // An object that has grown in the meantime is not read.
     store.put(vec![7; MIB as usize]);

@@ -63,7 +63,7 @@ fn a_directory_is_renamed_with_all_that_is_below_it() {
         let [_, after] = both(&place);
         assert_eq!(rename(&place).unwrap(), Renamed { moved: 4, left: Vec::new() });
         assert_eq!(objects(&place), after);
-        assert!(place.killed().1.trees.is_empty(), "the journal has no log of it");
+        assert!(place.killed().1.renames.is_empty(), "the journal has no log of it");
     }
 }
 
@@ -130,7 +130,7 @@ fn a_failed_copy_undoes_the_rename() {
                     assert_eq!(objects(&place), before);
                 }
             }
-            assert!(place.killed().1.trees.is_empty());
+            assert!(place.killed().1.renames.is_empty());
         }
     }
 }
@@ -169,8 +169,8 @@ fn a_killed_rename_is_finished_or_undone_by_the_next_mount() {
             let directory = place.directory;
             drop(place.opened);
             let mut opened = open(directory.path());
-            assert_eq!(opened.trees.len(), 1);
-            let log = opened.trees.remove(0);
+            assert_eq!(opened.renames.len(), 1);
+            let log = opened.renames.remove(0);
             let renamed = resume_rename(&place.bucket, log).unwrap();
             let place = Place { bucket: place.bucket, directory, opened };
             if operation == Operation::Copy {
@@ -181,7 +181,7 @@ fn a_killed_rename_is_finished_or_undone_by_the_next_mount() {
                 assert_eq!(objects(&place), after, "{between:?}");
                 finished += 1;
             }
-            assert!(place.killed().1.trees.is_empty());
+            assert!(place.killed().1.renames.is_empty());
         }
     }
     assert_eq!((finished, undone), (4, 4));
@@ -206,7 +206,7 @@ fn foreign_writes_below_the_old_name_are_not_deleted() {
         let mut opened = open(directory.path());
         // The remaining faults.
         let _ = (place.bucket.head("nothing"), place.bucket.delete("nothing", None));
-        let renamed = resume_rename(&place.bucket, opened.trees.remove(0)).unwrap();
+        let renamed = resume_rename(&place.bucket, opened.renames.remove(0)).unwrap();
         assert_eq!(renamed.left, ["old/b"]);
         assert_eq!(place.bucket.bytes("old/b").unwrap(), &b"theirs"[..]);
         assert_eq!(place.bucket.bytes("new/b").unwrap(), pattern(100, 5));
@@ -242,7 +242,7 @@ fn an_object_that_the_store_keeps_has_no_copy_afterwards() {
                 expected.insert(key.clone(), before[key].clone());
             }
             assert_eq!(objects(&place), expected, "{number}");
-            assert!(place.killed().1.trees.is_empty(), "the journal has no log of it");
+            assert!(place.killed().1.renames.is_empty(), "the journal has no log of it");
             let staying = if number == 0 { 4 } else { 1 };
             assert!(error.to_string().contains(&format!("{staying} of 4")), "{error}");
         }

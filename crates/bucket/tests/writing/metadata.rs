@@ -106,16 +106,16 @@ fn attributes_are_shown_and_set_by_the_convention() {
     assert_eq!((after.permissions, after.user, after.modified.seconds), (0o640, 5, 5));
     let now = beside(&bucket, "f");
     assert_eq!(
-        (now.note("mode"), now.note("uid"), now.note("mtime")),
+        (now.get("mode"), now.get("uid"), now.get("mtime")),
         (Some("33184"), Some("5"), Some("5"))
     );
-    assert_eq!((now.note("theirs"), &now.headers), (Some("x"), &theirs.headers));
+    assert_eq!((now.get("theirs"), &now.headers), (Some("x"), &theirs.headers));
     assert_eq!(bucket.bytes("f").unwrap(), "hello");
     // A write changes only the time.
     write_at(&m, "f", 0, b"j");
     let now = beside(&bucket, "f");
-    assert_eq!(now.note("mode"), Some("33184"));
-    assert!(now.note("mtime").unwrap().len() > 9, "{now:?}");
+    assert_eq!(now.get("mode"), Some("33184"));
+    assert!(now.get("mtime").unwrap().len() > 9, "{now:?}");
 }
 
 #[test]
@@ -170,6 +170,6 @@ fn a_refused_write_keeps_the_time_that_a_program_set() {
     let resized = m.origin.set_attributes(&found.node, Some(&file), &longer);
     assert_eq!(resized.unwrap_err(), Errno::FBIG);
     m.origin.flush(&file).unwrap();
-    assert_eq!(beside(&bucket, "f").note("mtime"), Some("5.000000007"));
+    assert_eq!(beside(&bucket, "f").get("mtime"), Some("5.000000007"));
     assert_eq!(m.find("f").unwrap().attributes.modified, given);
 }

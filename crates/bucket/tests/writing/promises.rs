@@ -49,15 +49,15 @@ fn an_unchanged_file_costs_no_more_requests_than_on_a_read_only_mount() {
     bucket.foreign_put("f", "x");
     let m = mount(&bucket, LONG);
     let node = m.find("f").unwrap().node;
-    let before = bucket.asked();
+    let before = bucket.request_counts();
     let file = Origin::open(&m.origin, &node, OFlags::RDONLY).unwrap();
     assert!(m.pinned_identity(&file).is_some());
     m.flush(&file).unwrap();
     let writer = Origin::open(&m.origin, &node, OFlags::RDWR).unwrap();
     assert!(m.pinned_identity(&file).is_none(), "this mount may change it now");
     m.flush(&writer).unwrap();
-    assert_eq!(bucket.asked().head - before.head, 2);
-    assert_eq!(bucket.asked().put, before.put);
+    assert_eq!(bucket.request_counts().head - before.head, 2);
+    assert_eq!(bucket.request_counts().put, before.put);
     assert_eq!(m.logs(), 0);
 }
 
@@ -298,5 +298,5 @@ fn without_a_journal_every_change_is_refused_like_on_a_read_only_mount() {
         origin.link(&node, None, &root, x).err(),
     ];
     assert_eq!(results, [Some(Errno::ROFS); 8]);
-    assert_eq!(bucket.asked().put + bucket.asked().delete, 0);
+    assert_eq!(bucket.request_counts().put + bucket.request_counts().delete, 0);
 }

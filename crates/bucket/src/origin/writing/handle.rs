@@ -1,7 +1,7 @@
 //! A handle: one open file of a writable mount.
 
-use super::open_object::{OpenObject, Place, Source, State};
-use super::{Wants, Writing};
+use super::open_object::{KeyState, OpenObject, Source, State};
+use super::{OpenMode, Writing};
 use crate::journal::Base;
 use crate::origin::posix::Convention;
 use crate::staged::{Durable, StagedError, StagedFile, Standing};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(in crate::origin) struct Handle {
     writing: Arc<Writing>,
     object: Arc<OpenObject>,
-    wants: Wants,
+    mode: OpenMode,
 }
 
 /// The current object of an open file.
@@ -26,18 +26,18 @@ pub(in crate::origin) struct Look {
 
 impl Handle {
     /// For an object whose use was counted already.
-    pub(super) fn new(writing: &Arc<Writing>, object: Arc<OpenObject>, wants: Wants) -> Self {
-        Self { writing: Arc::clone(writing), object, wants }
+    pub(super) fn new(writing: &Arc<Writing>, object: Arc<OpenObject>, mode: OpenMode) -> Self {
+        Self { writing: Arc::clone(writing), object, mode }
     }
 
     /// The same; truncates the file if the mode says so.
     pub(super) fn cut(
         writing: &Arc<Writing>,
         object: &Arc<OpenObject>,
-        wants: Wants,
+        mode: OpenMode,
     ) -> Result<Self> {
-        let handle = Self::new(writing, Arc::clone(object), wants);
-        if wants.to_cut {
+        let handle = Self::new(writing, Arc::clone(object), mode);
+        if mode.truncates {
             handle.resize(0)?;
         }
         Ok(handle)
@@ -54,7 +54,7 @@ impl Handle {
     /// The current object.
     pub(in crate::origin) fn look(&self) -> Look {
         let state = self.object.state();
-        let is_changing = state.is_written && state.place != Place::Replaced;
+        let is_changing = state.is_written && state.key_state != KeyState::Replaced;
         Look { object: state.described(), is_changing }
     }
 
@@ -73,17 +73,17 @@ impl Handle {
 
     /// Whether a foreign object has the key now.
     pub(in crate::origin) fn is_replaced(&self) -> bool {
-        self.object.state().place == Place::Replaced
+        self.object.state().key_state == KeyState::Replaced
     }
 
     /// Whether its name was removed through this mount.
     pub(in crate::origin) fn is_removed(&self) -> bool {
-        self.object.state().place == Place::Removed
+        self.object.state().key_state == KeyState::Removed
     }
 
     /// Whether another handle has the object open for writing.
     pub(in crate::origin) fn has_writers_besides(&self) -> bool {
-        let own = usize::from(self.wants.to_write);
+        let own = usize::from(self.mode.writes);
         self.object.state().writers > own
     }
 
@@ -136,7 +136,7 @@ impl Handle {
         &self,
         change: impl FnOnce(&StagedFile, u64) -> std::result::Result<Result<usize>, StagedError>,
     ) -> Result<usize> {
-        if !self.wants.to_write {
+        if !self.mode.writes {
             return Err(Errno::BADF);
         }
         let _gate = self.object.gate.read();
@@ -169,8 +169,8 @@ impl Handle {
         let etag = object.etag.as_ref().filter(|etag| etag.is_strong()).ok_or(Errno::OPNOTSUPP)?;
         let base = Base::Object { etag: etag.as_str().to_owned(), size: object.size_bytes };
         let staged = self.writing.begin(&state.key, base)?;
-        staged.keep(state.to_keep());
-        if state.place == Place::Removed {
+        staged.keep(state.metadata_to_store());
+        if state.key_state == KeyState::Removed {
             // The file has no name: only open handles can read it, so the log is unlinked.
             self.writing.forget(&staged);
         }
@@ -214,7 +214,7 @@ impl Handle {
     pub(super) fn upload_within(&self) -> Result<()> {
         let Some(staged) = self.to_upload() else { return Ok(()) };
         if self.writing.convention.is_on() {
-            staged.keep(self.object.state().to_keep());
+            staged.keep(self.object.state().metadata_to_store());
         }
         let synced = staged.sync();
         self.writing.pending.note(synced.as_ref().err());
@@ -234,7 +234,7 @@ impl Handle {
 
     fn to_upload(&self) -> Option<Arc<StagedFile>> {
         let state = self.object.state();
-        state.staged.clone().filter(|_| state.place != Place::Removed)
+        state.staged.clone().filter(|_| state.key_state != KeyState::Removed)
     }
 
     /// Records the object that the store has after an upload.
@@ -257,7 +257,7 @@ impl Handle {
             etag: Some(etag.clone()),
             modified: Time { nanoseconds: 0, ..Time::now() },
             mark: None,
-            kept: staged.to_keep(),
+            kept: staged.metadata_to_store(),
         });
         // Invalidate the listing first: until the object is recorded, its local state is shown.
         self.writing.listings.invalidate_directory_of(&key);
@@ -276,17 +276,17 @@ impl Handle {
     fn in_conflict(&self, staged: &StagedFile) {
         let mut table = self.writing.table.lock();
         let mut state = self.object.state();
-        let is_told = std::mem::replace(&mut state.is_told, true);
-        state.place = Place::Replaced;
+        let is_logged = std::mem::replace(&mut state.is_logged, true);
+        state.key_state = KeyState::Replaced;
         let key = Arc::clone(&state.key);
         if table.get(&key).is_some_and(|known| Arc::ptr_eq(known, &self.object)) {
             table.remove(&key);
         }
         drop((state, table));
         self.writing.listings.invalidate_directory_of(&key);
-        if !is_told {
+        if !is_logged {
             let (path, stage) = (staged.path(), self.writing.journal.path().display());
-            self.writing.messages.say(format_args!(
+            self.writing.messages.warn(format_args!(
                 "{key} was changed by another client, whose version stays; the local changes are \
                  kept in {}: ogive bucket conflicts {stage} shows and copies them",
                 path.display()
@@ -330,7 +330,7 @@ impl Writing {
             let mut state = object.state();
             state.users -= 1;
             state.writers -= usize::from(writes);
-            let is_done = state.place == Place::Removed || state.is_in_conflict();
+            let is_done = state.key_state == KeyState::Removed || state.is_in_conflict();
             if state.writers == 0 && (is_done || !state.is_changed()) {
                 settled = state.staged.take().filter(|_| !is_done);
             } else if state.writers == 0 && !state.is_pending {
@@ -352,6 +352,6 @@ impl Writing {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.writing.leave(&self.object, self.wants.to_write);
+        self.writing.leave(&self.object, self.mode.writes);
     }
 }

@@ -8,8 +8,8 @@
 //! A written file gets the time of its last write, unless a program set another time since then. A
 //! file that was streamed keeps the time at which the stream started.
 
-use super::open_object::{Place, State};
-use super::{Handle, Wants, Writing};
+use super::open_object::{KeyState, State};
+use super::{Handle, OpenMode, Writing};
 use crate::journal::WriteId;
 use crate::origin::posix::{Posix, is_too_much};
 use crate::{BucketError, Condition, Object, ObjectMetadata, WriteMetadata};
@@ -19,25 +19,27 @@ use std::sync::Arc;
 
 impl State {
     /// The metadata of the next upload.
-    pub(super) fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
-        let noted = self.noted.clone().or_else(|| self.kept());
+    pub(super) fn metadata_to_store(&self) -> Option<Arc<ObjectMetadata>> {
+        let new_metadata = self.new_metadata.clone().or_else(|| self.kept());
         if !self.convention.is_on() || self.has_time || !self.is_changed() {
-            return noted;
+            return new_metadata;
         }
-        let before = noted.unwrap_or_default();
+        let before = new_metadata.unwrap_or_default();
         let posix = Posix { modified: Some(self.modified), ..Posix::default() };
         Some(Arc::new(self.convention.write(&before, &posix, false)))
     }
 
     /// Whether the metadata in the store differ from the new ones.
     fn differs(&self) -> bool {
-        let (Some(noted), Some(object)) = (&self.noted, &self.object) else { return false };
+        let (Some(new_metadata), Some(object)) = (&self.new_metadata, &self.object) else {
+            return false;
+        };
         let read = |kept: &ObjectMetadata| {
             let found = self.convention.read(kept);
             let modified = found.modified.filter(|_| self.has_time);
             Posix { modified, accessed: None, changed: None, ..found }
         };
-        object.kept.as_deref().map(read) != Some(read(noted))
+        object.kept.as_deref().map(read) != Some(read(new_metadata))
     }
 }
 
@@ -50,17 +52,17 @@ impl Handle {
     pub(in crate::origin) fn update_metadata(&self, posix: &Posix) -> Result<()> {
         {
             let mut state = self.object().state();
-            let before = state.to_keep().unwrap_or_default();
-            let noted = state.convention.write(&before, posix, false);
-            if is_too_much(&noted) {
+            let before = state.metadata_to_store().unwrap_or_default();
+            let new_metadata = state.convention.write(&before, posix, false);
+            if is_too_much(&new_metadata) {
                 return Err(Errno::NOSPC);
             }
-            let noted = Arc::new(noted);
-            state.noted = Some(Arc::clone(&noted));
+            let new_metadata = Arc::new(new_metadata);
+            state.new_metadata = Some(Arc::clone(&new_metadata));
             state.has_time |= posix.modified.is_some();
             if state.is_changed() {
                 if let Some(staged) = &state.staged {
-                    staged.keep(Some(noted));
+                    staged.keep(Some(new_metadata));
                 }
                 return Ok(());
             }
@@ -74,7 +76,7 @@ impl Handle {
             let mut state = self.object().state();
             let differs = !state.is_changed() && state.differs();
             if !differs && !state.is_changed() {
-                state.noted = None;
+                state.new_metadata = None;
             }
             differs
         };
@@ -88,11 +90,11 @@ impl Handle {
         self.settle();
         let (key, there, kept) = {
             let state = object.state();
-            if state.is_changed() || state.place == Place::Removed {
+            if state.is_changed() || state.key_state == KeyState::Removed {
                 return Ok(());
             }
             let there = state.object.clone().ok_or(Errno::STALE)?;
-            (Arc::clone(&state.key), there, state.noted.clone())
+            (Arc::clone(&state.key), there, state.new_metadata.clone())
         };
         let source = Object { key: key.to_string(), kept, ..there.clone() };
         let there = Object { key: key.to_string(), ..there };
@@ -102,7 +104,7 @@ impl Handle {
         let mut state = object.state();
         state.object = Some(made);
         state.uploads += 1;
-        (state.noted, state.has_time) = (None, false);
+        (state.new_metadata, state.has_time) = (None, false);
         Ok(())
     }
 }
@@ -117,7 +119,7 @@ impl Writing {
         key: &str,
         posix: &Posix,
     ) -> Result<Handle> {
-        let handle = self.open(key, Wants::default())?;
+        let handle = self.open(key, OpenMode::default())?;
         handle.update_metadata(posix)?;
         Ok(handle)
     }

@@ -9,7 +9,7 @@
 //!   or close fails with `ESTALE`.
 //! - An open file belongs to one lineage: the object that it was opened with, and those that this
 //!   mount makes of it. A foreign object under the key ends the lineage
-//!   ([`open_object::Place::Replaced`]); the next open of the name starts another one.
+//!   ([`open_object::KeyState::Replaced`]); the next open of the name starts another one.
 //! - A failed upload is *pending*: a thread retries it, and so does the next mount.
 //!
 //! # Locks
@@ -35,7 +35,7 @@ use crate::staged::{
 };
 use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
 use ogive_origin::{Errno, OFlags, Result, Time};
-use open_object::{OpenObject, Place};
+use open_object::{KeyState, OpenObject};
 use parking_lot::Mutex;
 use pending_uploads::PendingUploads;
 use std::collections::HashMap;
@@ -86,18 +86,18 @@ pub(super) struct Writing {
 
 /// The mode of an open.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wants {
-    pub(super) to_write: bool,
+pub(super) struct OpenMode {
+    pub(super) writes: bool,
     /// Truncate the file.
-    pub(super) to_cut: bool,
+    pub(super) truncates: bool,
 }
 
-impl Wants {
+impl OpenMode {
     /// From the flags of open(2).
     pub(super) fn of(flags: OFlags) -> Self {
-        let to_cut = flags.contains(OFlags::TRUNC);
-        let to_write = to_cut || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
-        Self { to_write, to_cut }
+        let truncates = flags.contains(OFlags::TRUNC);
+        let writes = truncates || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        Self { writes, truncates }
     }
 }
 
@@ -119,28 +119,28 @@ impl Writing {
                         of a PUT, so other clients' objects could be overwritten unnoticed";
             return Err(BucketError::Unsupported { what }.into());
         }
-        let Opened { journal, staged, conflicts, trees, torn, .. } = opened;
+        let Opened { journal, staged, conflicts, renames, torn, .. } = opened;
         for log in torn {
             let (path, bytes) = (log.path.display(), log.bytes);
-            messages.say(format_args!("{path}: the last {bytes} bytes were never acknowledged"));
+            messages.warn(format_args!("{path}: the last {bytes} bytes were never acknowledged"));
         }
         if !conflicts.is_empty() {
             let conflicts = ogive_text::counted(conflicts.len(), "conflict", "conflicts");
             let path = journal.path().display();
-            messages.say(format_args!(
+            messages.warn(format_args!(
                 "the journal keeps {conflicts} with other clients: \"ogive bucket conflicts \
                  {path}\" lists the files"
             ));
         }
-        for tree in trees {
-            let (from, to) = (tree.tree().from.clone(), tree.tree().to.clone());
-            match resume_rename(&*bucket, tree) {
+        for log in renames {
+            let (from, to) = (log.state().from.clone(), log.state().to.clone());
+            match resume_rename(&*bucket, log) {
                 Ok(Renamed { moved, .. }) => {
                     messages
-                        .say(format_args!("the rename of {from} to {to}: {moved} objects moved"));
+                        .warn(format_args!("the rename of {from} to {to}: {moved} objects moved"));
                 }
                 Err(RenameError::Staged(error)) => return Err(error),
-                Err(error) => messages.say(format_args!("the rename of {from} to {to}: {error}")),
+                Err(error) => messages.warn(format_args!("the rename of {from} to {to}: {error}")),
             }
         }
         let (table, pending) = (Mutex::default(), Arc::new(PendingUploads::default()));
@@ -184,14 +184,14 @@ impl Writing {
         // A second log of a key belongs to a file that was replaced while it was open.
         self.table.lock().insert(key.as_str().into(), Arc::clone(&object));
         object.state().join(true);
-        let handle = Handle::new(self, object, Wants { to_write: true, ..Wants::default() });
+        let handle = Handle::new(self, object, OpenMode { writes: true, ..OpenMode::default() });
         match handle.upload() {
             Ok(()) => self
                 .messages
-                .say(format_args!("{key}: {size} bytes of an earlier mount are uploaded now")),
+                .warn(format_args!("{key}: {size} bytes of an earlier mount are uploaded now")),
             // Logged already.
             Err(Errno::STALE) => {}
-            Err(errno) => self.messages.say(format_args!(
+            Err(errno) => self.messages.warn(format_args!(
                 "{key}: {size} bytes of an earlier mount could not be uploaded yet: {errno}"
             )),
         }
@@ -202,15 +202,15 @@ impl Writing {
     /// # Errors
     /// `ESTALE` if there is no object. For writing: `EOPNOTSUPP` without a strong ETag, `EPERM` for
     /// a blob that is not a block blob.
-    pub(super) fn open(self: &Arc<Self>, key: &str, wants: Wants) -> Result<Handle> {
-        self.open_asking(key, wants, &mut |key| self.bucket.head(key))
+    pub(super) fn open(self: &Arc<Self>, key: &str, mode: OpenMode) -> Result<Handle> {
+        self.open_asking(key, mode, &mut |key| self.bucket.head(key))
     }
 
     /// The same; `ask` requests the object from the store.
     pub(super) fn open_asking(
         self: &Arc<Self>,
         key: &str,
-        wants: Wants,
+        mode: OpenMode,
         ask: &mut dyn FnMut(&str) -> crate::Result<Object>,
     ) -> Result<Handle> {
         loop {
@@ -219,10 +219,10 @@ impl Writing {
                 None => 0,
                 Some(known) => {
                     let mut state = known.state();
-                    if state.place == Place::Named && state.is_changed() {
-                        state.join(wants.to_write);
+                    if state.key_state == KeyState::Named && state.is_changed() {
+                        state.join(mode.writes);
                         drop(state);
-                        return Handle::cut(self, known, wants);
+                        return Handle::cut(self, known, mode);
                     }
                     state.uploads
                 }
@@ -234,10 +234,10 @@ impl Writing {
             };
             if let Some(object) = &object {
                 self.listings.invalidate_if_changed(object);
-                if wants.to_write {
+                if mode.writes {
                     self.or_errno(object.check_rewritable())?;
                 }
-                if wants.to_write && !is_strong(object) {
+                if mode.writes && !is_strong(object) {
                     return Err(Errno::OPNOTSUPP);
                 }
             }
@@ -258,19 +258,19 @@ impl Writing {
                     continue;
                 }
                 if object.as_ref().is_some_and(|found| state.etag() == found.etag.as_ref()) {
-                    state.join(wants.to_write);
+                    state.join(mode.writes);
                     drop((state, table));
-                    return Handle::cut(self, &known, wants);
+                    return Handle::cut(self, &known, mode);
                 }
-                state.place = Place::Replaced;
+                state.key_state = KeyState::Replaced;
                 table.remove(key);
             }
             let Some(object) = object else { return Err(Errno::STALE) };
             let opened = Arc::new(OpenObject::new(key, Some(object), None, self.convention));
-            opened.state().join(wants.to_write);
+            opened.state().join(mode.writes);
             table.insert(key.into(), Arc::clone(&opened));
             drop(table);
-            return Handle::cut(self, &opened, wants);
+            return Handle::cut(self, &opened, mode);
         }
     }
 
@@ -282,7 +282,7 @@ impl Writing {
         self: &Arc<Self>,
         key: &str,
         is_new: bool,
-        wants: Wants,
+        mode: OpenMode,
         kept: Option<ObjectMetadata>,
     ) -> Result<Handle> {
         loop {
@@ -298,7 +298,7 @@ impl Writing {
                 return Err(Errno::EXIST);
             }
             if is_there {
-                match self.open(key, wants) {
+                match self.open(key, mode) {
                     // It was removed in the meantime.
                     Err(Errno::STALE) => continue,
                     other => return other,
@@ -311,15 +311,15 @@ impl Writing {
             {
                 let mut state = opened.state();
                 state.join(true);
-                state.noted = kept;
+                state.new_metadata = kept;
             }
             let before = self.table.lock().insert(key.into(), Arc::clone(&opened));
             if let Some(before) = before {
                 // The store has no object for that file any more.
-                before.state().place = Place::Replaced;
+                before.state().key_state = KeyState::Replaced;
             }
-            let handle = Handle::new(self, opened, Wants { to_write: true, ..wants });
-            if !wants.to_write {
+            let handle = Handle::new(self, opened, OpenMode { writes: true, ..mode });
+            if !mode.writes {
                 // There is no writer whose close would upload it.
                 handle.close()?;
             }
@@ -395,7 +395,7 @@ impl Writing {
                 }
                 state.join(false);
             }
-            Handle::new(self, object, Wants::default()).upload()?;
+            Handle::new(self, object, OpenMode::default()).upload()?;
         }
         Ok(())
     }
@@ -436,7 +436,7 @@ impl Writing {
         if left > 0 {
             let left = ogive_text::counted(left, "file was", "files were");
             let path = self.journal.path().display();
-            self.messages.say(format_args!(
+            self.messages.warn(format_args!(
                 "{left} not uploaded and stayed in {path}: mount this bucket again \
                  with --stage {path}"
             ));

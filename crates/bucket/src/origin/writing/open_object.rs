@@ -24,7 +24,7 @@ pub(super) struct OpenObject {
 
 /// Whether the key still leads to this object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KeyState {
     /// It does.
     Named,
     /// The key holds a foreign object, or none.
@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) object: Option<Object>,
     /// Its changes, from the first one until no handle is open for writing.
     pub(super) staged: Option<Arc<StagedFile>>,
-    pub(super) place: Place,
+    pub(super) key_state: KeyState,
     /// Handles and other users that keep it open.
     pub(super) users: usize,
     /// How many of the users may write.
@@ -54,9 +54,9 @@ pub(super) struct State {
     /// It is queued for the upload thread.
     pub(super) is_pending: bool,
     /// The conflict was logged.
-    pub(super) is_told: bool,
+    pub(super) is_logged: bool,
     /// The new metadata, if they are not stored yet.
-    pub(super) noted: Option<Arc<ObjectMetadata>>,
+    pub(super) new_metadata: Option<Arc<ObjectMetadata>>,
     /// A program set its time after the last write.
     pub(super) has_time: bool,
     /// The convention of its metadata.
@@ -83,15 +83,15 @@ impl OpenObject {
             key: key.into(),
             object,
             staged: staged.map(Arc::new),
-            place: Place::Named,
+            key_state: KeyState::Named,
             users: 0,
             writers: 0,
             modified: Time::now(),
             uploads: 0,
             is_written: false,
             is_pending: false,
-            is_told: false,
-            noted: None,
+            is_logged: false,
+            new_metadata: None,
             has_time: false,
             convention,
         };
@@ -154,18 +154,20 @@ impl State {
                 etag: None,
                 modified: self.modified,
                 mark: None,
-                kept: self.to_keep(),
+                kept: self.metadata_to_store(),
             },
-            (_, Some(object)) => {
-                Object { key: self.key.to_string(), kept: self.to_keep(), ..object.clone() }
-            }
+            (_, Some(object)) => Object {
+                key: self.key.to_string(),
+                kept: self.metadata_to_store(),
+                ..object.clone()
+            },
             (_, None) => Object {
                 key: self.key.to_string(),
                 size_bytes: 0,
                 etag: None,
                 modified: self.modified,
                 mark: None,
-                kept: self.to_keep(),
+                kept: self.metadata_to_store(),
             },
         }
     }

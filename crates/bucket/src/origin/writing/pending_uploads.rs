@@ -9,7 +9,7 @@
 //! One, of the queue; a leaf.
 
 use super::open_object::OpenObject;
-use super::{Handle, Wants, Writing};
+use super::{Handle, OpenMode, Writing};
 use crate::BucketError;
 use crate::staged::StagedError;
 use ogive_origin::Errno;
@@ -164,7 +164,7 @@ impl PendingUpload {
     /// Uploads the object. Whether that is done.
     fn upload(&self, writing: &Arc<Writing>) -> bool {
         self.object.state().join(false);
-        let handle = Handle::new(writing, Arc::clone(&self.object), Wants::default());
+        let handle = Handle::new(writing, Arc::clone(&self.object), OpenMode::default());
         let is_done = matches!(handle.upload(), Ok(()) | Err(Errno::STALE));
         if is_done {
             // Clear this before the drop of the handle, which queues the object again if it has

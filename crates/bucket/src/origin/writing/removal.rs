@@ -5,7 +5,7 @@
 //! marker.
 
 use super::Writing;
-use super::open_object::{OpenObject, Place};
+use super::open_object::{KeyState, OpenObject};
 use crate::journal::WriteId;
 use crate::keys;
 use crate::staged::delete_if_same;
@@ -74,18 +74,18 @@ impl Writing {
         if directory.is_empty() {
             return Ok(());
         }
-        let mut is_cached = false;
+        let mut has_others = false;
         // A page of two holds the key itself and another one.
         let listing = Listing { prefix: directory, delimited: true, page: 2 };
         let listed = self.bucket.list(&listing, &mut |entry| {
-            is_cached = match &entry {
+            has_others = match &entry {
                 Entry::Object(object) => object.key != key,
                 Entry::Prefix(prefix) => prefix != key,
             };
-            if is_cached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if has_others { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.or_errno(listed)?;
-        if is_cached { Ok(()) } else { self.make_directory(directory) }
+        if has_others { Ok(()) } else { self.make_directory(directory) }
     }
 
     /// Removes a file.
@@ -122,7 +122,7 @@ impl Writing {
         let Some(known) = self.table.lock().remove(key) else { return };
         let staged = {
             let mut state = known.state();
-            state.place = Place::Removed;
+            state.key_state = KeyState::Removed;
             state.staged.clone()
         };
         if let Some(staged) = staged {

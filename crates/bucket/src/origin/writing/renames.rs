@@ -6,8 +6,8 @@
 //! to delete the old name, the copy is removed again. For a directory all keys are copied before
 //! the first is deleted, with a log in the journal.
 
-use super::open_object::{OpenObject, Place};
-use super::{Wants, Writing, is_strong};
+use super::open_object::{KeyState, OpenObject};
+use super::{OpenMode, Writing, is_strong};
 use crate::journal::{Base, WriteId};
 use crate::staged::{RenameError, delete_if_same, refusal, rename_directory};
 use crate::{BucketError, Condition, CopyRequest, Object, WriteMetadata};
@@ -28,8 +28,8 @@ impl Writing {
         (from, to): (&str, &str),
         is_new: bool,
     ) -> Result<()> {
-        let wants = Wants { to_write: true, ..Wants::default() };
-        let moving = self.open_asking(from, wants, &mut |key| {
+        let mode = OpenMode { writes: true, ..OpenMode::default() };
+        let moving = self.open_asking(from, mode, &mut |key| {
             let object = self.bucket.head(key)?;
             object.check_free().map(|()| object)
         })?;
@@ -40,7 +40,7 @@ impl Writing {
         moving.settle();
         let object = {
             let state = source.state();
-            let is_here = state.place == Place::Named && !state.is_changed();
+            let is_here = state.key_state == KeyState::Named && !state.is_changed();
             state.object.clone().filter(|_| is_here).ok_or(Errno::STALE)?
         };
         let there = self.head(to)?;
@@ -48,13 +48,13 @@ impl Writing {
         if is_new && (there.is_some() || is_staged) {
             return Err(Errno::EXIST);
         }
-        let object = Object { kept: source.state().to_keep(), ..object };
+        let object = Object { kept: source.state().metadata_to_store(), ..object };
         let copied = self.copy(&object, to, there.as_ref())?;
         self.listings.invalidate_directory_of(to);
         self.keep_directory_of(from)?;
         match delete_if_same(&*self.bucket, &object) {
             Ok(()) | Err(BucketError::NotFound { .. }) => {}
-            Err(BucketError::ConditionFailed { .. }) => self.messages.say(format_args!(
+            Err(BucketError::ConditionFailed { .. }) => self.messages.warn(format_args!(
                 "another client changed {from} during its rename to {to}: {from} stays"
             )),
             Err(error) => {
@@ -81,7 +81,7 @@ impl Writing {
     fn take_back(&self, (object, copied): (&Object, &Object), is_new: bool) {
         let (from, to) = (&object.key, &copied.key);
         if !is_new {
-            self.messages.say(format_args!(
+            self.messages.warn(format_args!(
                 "the store refuses to delete {from}, and {to} was already replaced by its copy: \
                  the file has both names"
             ));
@@ -99,7 +99,7 @@ impl Writing {
         match taken {
             // Another client has changed the copy, so it stays.
             Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
-            Err(error) => self.messages.say(format_args!(
+            Err(error) => self.messages.warn(format_args!(
                 "the store refuses to delete both {from} and its copy {to}: remove {to} in the \
                  store ({error})"
             )),
@@ -121,7 +121,7 @@ impl Writing {
                 table.insert(to.into(), Arc::clone(source));
             }
             // A file that was opened under the new name in the meantime has its own lineage.
-            Some(_) => state.place = Place::Replaced,
+            Some(_) => state.key_state = KeyState::Replaced,
         }
     }
 
@@ -221,17 +221,17 @@ impl Writing {
         match renamed {
             Ok(renamed) => {
                 for key in renamed.left {
-                    self.messages.say(format_args!(
+                    self.messages.warn(format_args!(
                         "another client changed {key} during the rename of {from}: it stays"
                     ));
                 }
             }
             Err(error @ RenameError::Kept { .. }) => {
-                self.messages.say(format_args!("the rename of {from} to {to}: {error}"));
+                self.messages.warn(format_args!("the rename of {from} to {to}: {error}"));
                 return Err(error.errno());
             }
             Err(error) => {
-                self.messages.say(format_args!("{from} is not renamed to {to}: {error}"));
+                self.messages.warn(format_args!("{from} is not renamed to {to}: {error}"));
                 return Err(error.errno());
             }
         }
@@ -240,7 +240,7 @@ impl Writing {
         table.retain(|key, known| {
             let stays = !key.starts_with(from);
             if !stays {
-                known.state().place = Place::Replaced;
+                known.state().key_state = KeyState::Replaced;
             }
             stays
         });
