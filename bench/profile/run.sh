@@ -1,6 +1,6 @@
 #!/bin/sh
-# From perf.data to a flame graph: compares ogive with perf, FlameGraph's scripts and inferno's tools,
-# on one recording, in one run, in rounds (see README.md).
+# From perf.data to a flame graph: compares ogive with perf, FlameGraph's scripts and inferno's
+# tools, on one recording, in one run, in rounds (see README.md).
 set -eu
 
 usage() {

@@ -5,9 +5,9 @@
 #
 # TRACES is a directory with arc/OLTP.lis.zst and arc/P6.lis.zst. Needs `cachesim` and `ogive` on
 # PATH (or OGIVE=path). Each process runs one policy and one size in one thread; every key has size
-# one. The time includes reading the trace: binary keys for ogive, oracleGeneral for cachesim, which is
-# its fastest format. Time is the processor time of the process, so other load does not count. The
-# table shows the median of the repetitions, with the least and the greatest.
+# one. The time includes reading the trace: binary keys for ogive, oracleGeneral for cachesim, which
+# is its fastest format. Time is the processor time of the process, so other load does not count.
+# The table shows the median of the repetitions, with the least and the greatest.
 set -euo pipefail
 
 traces=$(realpath "${1:?"usage: run.sh TRACES [REPETITIONS]"}")

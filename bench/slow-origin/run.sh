@@ -4,10 +4,10 @@
 #
 # usage: bench/slow-origin/run.sh [DELAY_SECONDS...]     (default: 0.001)
 #
-# Needs root, tracefs, bindfs and git. OGIVE_BIN names the ogive to measure, PASSTHROUGH_HP libfuse's
-# pass-through, which is left out without it. BENCH_CHANGED=1 measures a tree that differs from its
-# commit, and marks the results. The kernel's trace event counts requests, so they hardly depend on
-# other load of the machine. Seconds do; they only show the delay.
+# Needs root, tracefs, bindfs and git. OGIVE_BIN names the ogive to measure, PASSTHROUGH_HP
+# libfuse's pass-through, which is left out without it. BENCH_CHANGED=1 measures a tree that differs
+# from its commit, and marks the results. The kernel's trace event counts requests, so they hardly
+# depend on other load of the machine. Seconds do; they only show the delay.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

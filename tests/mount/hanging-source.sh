@@ -64,7 +64,7 @@ killed_waiters() {
     find_connection "$WORK/mount"
     exec 9<"$WORK/mount/cached"
     cat <&9 >"$WORK/copy"
-    cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from what is below it'
+    cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from its source'
     hang
     for ((number = 0; number < WAITERS; number++)); do
         operation "$number" >/dev/null 2>&1 9<&- &

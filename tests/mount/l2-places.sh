@@ -59,7 +59,7 @@ sum="$(sha256sum <"$BLOCK")"
 expect_failure 'ext4' "$OGIVE" l2 format "$BLOCK"
 expect_failure 'ext4' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$BLOCK" "$SRC" "$MNT"
 expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
-expect_failure 'no second level' "$OGIVE" l2 destroy "$BLOCK"
+expect_failure 'not a second level' "$OGIVE" l2 destroy "$BLOCK"
 [ "$(sha256sum <"$BLOCK")" = "$sum" ] || fail 'an ext4 was changed'
 mkdir -p "$WORK/ext4"
 if mount "$BLOCK" "$WORK/ext4"; then

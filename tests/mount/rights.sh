@@ -36,7 +36,7 @@ control_is_guarded() {
     as bob test -r "$control/arc_max" || fail 'bob may not read a control file'
     ! as bob test -w "$control/arc_max" || fail 'bob may write a control file'
     echo all >"$control/reclaim" || fail 'root cannot write a control file'
-    cat "$control/objects" >/dev/null || fail 'root cannot read what is cached'
+    cat "$control/objects" >/dev/null || fail 'root cannot read the list of cached files'
     chmod 700 "$WORK/below"
     eventually 60 'the view shows the mode of the root' \
         sh -c "[ \"\$(stat -c %a '$WORK/view')\" = 700 ]"

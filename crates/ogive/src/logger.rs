@@ -134,13 +134,13 @@ impl Log for Messages {
     fn log(&self, record: &Record<'_>) {
         let is_event = is_event(record);
         if is_event || self.enabled(record.metadata()) {
-            let said = LogLine {
+            let entry = LogLine {
                 grade: Grade::of(record.level(), is_event),
                 target: record.target(),
                 text: record.args(),
                 members: record.key_values(),
             };
-            write(&line(self.form, self.style, &said, SystemTime::now()));
+            write(&line(self.form, self.style, &entry, SystemTime::now()));
         }
     }
 
@@ -252,21 +252,21 @@ impl<'value> VisitValue<'value> for Json {
     }
 }
 
-fn line(form: Form, style: Style, said: &LogLine<'_>, now: SystemTime) -> String {
-    let (name, word, priority) = said.grade.words();
-    let text = said.text;
+fn line(form: Form, style: Style, entry: &LogLine<'_>, now: SystemTime) -> String {
+    let (name, word, priority) = entry.grade.words();
+    let text = entry.text;
     if style == Style::Json {
         let mut members = Members(Map::new());
         let own = [
             ("time", humantime::format_rfc3339_millis(now).to_string().into()),
             ("level", name.into()),
-            ("target", said.target.into()),
+            ("target", entry.target.into()),
             ("pid", std::process::id().into()),
             ("message", text.to_string().into()),
         ];
         members.0.extend(own.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
         // A member that cannot be converted is left out; the line is still printed.
-        let _ = said.members.visit(&mut members);
+        let _ = entry.members.visit(&mut members);
         let object = Value::Object(members.0);
         return match form {
             Form::Journal => format!("<{priority}>{object}\n"),
@@ -302,8 +302,8 @@ mod tests {
     fn a_name_with_a_line_feed_forges_no_line() {
         let hostile = "/srv/x\n<0>forged\r2026-01-01T00:00:00.000Z error: too\u{1b}[2J";
         for form in [Form::Person, Form::File, Form::Journal] {
-            let said = LogLine::of(Level::Warn, &hostile);
-            let line = line(form, Style::Plain, &said, SystemTime::UNIX_EPOCH);
+            let entry = LogLine::of(Level::Warn, &hostile);
+            let line = line(form, Style::Plain, &entry, SystemTime::UNIX_EPOCH);
             let body = line.strip_suffix('\n').unwrap();
             assert!(!body.contains(char::is_control), "{body:?}");
             assert!(body.contains("/srv/x\\n<0>forged\\r2026-"), "{body}");
@@ -315,8 +315,8 @@ mod tests {
         let hostile = "a \"b\"\n{\u{7}}\u{202e}";
         for form in [Form::Person, Form::File, Form::Journal] {
             let target = "ogive_origin::watched";
-            let said = LogLine { target, ..LogLine::of(Level::Warn, &hostile) };
-            let line = line(form, Style::Json, &said, SystemTime::UNIX_EPOCH);
+            let entry = LogLine { target, ..LogLine::of(Level::Warn, &hostile) };
+            let line = line(form, Style::Json, &entry, SystemTime::UNIX_EPOCH);
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             let object = line.strip_prefix("<4>").unwrap_or(&line);
             assert_eq!(line != object, form == Form::Journal);
@@ -346,8 +346,8 @@ mod tests {
             .build();
         assert!(is_event(&record) && !is_event(&Record::builder().target("ogive").build()));
         let grade = Grade::of(Level::Info, true);
-        let said = LogLine { grade, members: &members, ..LogLine::of(Level::Info, &"x") };
-        let text = line(Form::Journal, Style::Json, &said, SystemTime::UNIX_EPOCH);
+        let entry = LogLine { grade, members: &members, ..LogLine::of(Level::Info, &"x") };
+        let text = line(Form::Journal, Style::Json, &entry, SystemTime::UNIX_EPOCH);
         let object: Value = serde_json::from_str(text.strip_prefix("<5>").unwrap()).unwrap();
         assert_eq!(object["level"], "notice");
         assert_eq!(object["event"], "memory_short");
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(object["headroom_bytes"], -5);
         assert_eq!(object["stalled"], true);
         assert_eq!(object["available_bytes"], Value::Null);
-        assert_eq!(line(Form::Person, Style::Plain, &said, SystemTime::UNIX_EPOCH), "ogive: x\n");
+        assert_eq!(line(Form::Person, Style::Plain, &entry, SystemTime::UNIX_EPOCH), "ogive: x\n");
     }
 
     #[test]

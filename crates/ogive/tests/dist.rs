@@ -29,12 +29,12 @@ fn the_systemd_unit_is_one_systemd_accepts() {
     fs::write(&path, unit.replace("/usr/bin/ogive", OGIVE)).unwrap();
     let output =
         Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output().unwrap();
-    let said: Vec<String> = String::from_utf8_lossy(&output.stderr)
+    let errors: Vec<String> = String::from_utf8_lossy(&output.stderr)
         .lines()
         .filter(|line| line.contains("ogive"))
         .map(str::to_owned)
         .collect();
-    assert!(output.status.success() && said.is_empty(), "{said:?}");
+    assert!(output.status.success() && errors.is_empty(), "{errors:?}");
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn setup_does_without_a_cargo_that_is_too_old() {
     // Without a newer one, the message names the required and the present version.
     pretend(tools.path(), "curl", "", 6);
     let output = set_up(tools.path(), home.path());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
-    assert!(said.contains("or later; here is 1.63.0"), "{said}");
+    assert!(errors.contains("or later; here is 1.63.0"), "{errors}");
     // A new enough one of rustup is used, although the old one is first in PATH.
     fs::create_dir_all(home.path().join(".cargo/bin")).unwrap();
     pretend(&home.path().join(".cargo/bin"), "cargo", "cargo 99.1.0 (rustup)", 0);

@@ -47,7 +47,7 @@ struct Step {
     /// The file is replaced by this one.
     by: Option<(PathBuf, PathBuf)>,
     /// The error instead of the open.
-    told: Option<Errno>,
+    error: Option<Errno>,
     /// The delay of the answer after the open and the replacement.
     late: Duration,
 }
@@ -86,13 +86,13 @@ impl Origin for Played {
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
-        let Step { by, told, late } = self.replacing.lock().pop_front().unwrap_or_default();
+        let Step { by, error, late } = self.replacing.lock().pop_front().unwrap_or_default();
         let opened_before = (!late.is_zero()).then(|| self.directory.open(node, flags));
         if let Some((new, old)) = by {
             fs::rename(new, old).unwrap();
         }
         std::thread::sleep(late);
-        match told {
+        match error {
             Some(errno) => Err(errno),
             None => opened_before.unwrap_or_else(|| self.directory.open(node, flags)),
         }
@@ -163,8 +163,8 @@ impl Origin for Played {
     }
 }
 
-fn step(by: Option<(PathBuf, PathBuf)>, told: Option<Errno>) -> Step {
-    Step { by, told, late: Duration::ZERO }
+fn step(by: Option<(PathBuf, PathBuf)>, error: Option<Errno>) -> Step {
+    Step { by, error, late: Duration::ZERO }
 }
 
 /// A view of what the program shows of a directory.
@@ -254,8 +254,8 @@ fn a_view_for_one_user_is_shared_with_no_other() {
     let (served, another) = (view.path("served"), another.to_str().unwrap().to_owned());
     let shared = ogive(["mount", "--allow-other", served.to_str().unwrap(), &another]);
     assert_code(&shared, 2);
-    let said = String::from_utf8_lossy(&shared.stderr);
-    assert!(said.contains("--allow-other") && said.contains("--trust-permissions"), "{said}");
+    let errors = String::from_utf8_lossy(&shared.stderr);
+    assert!(errors.contains("--allow-other") && errors.contains("--trust-permissions"), "{errors}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn an_open_during_a_replacement_gets_one_file_or_the_other() {
     let Some(view) = View::new(&["--metadata-ttl", "60s"]) else { return };
     // The kernel asks a program again after `ESTALE`, and so gets the error twice.
     let (none, stale) = (Some(Errno::NOENT), Some(Errno::STALE));
-    for told in [
+    for error in [
         &[(1, none)][..],
         &[(1, stale), (0, stale)],
         // The view holds the result of the second walk for the program.
@@ -273,19 +273,19 @@ fn an_open_during_a_replacement_gets_one_file_or_the_other() {
         // A slower open comes after the view has dropped the result, and proves nothing.
         let in_time = (0..60).find_map(|_| {
             let begun = Instant::now();
-            let (read, left) = replaced_while_opened(&view, told);
+            let (read, left) = replaced_while_opened(&view, error);
             (begun.elapsed() < Duration::from_millis(900)).then_some((read, left))
         });
         let Some((read, left)) = in_time else { panic!("never came: a second without a pause") };
-        assert!(read.as_ref().is_ok_and(|read| read.starts_with("new ")), "{told:?}: {read:?}");
-        assert_eq!(left, 0, "it was asked for: {told:?}");
+        assert!(read.as_ref().is_ok_and(|read| read.starts_with("new ")), "{error:?}: {read:?}");
+        assert_eq!(left, 0, "it was asked for: {error:?}");
     }
 }
 
 /// Reads a file that is replaced in these steps while it is opened; how many of them are left.
 fn replaced_while_opened(
     view: &View,
-    told: &[(usize, Option<Errno>)],
+    error: &[(usize, Option<Errno>)],
 ) -> (std::io::Result<String>, usize) {
     let file = view.path("source/file");
     let new = |number: usize| view.path(&format!("source/new {number}"));
@@ -296,7 +296,7 @@ fn replaced_while_opened(
     let shown = view.path("mount point/file");
     assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
     let by = |number: usize| (number > 0).then(|| (new(number), file.clone()));
-    let steps = told.iter().map(|(number, told)| step(by(*number), *told));
+    let steps = error.iter().map(|(number, error)| step(by(*number), *error));
     *view.replacing.lock() = steps.collect();
     let read = fs::read_to_string(&shown);
     let left = std::mem::take(&mut *view.replacing.lock()).len();
@@ -314,7 +314,7 @@ fn a_file_replaced_while_a_slow_source_opens_it_is_no_longer_shown() {
     assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
     // By then the kernel no longer uses the earlier answer.
     let late = Duration::from_millis(2500);
-    view.replacing.lock().push_back(Step { by: Some((new, file)), told: None, late });
+    view.replacing.lock().push_back(Step { by: Some((new, file)), error: None, late });
     assert_eq!(fs::read_to_string(&shown).unwrap(), "new");
     assert!(view.replacing.lock().is_empty(), "it was asked for");
 }

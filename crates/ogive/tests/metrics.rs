@@ -86,8 +86,8 @@ fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     };
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    Some((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+    let text = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn promtool_finds_no_fault_in_the_counters_of_a_mount() {
         let is_sample = |line: &str| line.starts_with(name) && !line.starts_with('#');
         assert!(text.lines().any(is_sample), "{name} has no sample");
     }
-    let Some((clean, said)) = promtool(&["check", "metrics"], &text) else { return };
-    assert!(clean && said.is_empty(), "{said}");
+    let Some((clean, output)) = promtool(&["check", "metrics"], &text) else { return };
+    assert!(clean && output.is_empty(), "{output}");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn the_live_view_serves_the_counters_of_its_mounts_behind_its_gate() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let said = std::io::BufReader::new(watch.stdout.take().unwrap());
+    let output = std::io::BufReader::new(watch.stdout.take().unwrap());
     let _watch = Ended(watch);
-    let link = std::io::BufRead::lines(said).next().unwrap().unwrap();
+    let link = std::io::BufRead::lines(output).next().unwrap().unwrap();
     let address = link.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let port = address.rsplit(':').next().unwrap().parse().unwrap();
 
@@ -183,8 +183,8 @@ fn the_live_view_serves_the_counters_of_its_mounts_behind_its_gate() {
     let read = format!("ogive_read_bytes_total{{mount=\"{}\"}} {}", real.display(), 3 << 20);
     assert!(text.lines().any(|line| line == read), "no {read}: {text}");
     assert!(text.lines().any(|line| line == "ogive_watch_mounts 1"), "{text}");
-    let Some((clean, said)) = promtool(&["check", "metrics"], &text) else { return };
-    assert!(clean && said.is_empty(), "{said}");
+    let Some((clean, output)) = promtool(&["check", "metrics"], &text) else { return };
+    assert!(clean && output.is_empty(), "{output}");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn rules_and_dashboard_query_counters_that_a_mount_has() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), rules).unwrap();
     let checked = promtool(&["check", "rules", file.path().to_str().unwrap()], "");
-    assert!(checked.is_none_or(|(clean, said)| clean || panic!("{said}")));
+    assert!(checked.is_none_or(|(clean, output)| clean || panic!("{output}")));
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn alerts_name_causes_of_the_doctor_and_pass_their_tests() {
         &["check", "config", "prometheus.yml"],
         &["test", "rules", "ogive.test.yml"],
     ] {
-        let Some((clean, said)) = promtool(arguments, "") else { return };
-        assert!(clean, "{arguments:?}: {said}");
+        let Some((clean, output)) = promtool(arguments, "") else { return };
+        assert!(clean, "{arguments:?}: {output}");
     }
 }
 
@@ -463,7 +463,7 @@ fn profiles_are_served_only_with_their_option() {
 fn received(listener: &TcpListener, status: &str) -> (String, Vec<u8>) {
     listener.set_nonblocking(true).unwrap();
     let mut accepted = None;
-    eventually("a receiver is told", || {
+    eventually("a receiver gets a request", || {
         accepted = listener.accept().ok();
         accepted.is_some()
     });
@@ -555,8 +555,8 @@ fn a_missing_receiver_causes_one_line_in_the_log() {
         format!("--log-file={}", file.display()),
     ];
     let (place, _port) = mount_with(&[&further[0], &further[1]]);
-    let said = || fs::read_to_string(&file).unwrap_or_default();
-    eventually("a line in the log", || said().contains("cannot send counters to 127.0.0.1"));
+    let output = || fs::read_to_string(&file).unwrap_or_default();
+    eventually("a line in the log", || output().contains("cannot send counters to 127.0.0.1"));
     assert_eq!(fs::read(place.mount_point().join("file")).unwrap().len(), 3 << 20);
-    assert_eq!(said().matches("cannot send counters").count(), 1, "{}", said());
+    assert_eq!(output().matches("cannot send counters").count(), 1, "{}", output());
 }

@@ -274,9 +274,9 @@ fn a_log_in_json_has_one_object_a_line_from_the_first_to_the_last() {
         place.mount_point().as_os_str(),
     ]);
     assert_code(&output, 3);
-    let said = stderr(&output);
-    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert!(object["level"] == "error" && says(&object, "nothing"), "{said}");
+    let errors = stderr(&output);
+    let object: serde_json::Value = serde_json::from_str(&errors).unwrap();
+    assert!(object["level"] == "error" && says(&object, "nothing"), "{errors}");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() 
             .find(|line| line.as_ref().is_ok_and(|line| line.contains("is in use")));
         (line, messages)
     });
-    let line = line.expect("said that it is in use before it ended").unwrap();
+    let line = line.expect("it reports that it is in use before it ends").unwrap();
     assert!(line.contains(&format!("cat (process {}", visitor.0.id())), "{line}");
     eventually("the detached mount", || place.mount_line().is_none());
     assert!(child.try_wait().unwrap().is_none(), "it serves those who are still in it");
@@ -372,8 +372,8 @@ fn mount_8_and_fstab_work_with_the_link_installed() {
         .output()
         .unwrap();
     assert_code(&output, 0);
-    let said = stdout(&output);
-    assert!(said.starts_with("hello world\nfuse.ogive rw,nosuid,nodev,noexec,"), "{said}");
+    let out = stdout(&output);
+    assert!(out.starts_with("hello world\nfuse.ogive rw,nosuid,nodev,noexec,"), "{out}");
 }
 
 #[test]
@@ -487,14 +487,14 @@ fn a_user_without_privileges_mounts_and_unmounts() {
         return;
     }
     assert_code(&output, 0);
-    let (said, errors) = (stdout(&output), stderr(&output));
-    assert!(said.starts_with("hello world\n"), "{said}");
+    let (out, errors) = (stdout(&output), stderr(&output));
+    assert!(out.starts_with("hello world\n"), "{out}");
     assert!(
-        said.contains("no-exec 0") && said.contains("dev 2") && said.contains("device 5"),
-        "{said}\n{errors}"
+        out.contains("no-exec 0") && out.contains("dev 2") && out.contains("device 5"),
+        "{out}\n{errors}"
     );
     assert!(errors.contains("chmod 666 /dev/fuse"), "{errors}");
-    assert!(!said.contains("allow-other") || said.contains("allow-other 5"), "{said}\n{errors}");
+    assert!(!out.contains("allow-other") || out.contains("allow-other 5"), "{out}\n{errors}");
 }
 
 #[test]

@@ -50,9 +50,9 @@ fn below(directory: &Path) -> Vec<(PathBuf, u32)> {
 }
 
 #[track_caller]
-fn assert_private(directory: &Path, wanted: &[&str]) {
+fn assert_private(directory: &Path, expected: &[&str]) {
     let found = below(directory);
-    for name in wanted {
+    for name in expected {
         assert!(found.iter().any(|(path, _)| path.ends_with(name)), "{name} in {found:?}");
     }
     let open: Vec<_> = found.iter().filter(|(_, others)| *others != 0).collect();

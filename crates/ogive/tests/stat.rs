@@ -190,7 +190,7 @@ fn a_directory_with_the_layout_of_proc_is_read() {
     let output = stat(directory.path(), &["-p", "-f", "hits"]);
     assert_code(&output, 0);
     assert_eq!(stdout(&output).lines().nth(1).map(str::trim), Some("90"));
-    assert_eq!(stderr(&output), "", "what was named need not be said");
+    assert_eq!(stderr(&output), "", "no message about a named directory");
 }
 
 #[test]

@@ -27,10 +27,10 @@ fn a_stopped_mount_is_reported_and_not_waited_for() {
         line.push(point.clone().into());
         let output = within_a_minute("an answer", move || ogive(line));
         assert_code(&output, 4);
-        let said = stderr(&output);
-        let wanted =
-            format!("its process {pid} is stopped; let it go on with \"kill -CONT {pid}\"");
-        assert!(said.contains(&wanted), "{words:?}: {said}");
+        let errors = stderr(&output);
+        let expected =
+            format!("its process {pid} is stopped; continue it with \"kill -CONT {pid}\"");
+        assert!(errors.contains(&expected), "{words:?}: {errors}");
     }
     drop(stopped);
     let output = ogive(["stat".into(), point.clone().into_os_string()]);

@@ -121,8 +121,8 @@ impl History {
         let kept = self.rows.len() as u64;
         // A client that names a future step has its number from an earlier server.
         let since = if since > self.sequence { 0 } else { since };
-        let wanted = (self.sequence - since).min(kept);
-        let skipped = usize::try_from(kept - wanted).unwrap_or(usize::MAX);
+        let new = (self.sequence - since).min(kept);
+        let skipped = usize::try_from(kept - new).unwrap_or(usize::MAX);
         out.push('[');
         for (at, row) in self.rows.iter().skip(skipped).enumerate() {
             if at > 0 {

@@ -131,13 +131,13 @@ fn open(path: &Path, mode: OpenMode, permissions: u32) -> Result<OwnedFd, Errno>
         (false, true) => OFlags::WRONLY,
         (_, false) => OFlags::RDONLY,
     };
-    for (wanted, flag) in [
+    for (is_set, flag) in [
         (mode.append, OFlags::APPEND),
         (mode.create, OFlags::CREATE),
         (mode.exclusive, OFlags::EXCL),
         (mode.truncate && mode.write, OFlags::TRUNC),
     ] {
-        if wanted {
+        if is_set {
             flags |= flag;
         }
     }

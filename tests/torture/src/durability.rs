@@ -287,18 +287,18 @@ fn one_round(
         .context("cannot start the writer")?;
     let pipe = writer.stdout.take().context("the writer has no pipe")?;
     let enough = random.u64(1..=BLOCKS_MAX);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut seen = Acknowledged::new();
         let noted = |count| {
             if count == enough {
                 // The receiver has ended if this took too long.
-                let _ = tell.send(());
+                let _ = sender.send(());
             }
         };
         collect(pipe, &mut seen, noted).map(|count| (count, seen))
     });
-    let came = told.recv_timeout(PATIENCE);
+    let came = receiver.recv_timeout(PATIENCE);
     daemon.kill().context("cannot kill the daemon")?;
     let status = ended(&mut writer, "the writer after the daemon was killed")?;
     came.with_context(|| {

@@ -274,8 +274,8 @@ impl Reader {
     }
 
     fn nod(&mut self) -> Result<()> {
-        let said = self.input.write_all(b"\n").and_then(|()| self.input.flush());
-        said.context(|| "cannot write to the reader".into())
+        let written = self.input.write_all(b"\n").and_then(|()| self.input.flush());
+        written.context(|| "cannot write to the reader".into())
     }
 
     fn line(&mut self) -> Result<String> {

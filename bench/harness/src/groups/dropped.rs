@@ -38,7 +38,7 @@ pub fn measure(session: &Session, report: &mut Report) -> Result<()> {
             .map(|&option| option.to_owned())
             .collect(),
     };
-    let wanted = vec![
+    let peers = vec![
         Peer::Bare,
         ogive("ogive as it comes", &[]),
         ogive("ogive, --caching inclusive", &["--caching", "inclusive"]),
@@ -47,7 +47,7 @@ pub fn measure(session: &Session, report: &mut Report) -> Result<()> {
         Peer::Mergerfs,
         Peer::Rclone,
     ];
-    let (peers, absent) = peer::present(wanted, session);
+    let (peers, absent) = peer::present(peers, session);
     absent.into_iter().for_each(|note| report.note(note));
     for round in 0..session.plan.dropped_rounds {
         for peer in &peers {

@@ -103,8 +103,8 @@ mod tests {
             .env(ALONE, "1")
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success() && said.contains("1 passed"), "{path}: {said}");
+        let output = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success() && output.contains("1 passed"), "{path}: {output}");
     }
 
     #[test]

@@ -40,14 +40,14 @@ pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start the background process")?;
-    let mut said = Vec::with_capacity(READY.len());
+    let mut report = Vec::with_capacity(READY.len());
     if let Some(stdout) = child.stdout.take() {
         stdout
             .take(READY.len() as u64)
-            .read_to_end(&mut said)
+            .read_to_end(&mut report)
             .context("cannot read from the background process")?;
     }
-    if said == READY {
+    if report == READY {
         return Ok(exit::SUCCESS);
     }
     let status = child.wait().context("cannot wait for the background process")?;

@@ -65,9 +65,9 @@ pub(crate) fn ask<T: Send + 'static>(
         // A late answer is dropped.
         let _ = send.send(question());
     });
-    let nobody = Unresponsive { pid: None, is_stopped: false };
+    let unknown = Unresponsive { pid: None, is_stopped: false };
     if asked.is_err() {
-        return Err(nobody);
+        return Err(unknown);
     }
     if let Ok(answer) = receive.recv_timeout(STOPPED_AFTER) {
         return Ok(answer);
@@ -99,15 +99,15 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_process_and_the_next_step() {
-        let said =
+        let refusal =
             |pid, is_stopped| Unresponsive { pid, is_stopped }.refusal("cannot x /m").to_string();
         assert_eq!(
-            said(Some(7), true),
+            refusal(Some(7), true),
             "cannot x /m: its process 7 is stopped; continue it with \"kill -CONT 7\", or end the \
              mount with \"kill -KILL 7\""
         );
-        assert!(said(Some(7), false).contains("/proc/7/task/*/stack"));
-        assert!(said(None, false).contains("ps -C ogive"));
+        assert!(refusal(Some(7), false).contains("/proc/7/task/*/stack"));
+        assert!(refusal(None, false).contains("ps -C ogive"));
     }
 
     #[test]

@@ -121,18 +121,18 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
 /// when it has tried to upload each file.
 fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) -> Result<bool> {
     let began = Instant::now();
-    let mut said = 0;
+    let mut printed = 0;
     loop {
         let left = at_most.map(|most| most.saturating_sub(began.elapsed()));
         if daemon.wait(left.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN))? {
             return Ok(true);
         }
         let pending = pending_uploads::count(stage);
-        if pending != said && pending > 0 {
+        if pending != printed && pending > 0 {
             let files = ogive_text::counted(pending, "file is", "files are");
             eprintln!("{files} still to be uploaded");
         }
-        said = pending;
+        printed = pending;
         if left.is_some_and(|left| left.is_zero()) || (pending == 0 && began.elapsed() > WAIT) {
             return Ok(false);
         }

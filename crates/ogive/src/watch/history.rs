@@ -54,7 +54,7 @@ fn refusal(path: &Path, unusable: &Unusable) -> Refusal {
 mod tests {
     use super::*;
 
-    fn said(path: &Path) -> String {
+    fn refusal(path: &Path) -> String {
         format!("{:#}", open(Some(path)).unwrap_err())
     }
 
@@ -63,12 +63,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("history");
         std::fs::write(&path, "something else").unwrap();
-        let text = said(&path);
+        let text = refusal(&path);
         assert!(text.contains("a file of something else"), "{text}");
         assert!(text.contains(path.to_str().unwrap()), "{text}");
         std::fs::remove_file(&path).unwrap();
         let _week = open(Some(&path)).unwrap();
-        assert!(said(&path).contains("another process writes to it"));
-        assert!(said(&place.path().join("no/where")).contains("No such file"));
+        assert!(refusal(&path).contains("another process writes to it"));
+        assert!(refusal(&place.path().join("no/where")).contains("No such file"));
     }
 }

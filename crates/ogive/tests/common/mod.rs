@@ -172,10 +172,10 @@ pub(crate) fn within_a_minute<T: Send + 'static>(
     what: &str,
     call: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // The receiver has ended if it took too long.
-    std::thread::spawn(move || drop(tell.send(call())));
-    told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("never came: {what}"))
+    std::thread::spawn(move || drop(sender.send(call())));
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
 /// The exit status of a process. Fails after a minute, as [`eventually`], and kills it.

@@ -86,7 +86,7 @@ pub struct Gate {
     /// Other names that the server goes by, of a proxy before it for example.
     names: Vec<String>,
     token: Token,
-    /// The token is wanted for looking, too.
+    /// The token is required for reading, too.
     closed: bool,
 }
 
@@ -102,7 +102,7 @@ pub enum Refused {
 }
 
 impl Gate {
-    /// For a server that listens on `address`. The token is wanted for everything but the page
+    /// For a server that listens on `address`. The token is required for everything but the page
     /// itself if the address is not this host's alone.
     pub fn new(address: IpAddr, token: Token) -> Self {
         let local = address.is_loopback();
@@ -144,12 +144,12 @@ impl Gate {
         if foreign && (access != Access::Page || request.method() == Method::Post) {
             return Err(Refused::Site);
         }
-        let wanted = match access {
+        let is_required = match access {
             Access::Page => false,
             Access::Look => self.closed,
             Access::Act => true,
         };
-        if wanted && !bearer(request).is_some_and(|guess| self.token.is(guess)) {
+        if is_required && !bearer(request).is_some_and(|guess| self.token.is(guess)) {
             return Err(Refused::Token);
         }
         Ok(())

@@ -130,7 +130,7 @@ mod tests {
         let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(200));
         // The fault is after the part that is too long.
         let long_and_wrong = format!("GET / HTTP/1.1\r\nX: {}\r\nY: \0\r\n\r\n", "x".repeat(200));
-        for (text, wanted) in [
+        for (text, expected) in [
             (format!("{page}{act}{page}"), vec![200, 200, 200]),
             (
                 format!("{page}GET /none HTTP/1.1\r\nHost: evil.example\r\n\r\n{page}"),
@@ -144,7 +144,7 @@ mod tests {
             (page[..20].to_owned(), vec![]),
         ] {
             let whole = site().answers(&[text.as_bytes()]);
-            assert_eq!(statuses(&whole), wanted, "{text}");
+            assert_eq!(statuses(&whole), expected, "{text}");
             let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
             assert_eq!(site().answers(&bytes), whole, "{text}");
         }

@@ -72,7 +72,7 @@ impl Routes {
 
     /// The handler of a request; or the answer, if there is none.
     pub(super) fn find(&self, request: &Request) -> Result<&Route, Response> {
-        let wanted = match request.method() {
+        let method = match request.method() {
             Method::Head => Method::Get,
             other => other,
         };
@@ -80,8 +80,8 @@ impl Routes {
         if others.peek().is_none() {
             return Err(Response::error(404, "there is nothing at this path"));
         }
-        others.find(|route| route.method == wanted).ok_or_else(|| {
-            let (allow, text) = match wanted {
+        others.find(|route| route.method == method).ok_or_else(|| {
+            let (allow, text) = match method {
                 Method::Post => ("GET, HEAD", "this path is read with GET"),
                 _ => ("POST", "this path is asked with POST"),
             };

@@ -76,7 +76,7 @@ fn grows(line: &str) -> bool {
 
 fn row(cells: &[&str], sources: &Sources) -> Vec<String> {
     let [what, file, bound, counters, goes, tests] = cells else {
-        return vec![format!("{cells:?}: six cells are wanted")];
+        return vec![format!("{cells:?}: a row has six cells")];
     };
     let mut faults = Vec::new();
     let path = quoted(file).next().unwrap_or_default();
@@ -98,8 +98,8 @@ fn row(cells: &[&str], sources: &Sources) -> Vec<String> {
     }
     for counter in quoted(counters) {
         // Or by a macro that makes a name of each of its lines.
-        let is_told = [format!("\"{counter}\""), format!(" {counter} \""), format!(" {counter}\n")];
-        if !is_told.iter().any(|told| is_anywhere(told)) {
+        let ways = [format!("\"{counter}\""), format!(" {counter} \""), format!(" {counter}\n")];
+        if !ways.iter().any(|way| is_anywhere(way)) {
             faults.push(format!("{what}: there is no counter {counter}"));
         }
     }

@@ -58,8 +58,8 @@ fn of_comments(text: &str) -> Prose {
         // Code between two comments ends a paragraph, as an empty line does.
         text.lines().map(move |line| {
             let line = line.trim_start();
-            let said = line.strip_prefix(marker).filter(|said| !said.starts_with(['/', '!']));
-            said.map_or("", |said| said.strip_prefix(' ').unwrap_or(said))
+            let text = line.strip_prefix(marker).filter(|text| !text.starts_with(['/', '!']));
+            text.map_or("", |text| text.strip_prefix(' ').unwrap_or(text))
         })
     };
     let mut comments = sentences(marked("///"));

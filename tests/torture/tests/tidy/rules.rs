@@ -254,15 +254,19 @@ pub(crate) fn own_words(lines: &Lines<'_>) -> Vec<Fault> {
 /// Tests that say by a macro that they cannot run: the test runner keeps that to itself.
 pub(crate) fn unreported_skips(lines: &Lines<'_>) -> Vec<Fault> {
     let is_unheard = |line: &str| {
-        let (_, said) = line.split_once("print")?;
-        let text = said.strip_prefix("ln").unwrap_or(said).strip_prefix("!(\"")?;
+        let (_, printed) = line.split_once("print")?;
+        let text = printed.strip_prefix("ln").unwrap_or(printed).strip_prefix("!(\"")?;
         let is_of_skipping = text.starts_with("skipped")
             || text.starts_with("not tested")
             || text.contains("nothing checked");
         is_of_skipping.then_some(())
     };
     let found = lines.iter().filter(|(_, line)| is_unheard(line).is_some());
-    found.map(|(at, _)| fault(at, "", "say it with tests/skipped.rs, or nobody hears it")).collect()
+    found
+        .map(|(at, _)| {
+            fault(at, "", "report it with tests/skipped.rs, which the test runner does not hide")
+        })
+        .collect()
 }
 
 /// Columns that a line of prose in a page has at most.
@@ -387,9 +391,9 @@ mod tests {
 
     #[test]
     fn unreported_skips_are_found() {
-        let said = "eprintln!(\"skipped: no fuse\");\nprint!(\"no cases; nothing checked\");\n\
+        let text = "eprintln!(\"skipped: no fuse\");\nprint!(\"no cases; nothing checked\");\n\
                     eprintln!(\"not tested: no ring\");\n";
-        assert_eq!(count(unreported_skips, said), 3);
+        assert_eq!(count(unreported_skips, text), 3);
         assert_eq!(
             count(unreported_skips, "println!(\"{n} skipped\");\nskipped(\"no fuse\");\n"),
             0

@@ -280,8 +280,8 @@ mod tests {
     fn a_process_that_takes_no_order_is_killed_and_reported() {
         let served = deaf(Duration::from_millis(50));
         let pid = served.pid().expect("it has a pid");
-        let said = served.end().expect_err("it did not end by itself").to_string();
-        assert!(said.contains("it was killed"), "{said}");
+        let error = served.end().expect_err("it did not end by itself").to_string();
+        assert!(error.contains("it was killed"), "{error}");
         let gone = rustix::process::test_kill_process(pid);
         assert_eq!(gone, Err(rustix::io::Errno::SRCH), "it is still there");
     }
