@@ -190,7 +190,7 @@ fn busy(answers: &Answers) -> Statement {
     let explains =
         |user: &&User| (listed || user.kind != Kind::NotShown) && !(busy && users.is_little());
     let Some(first) = users.first().filter(explains) else {
-        return by_nobody(answers);
+        return by_unknown(answers);
     };
     // One CPU full of interrupts is invisible among many CPUs.
     if let Some(FullCpu { name, most: Some(Part::Interrupts), percent: value }) = &cpu.full
@@ -214,7 +214,7 @@ fn busy(answers: &Answers) -> Statement {
 }
 
 /// Busy, without a known user.
-fn by_nobody(answers: &Answers) -> Statement {
+fn by_unknown(answers: &Answers) -> Statement {
     let cpu = &answers.cpu;
     let full = cpu.full.as_ref();
     let full = full.map(|full| format!("CPU {} is full ({})", full.name, full.words()));

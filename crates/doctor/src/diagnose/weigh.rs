@@ -262,7 +262,7 @@ fn share_of(
 }
 
 /// The group of all words for a rule: they are one observation.
-const ALL_WORDS: &str = "all words";
+const ALL_WORDS: &str = "what unread lines say";
 
 /// The weight of each sign, with groups reduced to their strongest.
 fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
