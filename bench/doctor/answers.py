@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Score the first three answers of the doctor: CPU state, CPU user, and whether ZFS uses CPU.
+"""Scores the first three answers of the doctor: the CPU, its users, and whether ZFS is one.
 
     answers.py TRUTH.jsonl ANSWERS... [--show]
 
 TRUTH has one object a line (answers/README.md); ANSWERS are folders with one <id>.json a case, as
-`ogive doctor --json` or the crate's example `diagnose` writes them. --show lists wrong answers; do
-not use it for the half of the cases that is for checking.
+`ogive doctor --json` or the crate's example `diagnose` writes them. --show lists the misses; do not
+use it on the check half of the cases. Python 3 standard library only.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ AMONG = {"yes": "yes", "no": "no", "not shown": "unknown"}
 
 
 def answer_of(folders, case):
-    """The answers to a case. The file of a story or capture may lack the kind in its name."""
+    """The answers to a case; the file of a story or capture may lack that prefix."""
     for folder in folders:
         for name in (case, re.sub(r"^(capture|story)-", "", case)):
             path = os.path.join(folder, name + ".json")
@@ -29,14 +29,14 @@ def answer_of(folders, case):
 
 
 def judge(truth, answer):
-    """For each question: (whether the answer is right, the answer)."""
+    """For each of the three: (right, the answer)."""
     given = answer["answers"]
     state = STATES[given["cpu"]["state"]]
     waits = given["cpu"]["waits_for"]
     other_wait = state == "waiting" and truth.get("waits") and waits and waits != truth["waits"]
     users = given["users"]["list"]
     first = " ".join(str(users[0].get(key) or "") for key in ("name", "kind", "does")) if users else ""
-    # If the truth names no user, any user is accepted.
+    # If no user is expected, a named one is no fault by itself.
     user = truth["user"] is None or bool(re.search(truth["user"], first, re.I))
     among = AMONG[given["zfs"]["among"]]
     return {
@@ -67,8 +67,8 @@ def main():
             right[key] += is_right
         is_all = all(is_right for is_right, _ in judged.values())
         right["all three"] += is_all
-        # A false answer is worse than no answer.
-        false += any(not is_right and given not in ("unknown", "") for is_right, given in judged.values())
+        # A wrong answer is worse than none.
+        false += any(not is_right and said not in ("unknown", "") for is_right, said in judged.values())
         accused += judged["zfs"][1] == "yes" and "yes" not in truth["zfs"]
         if args.show and not is_all:
             wrong = ", ".join(

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Counts what each sign of the doctor's rules weighs, over labelled cases, and shows what it does.
+"""Counts the weight of each sign of the doctor's rules over labelled cases, and shows the scores.
 
     learn.py [--program DIAGNOSE] [--write] [--weights FILE] [--misses] [--words] [--blind]
              CASES.jsonl ...
 
 DIAGNOSE is the crate's example of that name (cargo build --release -p ogive-doctor --example
-diagnose). Once for every case it says which signs hold, which are shown not to, and which are not
-known. From that a weight is a ratio of likelihoods: how often the sign holds where the cause is the
-one, against how often it holds where it is not; see weight(). Answers are the program's own, with
-the weights that it is given, so nothing is ranked here.
+diagnose). For every case it lists the signs that hold, those shown not to hold, and the unknown
+ones. A weight is a ratio of likelihoods: the frequency of the sign with its cause, divided by its
+frequency without; see weight(). The program itself ranks the answers, with the given weights.
 
 The score is printed three times: with the weights of the rules' files, with weights counted over
-all cases, and of each case with weights counted without it. Of files called check.jsonl nothing is
-ever read. Python's standard library is enough.
+all cases, and with weights counted without the case itself. Files called check.jsonl are never
+read. Python's standard library is enough.
 """
 import argparse
 import json
@@ -31,49 +30,47 @@ sys.path.insert(0, str(HERE / "cases"))
 import render  # noqa: E402
 import score  # noqa: E402
 
-# What the rule's file says counts like so many cases of the cause, and of other causes.
+# The weight in the rule's file counts like this many cases of the cause, and of other causes.
 PRIOR_OWN, PRIOR_OTHER = 20.0, 200.0
-# Of a sign that only speaks for its cause nobody believed how often it holds without: one in fifty,
-# until so many cases were counted.
+# A sign that is only evidence for its cause is assumed to hold without it in one case of fifty,
+# until this many cases are counted.
 RARE, PRIOR_RARE = 0.02, 50.0
-# So much may be added to what the file says, where at least two cases of the cause support the
-# sign.
+# The most that is added to the file's weight, if at least two cases of the cause support the sign.
 RISE = 0.0
 # No single sign weighs more.
 MOST = 6.0
-# A sign never changes sides: what is left of one that the cases speak against.
+# A sign never changes sides: the rest of a weight that the cases contradict.
 LEAST = 0.05
-# A sign of words weighs no more than it is right: of the cases in which it holds, how many have its
-# cause. Before any was counted it is believed to be right in four of five, like so many cases.
-# A hint needs to be right in seven of ten: then it weighs ENOUGH to be possible.
+# A sign of words weighs no more than its precision: the part of the cases in which it holds that
+# have its cause. The prior is a precision of four in five, which counts like this many cases. A hint
+# needs a precision of seven in ten: then it weighs ENOUGH to be possible.
 WORDS_RIGHT, PRIOR_WORDS, HINT_RIGHT, ENOUGH = 0.8, 4.0, 0.7, 2.8
 DOCUMENT = HERE / "weights.md"
 BEGIN, END = "<!-- written by bench/doctor/learn.py -->", "<!-- written until here -->"
 
 
 def believed(weight, otherwise):
-    """How often a sign holds with the cause and without it, as its two written weights say."""
+    """The frequency of a sign with the cause and without it, from its two written weights."""
     high, low = math.exp(weight), math.exp(otherwise)
     other = min(0.98, max(0.001, (1 - low) / (high - low)))
     return min(0.98, max(0.001, other * high)), other
 
 
 def weight(sign, own, other, model):
-    """The weights of one sign; own and other are pairs: cases in which it holds, and in which not.
-    """
+    """The weights of one sign; own and other are pairs: cases with the sign, and without it."""
     written, missed = sign["weight"], sign["otherwise"]
     if sign["kind"] == "words" and written > 0:
         right = (own[0] + WORDS_RIGHT * PRIOR_WORDS) / (own[0] + other[0] + PRIOR_WORDS)
         most = ENOUGH + math.log(right / (1 - right)) - math.log(HINT_RIGHT / (1 - HINT_RIGHT))
         return max(LEAST, min(written, most)), missed
     if not written:
-        # What only speaks against stays as it is: few cases of the cause could show it.
+        # Evidence only against the cause stays: few cases of the cause could show it.
         return written, missed
     if written * missed < 0:
         p, q = believed(written, missed)
         q = (other[0] + model.prior_other * q) / (sum(other) + model.prior_other)
     else:
-        # It says something only where it holds; how often it holds without the cause was counted.
+        # It is evidence only if it holds; its frequency without the cause was counted.
         q = (other[0] + RARE * PRIOR_RARE) / (sum(other) + PRIOR_RARE)
         p = min(0.95, q * math.exp(written))
     p = (own[0] + model.prior_own * p) / (sum(own) + model.prior_own)
@@ -88,23 +85,21 @@ def weight(sign, own, other, model):
 
 
 def without_exceptions(when):
-    """The condition of a sign of words without what must not be said, which was written against
-    cases that were seen.
-    """
+    """The condition of a sign of words without its exceptions, which known cases suggested."""
     when = re.sub(r' & ![^"]*(?="\))', "", when)
     return re.sub(r' && !said\(r?"[^"]*"\)', "", when)
 
 
 class Counts:
-    """How often each sign holds with its cause and without it; cases can be taken out again."""
+    """The frequency of each sign with its cause and without it; cases can be removed again."""
 
     def __init__(self, rules, mapping, model):
         self.rules, self.mapping, self.model = rules, mapping, model
         self.table = {(rule, key): [0, 0, 0, 0] for rule in rules for key in rules[rule]}
 
     def add(self, case, seen, step=1):
-        """Counts a case, or with step -1 takes it out; a cause that is also right counts neither way,
-        and for words as right.
+        """Counts a case, or removes it with step -1. A cause that is also right counts neither way,
+        except for words, where it counts as right.
         """
         truth = case["truth"]
         for rule, signs in seen.items():
@@ -123,12 +118,12 @@ class Counts:
         return weight(self.rules[rule][key], (held, missed), (other_held, other_missed), self.model)
 
     def lines(self):
-        """The weights, one line a sign: rule, key, where it holds, where it is shown not to."""
+        """The weights, one line a sign: rule, key, if it holds, if it is shown not to hold."""
         return ["{} {} {:.2f} {:.2f}".format(rule, key, *self.of(rule, key)) for rule, key in self.table]
 
 
 class Doctor:
-    """The program, and the cases as the files that a user would have saved."""
+    """The program, and the cases as files that a user would have saved."""
 
     def __init__(self, program, folder, cases):
         self.program, self.folder, self.cases = program, folder, cases
@@ -143,7 +138,7 @@ class Doctor:
         self.count_words_without_exceptions()
 
     def count_words_without_exceptions(self):
-        """Whether signs of words hold, is asked of rules without their exceptions."""
+        """Evaluates signs of words in rules without their exceptions."""
         rules, out = self.folder / "rules", self.folder / "plain"
         rules.mkdir()
         for path in (ROOT / "crates/doctor/rules").glob("*.toml"):
@@ -172,7 +167,7 @@ class Doctor:
         subprocess.run([str(self.program), *map(str, arguments[:-1]), *places], check=True)
 
     def answers(self, cases, weights=None):
-        """What the doctor says of each case: with weights(case), or with those of the rules' files."""
+        """The doctor's answer to each case: with weights(case), or with those of the rules' files."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             folder = pathlib.Path(name)
             options = []
@@ -203,7 +198,7 @@ def judge(cases, said, mapping):
 
 
 def hinted(cases, said, mapping):
-    """Of texts without a tool's output: how many get a hint, and how many of these a wrong one."""
+    """Hints for texts without a tool's output, and the number of wrong ones."""
     hints, wrong = 0, []
     for case in cases:
         findings = [f["id"] for f in said[case["id"]]["findings"] if mapping.get(f["id"], f["id"])]
@@ -235,7 +230,7 @@ PROOF, SETTINGS = {"symbol", "lock", "counter", "log"}, {"config", "host", "vers
 
 
 def support(finding):
-    """What a finding stands on, in a word or two."""
+    """The kind of evidence of a finding, in a word or two."""
     held = [line for line in finding["evidence"] if line["weight"] > 0]
     kinds = {line["kind"] for line in held}
     if kinds & PROOF:
@@ -250,7 +245,7 @@ def support(finding):
 
 
 def by_support(cases, said, mapping):
-    """How right the names are, by what they stand on."""
+    """The precision of the names, by their kind of evidence."""
     table = {}
     for case in cases:
         answer = said[case["id"]]
@@ -262,7 +257,7 @@ def by_support(cases, said, mapping):
 
 
 def blind(doctor, cases, mapping, misses):
-    """What is said of causes whose words, or whose rules, are not known."""
+    """The answers to cases whose words, or whose rules, are removed."""
     cases = [case for case in cases if case["truth"]["class"] != "unknown"]
     for label, kinds in (("own words taken out", {"words"}), ("own rule taken out", None)):
         said = doctor.answers(cases, lambda case: without_own(case, doctor.rules, mapping, kinds))
@@ -312,7 +307,7 @@ def words_of_one(counts):
 
 
 def condition(sign):
-    """The condition of a sign, to stand in a cell of a table."""
+    """The condition of a sign for a cell of a table."""
     when = " ".join(sign["when"].split())
     when = when if len(when) <= 60 else when[:57] + "..."
     return when.replace("|", "\\|").replace("`", "'")

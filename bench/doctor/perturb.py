@@ -1,29 +1,29 @@
 #!/usr/bin/env python3
-"""Shows what is left of the doctor's answers when cases are told with fewer facts, or other tools.
+"""Scores the doctor's answers to cases with fewer facts, or with the output of other tools.
 
     perturb.py [--program DIAGNOSE] [--seed N] [--kind KIND] [--misses] [--floors] CASES ...
 
 CASES are files of labelled cases (JSONL) and folders of folders called CAUSE[+CAUSE]--how, like
-crates/doctor/tests/unseen. DIAGNOSE is the crate's example of that name. From the files that each
-case is saved as, variants are made:
+crates/doctor/tests/unseen. DIAGNOSE is the crate's example of that name. The files of each case
+are changed into these variants:
 
     without ...      one file is missing: of a tool, of the machine, or the sentences
-    only a tool      of what tools print this is left, with the machine and the sentences
-    first rows       of every tool's table the head and three rows are left
+    only a tool      one tool's output is left, with the machine and the sentences
+    first rows       every tool's table has only its head and three rows
     half the rows    every row of a tool stays or goes, by the seed
     no weights       folded stacks have no count
     as folded        flat rows of perf as folded stacks, without modules
     as ps            the rows of top as ps prints them
     as words         the rows of top, or the first functions of perf, as a sentence
-    no words         nobody wrote a sentence
+    no words         there is no sentence
     a sentence less  one sentence is missing
     no versions      the releases are not known
 
-What is left need not be enough: then "not enough evidence" is right, and the count of those says
-only where to look. A wrong name is wrong in any case, so of what is named 95% are to be right.
-Where the case as it stands has the right answer, a variant has "kept" or "lost" it. --floors shows
-for each confidence how right and how many the answers above it are. The same seed makes the same
-variants. Of files called check.jsonl nothing is ever read. Python's standard library is enough.
+The rest may not be enough: then "not enough evidence" is right, and the count of those only shows
+where to look. A wrong name is always wrong, so 95% of the names must be right. If the unchanged case
+has the right answer, a variant has "kept" or "lost" it. --floors shows the precision and the number
+of answers above each confidence. The same seed makes the same variants. Files called check.jsonl are
+never read. Python's standard library is enough.
 """
 import argparse
 import collections
@@ -42,7 +42,7 @@ sys.path.insert(0, str(HERE / "cases"))
 import render  # noqa: E402
 import score  # noqa: E402
 
-# Files that are sentences of people, and files that say which machine it is.
+# Files with sentences of people, and files that identify the machine.
 WORDS = {"report.txt", "post.txt"}
 MACHINE = {"version.txt", "os-release", "lscpu.txt", "notes.txt", "uname.txt", "meminfo", "cmdline"}
 ROWS = 3
@@ -109,7 +109,7 @@ def as_ps(text):
 
 
 def as_words(text):
-    """Busy rows of top, or the first functions of perf, as a person tells them."""
+    """Busy rows of top, or the first functions of perf, as a person describes them."""
     rows = [(cpu, command) for _, _, _, cpu, _, _, command in top_rows(text) if cpu >= 5][:ROWS]
     if rows:
         return "".join(f"{command} is at {cpu:.0f}% of a CPU.\n" for cpu, command in rows)
@@ -120,7 +120,7 @@ def as_words(text):
 
 
 def variants(files, seed):
-    """All variants of a case: pairs of what was done and the files."""
+    """All variants of a case: pairs of the change and the files."""
     chance = random.Random(seed)
     tools = sorted(name for name in files if name not in WORDS | MACHINE)
     if len(files) > 1:
@@ -203,7 +203,7 @@ def main():
 
         for case, truth, files in read(asked.cases):
             save("as it stands", "", case, truth, files)
-            # The name is in the seed, so that another case changes nothing of this one.
+            # The name is in the seed, so that another case does not change this one.
             for kind, what, changed in variants(files, f"{asked.seed} {case}"):
                 if asked.kind in (None, kind):
                     save(kind, what, case, truth, changed)
