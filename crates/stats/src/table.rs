@@ -342,11 +342,11 @@ macro_rules! statistics {
         chart "written_bytes";
     counter mount handed_over "Records handed over to the kernel's page cache";
     counter mount ring_answered "Requests through rings answered by the receiving thread";
-    counter mount ring_waited "Requests through rings whose receiving thread read the source";
+    counter mount ring_waited "Requests through rings whose receiving thread called the source";
     counter mount ring_queued
         "Requests through rings that were queued for threads which wait for the source";
     counter mount ring_nudged
-        "Requests that ogive made to wake the kernel's queue";
+        "Requests that ogive made so that the kernel checks its queue again";
     counter mount passthrough_opens "Opens of files that the kernel then read and wrote itself";
     counter mount passthrough_refused "Opens of files for which the kernel refused this";
     flag other source_gone "1 while the source is unavailable" in "ogive_source_gone"
@@ -367,7 +367,7 @@ macro_rules! statistics {
     byte_counter other origin_sent_bytes "Bytes of bodies that were sent to the store";
     counter other origin_microdollars "Price of all requests, in millionths of a dollar";
     level other origin_names_held "Names that kept listings hold";
-    level other origin_objects_known "Objects in the cache of attributes";
+    level other origin_objects_known "Objects in the object cache";
     bytes other origin_waiting_bytes "Bytes that came with an open and were not read yet";
     counter other origin_opened_with_bytes "Opens whose answer brought the bytes of the object";
     counter other origin_held_back_by_requests "Prefetches that the limit of requests held back";
