@@ -101,7 +101,7 @@ fn control(part: &Part, moment: &str, mount_point: &Path) {
             part.add(format!("{moment}/.ogive/{name}"), content);
         } else if moment == "start" && name == "arcstats" {
             part.note(format!(
-                "{} has no control directory; no counters of the mount",
+                "{} has no readable control directory; no counters of the mount",
                 mount_point.display()
             ));
         }

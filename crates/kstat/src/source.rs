@@ -35,7 +35,7 @@ pub struct Source {
 pub enum SourceError {
     /// The host has no OpenZFS, or it is not loaded.
     #[error(
-        "no OpenZFS kstats on this host ({}: {error}): give a mount point: ogive stat MNT",
+        "no OpenZFS kstats on this host ({}: {error}); name the mount point of an ogive mount",
         .path.display()
     )]
     NoKernelKstats {

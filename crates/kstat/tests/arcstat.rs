@@ -290,7 +290,7 @@ fn sources_name_the_missing_file() {
     let message = error.to_string();
     assert!(message.starts_with("no OpenZFS kstats on this host ("), "{message}");
     assert!(message.contains("/proc/spl/kstat/zfs/arcstats: No such file"), "{message}");
-    assert!(message.ends_with("give a mount point: ogive stat MNT"), "{message}");
+    assert!(message.ends_with("name the mount point of an ogive mount"), "{message}");
 
     let error = Source::directory(root.path()).snapshot().unwrap_err();
     assert!(matches!(error, SourceError::NotASource { .. }), "{error}");

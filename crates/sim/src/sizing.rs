@@ -291,11 +291,11 @@ impl ArcstatsAnswer {
             )),
             None => {}
         }
-        sentences.push(format!(
-            "arcstats say nothing about less than {size} or more than {}: for that, replay a \
-             trace.",
-            size_text(larger)
-        ));
+        let known = match larger > self.size_bytes {
+            true => format!("sizes below {size} or above {}", size_text(larger)),
+            false => "other sizes".to_owned(),
+        };
+        sentences.push(format!("arcstats say nothing about {known}: for that, replay a trace."));
         if !self.between_readings {
             sentences.push(
                 "These are averages since the beginning, with the warm-up; for another time, give \
@@ -351,7 +351,7 @@ mod tests {
         assert!(text.contains("Since the counters began 60 minutes ago, 8 GiB gave 91%"), "{text}");
         assert!(text.contains("16 GiB would have given at most 94%: 33% of the misses"), "{text}");
         assert!(text.contains("An L2 of 8 GiB would have turned at most 33%"), "{text}");
-        assert!(text.contains("say nothing about less than 8 GiB or more than 16 GiB"), "{text}");
+        assert!(text.contains("say nothing about sizes below 8 GiB or above 16 GiB"), "{text}");
     }
 
     #[test]

@@ -18,14 +18,14 @@ pub enum RuleError {
         reason: String,
     },
     /// An expression in it is wrong.
-    #[error("{file}: {place}: {source}")]
+    #[error("{file}: {place}: {error}")]
     Expression {
         /// File of the rule.
         file: String,
         /// The place in the rule.
         place: String,
         /// The fault.
-        source: ExpressionError,
+        error: ExpressionError,
     },
     /// A pattern that it names is missing, unused or wrong.
     #[error("{file}: patterns.{name}: {reason}")]
@@ -140,7 +140,7 @@ impl Rule {
     fn compile(file: &str, text: RuleText) -> Result<Self, RuleError> {
         let at = |place: &str| {
             let (file, place) = (file.to_owned(), place.to_owned());
-            move |source| RuleError::Expression { file, place, source }
+            move |error| RuleError::Expression { file, place, error }
         };
         let expression = |source: &Option<String>, place: &str| {
             source.as_deref().map(Expression::compile).transpose().map_err(at(place))

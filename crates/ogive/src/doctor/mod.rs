@@ -77,6 +77,7 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
         && let Some(mount_point) = ogive_mount(path)
     {
         stat::check_alive("cannot diagnose", &mount_point)?;
+        check_readable(&mount_point)?;
         return Ok(live(&Subject::Mount(mount_point), args));
     }
     if args.paths.is_empty() {
@@ -92,6 +93,18 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     progress.end();
     let looking_percent = loaded.looking_percent;
     Ok((loaded, looking_percent))
+}
+
+/// Refuses a mount whose counters this user may not read: the answer would be about the host alone.
+fn check_readable(mount_point: &Path) -> Result<(), Refusal> {
+    let file = mount_point.join(".ogive/arcstats");
+    match std::fs::File::open(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            let what = format!("cannot diagnose {}: {error}", mount_point.display());
+            Err(Refusal::new(exit::MOUNT_POINT, what).hint(stat::AS_MOUNTING_USER))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A mount does not answer if its daemon or server is silent for so long.

@@ -98,7 +98,10 @@ pub(crate) fn run(args: &KstatArgs) -> Result<()> {
 
 fn write(tree: &Tree, args: &KstatArgs) -> Result<(), Refusal> {
     let refuse = |reason: String| {
-        Refusal::new(exit::FAILURE, format!("cannot keep {}: {reason}", args.dir.display()))
+        Refusal::new(
+            exit::FAILURE,
+            format!("cannot write kstats to {}: {reason}", args.dir.display()),
+        )
     };
     let mounts = mountinfo::read()
         .context("cannot read /proc/self/mountinfo")

@@ -158,10 +158,11 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
         Refusal::new(code, error.to_string())
     })?;
     if profile.samples().is_empty() {
-        let mut message = "no sample was taken".to_owned();
-        if let Some(name) = &args.thread {
-            message = format!("no thread whose name matches \"{name}\" was on a CPU");
-        }
+        let message = match &args.thread {
+            Some(name) => format!("no thread whose name matches \"{name}\" was on a CPU"),
+            None if !args.pid.is_empty() => "the chosen processes were not on a CPU".to_owned(),
+            None => "no sample was taken".to_owned(),
+        };
         return Err(Refusal::new(exit::FAILURE, message)
             .hint("sample for longer, or more often, or everything (-a)")
             .into());

@@ -17,6 +17,7 @@ use ogive_kstat::trace::{Event, HEADER_BYTES, RECORD_BYTES};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{self, Refusal};
+use crate::stat;
 use crate::value::Span;
 
 /// The time between two reads.
@@ -70,8 +71,9 @@ pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Re
         0 => String::new(),
         dropped => format!("; {dropped} more came too fast and were dropped"),
     };
+    let reads = ogive_text::counted(counts.reads, "read", "reads");
     // Without standard error there is no place to report to.
-    let _ = writeln!(io::stderr(), "ogive: recorded {} reads{dropped}", counts.reads);
+    let _ = writeln!(io::stderr(), "ogive: recorded {reads}{dropped}");
     Ok(())
 }
 
@@ -82,7 +84,11 @@ fn refusal(mount_point: &Path, error: &io::Error) -> Refusal {
         _ => "its control file cannot be opened",
     };
     let text = format!("cannot record {}: {reason} ({error})", mount_point.display());
-    Refusal::new(exit::MOUNT_POINT, text).hint("\"findmnt --types fuse.ogive\" lists mounts")
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => stat::AS_MOUNTING_USER,
+        _ => "\"findmnt --types fuse.ogive\" lists mounts",
+    };
+    Refusal::new(exit::MOUNT_POINT, text).hint(hint)
 }
 
 /// The requests so far.

@@ -18,6 +18,7 @@ use crate::help::{self, Section};
 use crate::sim::args::ReadingArgs;
 use crate::sim::size_text;
 use crate::sim::watch::Watch;
+use crate::stat;
 use crate::value::{Size, Span};
 
 /// Say how large a cache should be, and whether a second level would help
@@ -99,12 +100,19 @@ pub(crate) fn run(args: &SizeArgs) -> Result<()> {
 }
 
 fn control_directory(path: &Path) -> Result<Source, Refusal> {
-    let found = [path.join(".ogive"), path.to_owned()];
-    let found = found.into_iter().find(|directory| directory.join("arcstats").is_file());
-    found.map(Source::directory).ok_or_else(|| {
-        let text = format!("{} is not an ogive mount and has no arcstats", path.display());
-        Refusal::new(exit::MOUNT_POINT, text).hint("name a mount point, arcstats, or a trace")
-    })
+    for directory in [path.join(".ogive"), path.to_owned()] {
+        let file = directory.join("arcstats");
+        match file.metadata() {
+            Ok(metadata) if metadata.is_file() => return Ok(Source::directory(directory)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let text = format!("cannot read {}: {error}", file.display());
+                return Err(Refusal::new(exit::MOUNT_POINT, text).hint(stat::AS_MOUNTING_USER));
+            }
+            _ => {}
+        }
+    }
+    let text = format!("{} is not an ogive mount and has no arcstats", path.display());
+    Err(Refusal::new(exit::MOUNT_POINT, text).hint("name a mount point, arcstats, or a trace"))
 }
 
 /// One reading now, or two some time apart.
@@ -161,18 +169,20 @@ fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
     watch.finish();
     let answer = answer.context("cannot compute sizes")?;
     let in_entries = answer.in_entries;
-    let sentence = answer
-        .sentence(&|bytes| size_text(bytes, in_entries) + if in_entries { " entries" } else { "" });
+    let size = |size: u64| match in_entries {
+        true => ogive_text::counted(size, "entry", "entries"),
+        false => size_text(size, false),
+    };
+    let sentence = answer.sentence(&size);
     let text = if args.json {
         let whole = serde_json::json!({ "trace": answer, "sentence": sentence });
         serde_json::to_string_pretty(&whole)?
     } else {
         format!(
-            "{sentence}.\nThe trace has {} requests for {} of different keys; {} of the requests \
-             are first uses, which no cache has.",
-            answer.requests,
-            size_text(answer.footprint_bytes, in_entries)
-                + if in_entries { " entries" } else { "" },
+            "{sentence}.\nThe trace has {} for {} of different keys; {} of the requests are first \
+             uses, which no cache has.",
+            ogive_text::counted(answer.requests, "request", "requests"),
+            size(answer.footprint_bytes),
             sizing::percent(answer.first_use_ratio)
         )
     };

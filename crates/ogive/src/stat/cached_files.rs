@@ -95,9 +95,7 @@ pub(crate) fn read(file: &Path) -> Result<String> {
 fn refusal(file: &Path, error: &io::Error) -> Refusal {
     let what = format!("cannot read {}: {error}", file.display());
     let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "only the user who mounted may see the names of read files"
-        }
+        io::ErrorKind::PermissionDenied => super::AS_MOUNTING_USER,
         io::ErrorKind::NotFound => {
             "the process of this mount is of an earlier version; mount again"
         }
@@ -128,7 +126,7 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
     for (name, words) in [
         ("total", "everything"),
         ("metadata", "(listings and links)"),
-        ("unnamed", "(files that the kernel forgot, and earlier contents)"),
+        ("unnamed", "(files that the kernel has forgotten, and earlier versions)"),
     ] {
         sums.push(cells(&objects[name], words.to_owned(), number));
     }
@@ -136,12 +134,11 @@ fn tables(objects: &Value, args: &StatArgs) -> String {
     let seconds = objects["sampled_seconds"].as_f64().unwrap_or(0.0);
     let lease = &objects["lease_seconds"];
     let _ = if seconds > 0.0 {
-        writeln!(
-            text,
-            "Reads, hits and misses are of the last {seconds:.0} seconds, estimated from one \
-             record in {}.",
-            objects["sampled_one_in"]
-        )
+        let how = match objects["sampled_one_in"].as_u64() {
+            Some(one_in @ 2..) => format!("estimated from one record in {one_in}"),
+            _ => "from all records".to_owned(),
+        };
+        writeln!(text, "Reads, hits and misses are of the last {seconds:.0} seconds, {how}.")
     } else {
         writeln!(
             text,

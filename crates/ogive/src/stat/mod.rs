@@ -200,6 +200,8 @@ pub(crate) fn check_alive(cannot: &str, mount_point: &Path) -> Result<(), Refusa
 
 /// The beginning of [`check_alive`]'s message.
 pub(crate) const SHOW: &str = "cannot show statistics of";
+/// The next step where a control file refuses this user.
+pub(crate) const AS_MOUNTING_USER: &str = "run it as the user who mounted";
 
 /// Reports a missing source, because its figures would look like those of an idle mount. Also
 /// reports a source that is hardly cached, because its figures would look like those of a bad
@@ -211,16 +213,15 @@ fn warn_of_source(mount_point: &Path) {
         let source = mount["source"].as_str().unwrap_or_default();
         let point = mount_point.display();
         let meanwhile = match mount["source_gone"]["shows_stale"].as_bool() {
-            Some(true) => "what is known of it is shown until it answers again",
-            _ => "programs get errors until it is back as the same file system",
+            Some(true) => "cached answers are shown until it answers again",
+            _ => "programs get errors until the same file system is back",
         };
         logger::print(&format!("the source {source} of {point} has gone: {error}; {meanwhile}"));
     }
     for doubted in mount["times_doubted"].as_array().into_iter().flatten() {
         let said = |key: &str| doubted[key].as_str().unwrap_or_default();
         logger::print(&format!(
-            "{} is not cached from one opening of a file to the next: {} (see --trust-times of \
-             ogive mount)",
+            "contents of {} are not kept between opens: {} (see --trust-times of ogive mount)",
             said("file_system"),
             said("why")
         ));

@@ -7,12 +7,13 @@ use std::io;
 #[non_exhaustive]
 pub enum ReadError {
     /// The source could not be opened or read.
-    #[error("cannot read {name}: {source}")]
+    #[error("cannot read {name}: {error}")]
     Io {
         /// The source.
         name: String,
-        /// The error of the system.
-        source: io::Error,
+        /// The error of the system. It is in the message, so it is not named `source`: chains of errors
+        /// would print it twice.
+        error: io::Error,
     },
     /// The source is empty.
     #[error("{name} is empty; wait until the recording has ended, or record again")]
@@ -40,8 +41,8 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    pub(crate) fn io(name: &str, source: io::Error) -> Self {
-        Self::Io { name: name.to_owned(), source }
+    pub(crate) fn io(name: &str, error: io::Error) -> Self {
+        Self::Io { name: name.to_owned(), error }
     }
 
     pub(crate) fn unusable(name: &str, reason: impl Into<String>) -> Self {

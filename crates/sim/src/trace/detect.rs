@@ -253,9 +253,11 @@ fn of_binary(bytes: &[u8]) -> Result<Recognised, String> {
     let fitting: Vec<Format> = all.iter().filter(|(_, fits)| *fits).map(|(f, _)| *f).collect();
     match fitting[..] {
         [format] => Ok(Recognised { format, shape: None }),
-        [] => Err("its format is not recognised: it is not text, and no binary format fits; give \
-                   it with --format NAME (bare keys, be32 or be64, cannot be recognised)"
-            .to_owned()),
+        [] => Err(
+            "its format is not recognised: it is not text, and no binary format fits; name the \
+                 format with --format NAME (always needed for be32 and be64)"
+                .to_owned(),
+        ),
         _ => Err(several(&fitting)),
     }
 }
