@@ -295,7 +295,8 @@ fn run<O: Origin>(
         session.in_flight.stop();
         let left = ended.as_ref().map_or(0, |left| *left) + in_rings + in_pools;
         if left > 0 {
-            log::warn!("{left} threads still wait for the source, which does not answer");
+            let threads = ogive_text::counted(left, "thread still waits", "threads still wait");
+            log::warn!("{threads} for the source, which does not answer");
         }
         ended.map(drop)
     })
@@ -325,13 +326,13 @@ fn salt() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Logs the file systems of which little can be cached.
+/// Logs the file systems whose contents are not kept between opens.
 fn warn_of_untrusted_times(origin: &DirectoryOrigin, trust: TrustTimes) {
     // The user asked for it, and needs no advice against it.
     let advice = match trust {
         TrustTimes::Never => "",
         _ => {
-            "; if nobody puts old times back there (touch -r, cp -p, rsync -t), mount it with \
+            "; if no program puts old times back (touch -r, cp -p, rsync --times), mount with \
              --trust-times always"
         }
     };
@@ -339,8 +340,8 @@ fn warn_of_untrusted_times(origin: &DirectoryOrigin, trust: TrustTimes) {
         log::warn!(
             event = "times_doubted",
             file_system;
-            "{file_system} is not cached from one opening of a file to the next, neither in memory \
-             nor by --l2: {why}{advice}"
+            "contents of {file_system} are not kept between opens, in memory or by --l2: \
+             {why}{advice}"
         );
     });
 }
@@ -360,9 +361,9 @@ fn warn_of_mounts_below(origin: &DirectoryOrigin) {
         log::warn!(
             event = "mounted_below",
             count = below.len();
-            "other file systems are mounted below the source: {named}{more}; programs that are told \
-             to stay on one (rm --one-file-system, du -x, find -xdev) enter them through the \
-             mount, for FUSE has one device number for all; --one-file-system leaves them out"
+            "other file systems are mounted below the source: {named}{more}; the mount has one \
+             device number, so du -x, find -xdev and rm --one-file-system enter them; \
+             --one-file-system leaves them out"
         );
     }
 }
@@ -377,18 +378,16 @@ fn not_alone(errno: Errno) -> String {
     format!("cannot be had: {why}")
 }
 
-/// Logs how late changes by other NFS clients can be seen, and the remedy.
+/// Logs how late changes by other NFS clients are seen, and the remedy.
 fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
     let Some(client) = origin.nfs_client() else { return };
     let (files, directories) = (&client.files_seconds, &client.directories_seconds);
-    let names = match client.believes_names() {
-        true => format!(
-            "names for {} to {} s; if other machines make, rename or remove names, mount it with \
-             lookupcache=none",
-            directories.start(),
-            directories.end()
+    let (names, remedy) = match client.believes_names() {
+        true => (
+            format!(" and names by up to {} s", directories.end()),
+            "; if other machines change names, mount NFS with lookupcache=none",
         ),
-        false => "no name".to_owned(),
+        false => (String::new(), ""),
     };
     log::info!(
         event = "nfs_client",
@@ -396,13 +395,11 @@ fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
         files_seconds_max = *files.end(),
         names_seconds_max = if client.believes_names() { *directories.end() } else { 0 },
         metadata_ttl_seconds = metadata_ttl.as_secs_f64();
-        "the source is on NFS {}: a file that is opened is current; otherwise the kernel believes \
-         what it was told for {} s (--metadata-ttl), and the NFS client before that attributes for \
-         {} to {} s and {names}",
+        "the source is on NFS {}: each open sees the current contents, but attributes lag by up to \
+         {} s{names} in the NFS client, and by {} s more in the kernel (--metadata-ttl){remedy}",
         client.version,
-        metadata_ttl.as_secs_f64(),
-        files.start(),
-        files.end()
+        files.end(),
+        metadata_ttl.as_secs_f64()
     );
 }
 

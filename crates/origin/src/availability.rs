@@ -144,8 +144,8 @@ impl<O: Origin> HealthCheck<O> {
                 source = self.name.as_str(),
                 errno = errno.raw_os_error(),
                 losses;
-                "the source {} has gone: {errno}; programs get errors until it is back as the \
-                 same file system, which is logged then",
+                "the source {} has gone: {errno}; programs get errors until the same file system \
+                 is back",
                 self.name
             ),
             (Some(Change::Went(_)), _) => {

@@ -40,18 +40,17 @@ pub(super) fn decide(
     }
     if let Some(user) = origin.only_user() {
         let reason = format!(
-            "would let other users in where {fstype} lets in user {user} alone; mount the source \
-             with its own allow_other (and default_permissions, if it does not check rights itself), \
-             or leave --allow-other out; --trust-permissions has the mode bits count, and lends your \
-             rights to everybody"
+            "cannot let other users in: {fstype} lets in user {user} alone; mount the source with \
+             its own allow_other (and default_permissions, if it does not check rights itself), or \
+             omit --allow-other; with --trust-permissions mode bits decide, and every user has your \
+             rights"
         );
         return Err(MountError::Option { option: "allow-other", reason });
     }
     let refuse = |option, why: &str| {
         let reason = format!(
-            "it cannot go with the rights of other users here: {why}, and on {fstype} the mode bits \
-             do not decide what they may do; --trust-permissions has the mode bits count, and lends \
-             your rights to everybody"
+            "cannot check the rights of other users: {why}, and on {fstype} mode bits do not decide; \
+             with --trust-permissions they do, and every user has your rights"
         );
         Err(MountError::Option { option, reason })
     };
@@ -61,8 +60,8 @@ pub(super) fn decide(
     match origin.asking_for_requesters() {
         Ok(origin) => {
             let why = format!(
-                "{fstype} is asked in the name of each user, because it decides elsewhere what \
-                 they may do"
+                "{fstype} is asked in the name of each user, because its mode bits do not decide \
+                 what users may do"
             );
             say("source", &why);
             Ok((origin, Permissions::SourceForEach))

@@ -26,7 +26,7 @@ pub(super) fn prepare<O: Origin>(
             Err(MountError::Fuse { error, hint })
         }
         Err(Unavailable { error, hint }) => {
-            log::info!("requests come by the device: {error}; {hint}");
+            log::info!("requests come through /dev/fuse, not io_uring: {error}; {hint}");
             Ok(None)
         }
     }
@@ -70,8 +70,8 @@ pub(super) fn start<O: Origin>(
         session.view.passthrough.begin();
     } else if options.passthrough {
         log::warn!(
-            "the kernel cannot read files of the source itself (it needs Linux 6.9 and \
-             CONFIG_FUSE_PASSTHROUGH): all are read through the cache"
+            "--passthrough has no effect: it needs Linux 6.9 and CONFIG_FUSE_PASSTHROUGH; all \
+             files are read through the cache"
         );
     }
     let rings = start_rings(prepared, session, agreed, &device, options)?;
@@ -108,7 +108,7 @@ fn start_rings<O: Origin>(
         if options.transport == Transport::Uring {
             return Err(MountError::Fuse { error, hint: "mount with --transport device" });
         }
-        log::warn!("requests come by the device: the kernel refused io_uring: {error}");
+        log::warn!("requests come through /dev/fuse: the kernel refused io_uring: {error}");
         control.set_transport("device");
         Ok(())
     };

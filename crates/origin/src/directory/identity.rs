@@ -151,7 +151,7 @@ impl Inspector {
         if attributes.tag != Tag::Times || attributes.modified != attributes.changed || !is_old {
             return Ok(attributes);
         }
-        self.doubt(fd, "its change time was set together with the modification time");
+        self.doubt(fd, "its change time proved settable");
         Ok(Attributes { tag: Tag::Nothing, ..attributes })
     }
 
@@ -282,15 +282,15 @@ impl Inspector {
             log::warn!(
                 event = "permissions_by_mode",
                 file_system = name.as_str();
-                "{name}: it decides elsewhere what users may do, but here its mode bits do, as those \
-                 of the source above it; give it a mount of its own"
+                "{name} has its own rules for users, but below this source its mode bits decide; \
+                 give it an ogive mount of its own"
             );
         }
         // If contents are made when they are read, no promise would make them valid later.
         if known.proof == Proof::Nothing && known.kind.sizes != Sizes::MadeUp {
             let why = match self.trust {
-                TrustTimes::Never => "times are not to be trusted",
-                _ => "its type is not known to have a change time that nobody can set",
+                TrustTimes::Never => "--trust-times never",
+                _ => "a program may hide a change there by putting an old time back",
             };
             // The code that opened the origin reports the first one.
             self.note_doubt(&known, mount, why, !is_first);
@@ -331,7 +331,7 @@ impl Inspector {
             log::warn!(
                 event = "times_doubted",
                 file_system = name.as_str();
-                "{name} is not cached from one opening of a file to the next: {why}"
+                "contents of {name} are not kept between opens: {why}"
             );
         }
         if doubted.len() == FILE_SYSTEMS_MAX {
@@ -505,7 +505,7 @@ mod tests {
         inspector.trust_times(TrustTimes::Never);
         assert_eq!(tag(&inspector, &top, "file"), Tag::Nothing);
         assert_eq!(reported(&inspector).len(), 1);
-        assert!(reported(&inspector)[0].ends_with(": times are not to be trusted"));
+        assert!(reported(&inspector)[0].ends_with(": --trust-times never"));
     }
 
     #[test]
