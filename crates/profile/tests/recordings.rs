@@ -86,7 +86,7 @@ fn mappings_with_build_ids_are_read_and_too_long_ones_counted_as_damage() {
         let profile = read(&with_build_id(len));
         assert_eq!(profile.view().count(), 66);
         assert!(in_program(&profile) < 0.1, "the mapped file is unknown");
-        let damaged = |note: &String| note.contains("1 records are damaged");
+        let damaged = |note: &String| note.contains("1 record was damaged");
         assert!(profile.meta.notes.iter().any(damaged), "{:?}", profile.meta.notes);
     }
 }

@@ -18,7 +18,6 @@ use crate::help::{self, Section};
 use crate::sim::args::ReadingArgs;
 use crate::sim::size_text;
 use crate::sim::watch::Watch;
-use crate::stat;
 use crate::value::{Size, Span};
 
 /// Say how large a cache should be, and whether a second level would help
@@ -106,7 +105,7 @@ fn control_directory(path: &Path) -> Result<Source, Refusal> {
             Ok(metadata) if metadata.is_file() => return Ok(Source::directory(directory)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let text = format!("cannot read {}: {error}", file.display());
-                return Err(Refusal::new(exit::MOUNT_POINT, text).hint(stat::AS_MOUNTING_USER));
+                return Err(Refusal::new(exit::MOUNT_POINT, text).hint("run it as its owner"));
             }
             _ => {}
         }
