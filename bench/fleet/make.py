@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes captures of a fleet: make.py OUT COUNT [SEED].
 
-Each has what a capture has: two snapshots of /proc/stat, arcstats and some 300 threads, a folded
-profile of some 2,000 stacks, 300 parameters, properties of 100 data sets. One host in ten reads an
-AES-CCM data set and runs the older kernel; one bundle in a hundred is cut off in the middle.
+Each has two snapshots of /proc/stat, arcstats and 300 threads, a folded profile of 2,000 stacks, 300
+parameters, and properties of 100 data sets. One host in ten reads an AES-CCM data set and runs an
+older kernel. One bundle in a hundred is truncated.
 """
 
 import io

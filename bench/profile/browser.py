@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Opens the pages that ogive writes in a real browser and uses them: zoom, search, reset, filters, time
-slices, flip, colour scheme. Fails on a console error, on a request to anything but the file itself, and where
-a click does not do what it should.
+"""Opens pages of ogive in a real browser and uses them.
 
 usage: browser.py FLAME.html [--difference DIFF.html] [--page OTHER.html ...] [--shots DIRECTORY]
 
-Needs chromium and Python's standard library only.
+It tests zoom, search, reset, filters, time slices, flip and colour schemes. It fails on an error in the
+console, on a request to anything but the file, and if a click has no effect. It needs chromium.
 """
 import argparse
 import base64
@@ -21,7 +20,7 @@ import urllib.request
 
 
 class Browser:
-    """The DevTools protocol over one WebSocket (RFC 6455), as much of it as is needed here."""
+    """A small client of the DevTools protocol, over one WebSocket (RFC 6455)."""
 
     def __init__(self, program):
         self.home = tempfile.mkdtemp(prefix="browser.")
@@ -55,7 +54,7 @@ class Browser:
         while len(data) < count:
             part = self.socket.recv(count - len(data))
             if not part:
-                raise EOFError("the browser has gone")
+                raise EOFError("the browser has closed the connection")
             data += part
         return data
 
@@ -120,7 +119,7 @@ class Browser:
         open(path, "wb").write(base64.b64decode(data))
 
     def faults(self):
-        """Errors of the console, and requests to anything else than the page."""
+        """Returns errors of the console, and requests to anything but the page."""
         self.run("1")
         found = []
         for event in self.events:
@@ -149,21 +148,21 @@ class Browser:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-# What the canvas shows, as a number that changes with it.
+# A hash of the canvas's pixels.
 INK = """(() => { const c = document.querySelector('.ogive-flame canvas.%s');
   const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let h = 7;
   for (let i = 0; i < d.length; i += 16) h = (h * 31 + d[i] + d[i + 1] * 3 + d[i + 2] * 7) %% 2147483647; return h + ':' + c.height; })()"""
 
 
 def at(browser, selector, across, down, scroll=True):
-    """A place in an element, as a part of its width and pixels down from its top, scrolled into view."""
+    """Scrolls an element into view; returns a point in it: part of its width, pixels from its top."""
     into_view = "e.scrollIntoView({block: 'start'});" if scroll else ""
     return browser.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); {into_view}"
                        f" const r = e.getBoundingClientRect(); return [r.left + r.width * {across}, r.top + {down}]; }})()")
 
 
 def still(browser):
-    """Whether the graph stays where it is while the pointer goes over it, whatever the names are."""
+    """Whether the graph stays in place while the pointer moves over all boxes."""
     rows = browser.run("document.querySelector('.ogive-flame canvas.graph').getBoundingClientRect().height") / 17
     for row in range(int(rows)):
         for across in (0.02, 0.35, 0.6, 0.9):
@@ -178,7 +177,7 @@ def use_flame(browser, check):
     ink = lambda: browser.run(INK % "graph")
     whole = ink()
     check("the graph has boxes", browser.run("document.querySelector('.ogive-flame canvas.graph').height > 30"))
-    # The widest box of the second row is somebody's: try until one zooms.
+    # Clicks along the second row, until one hits a box.
     zoomed = whole
     for across in (0.05, 0.3, 0.5, 0.7, 0.9, 0.15, 0.97):
         browser.click(*at(browser, ".ogive-flame canvas.graph", across, 17 * 1.5))
@@ -194,23 +193,23 @@ def use_flame(browser, check):
     check("pointing does not move the whole graph", still(browser))
     browser.run("(() => { const s = document.querySelector('.ogive-flame input'); s.value = '.'; s.dispatchEvent(new Event('input')); })()")
     matched = browser.run("document.querySelector('.ogive-flame .matched').textContent")
-    check(f"search says what matches ({matched})", matched.startswith("matched: ") and matched != "matched: 0.00%")
+    check(f"search shows the share of matches ({matched})", matched.startswith("matched: ") and matched != "matched: 0.00%")
     check("search colours boxes", ink() != whole)
     browser.run("(() => { const s = document.querySelector('.ogive-flame input'); s.value = '('; s.dispatchEvent(new Event('input')); })()")
     check("a bad expression is marked", browser.run("document.querySelector('.ogive-flame input').className") == "bad")
     button = lambda text: browser.run(f"[...document.querySelectorAll('.ogive-flame button')].find(b => b.textContent === '{text}').click()")
     button("reset")
-    check("reset takes it all back", ink() == whole and browser.run("document.querySelector('.ogive-flame input').className") == "")
+    check("reset restores the graph", ink() == whole and browser.run("document.querySelector('.ogive-flame input').className") == "")
     button("flip")
-    check("flip turns it over", ink() != whole)
+    check("flip inverts the graph", ink() != whole)
     button("flip")
-    check("flip turns it back", ink() == whole)
+    check("flip restores the graph", ink() == whole)
     rows = browser.run("document.querySelectorAll('.ogive-flame table').length")
     check("there are totals by role and by module", rows == 2)
     browser.run("document.querySelector('.ogive-flame table .link').click()")
     check("a role can be chosen", browser.run("document.querySelectorAll('.ogive-flame tr.chosen').length") == 1)
     button("reset")
-    check("and left", ink() == whole)
+    check("reset ends the choice", ink() == whole)
     if browser.run("!!document.querySelector('.ogive-flame canvas.slices')"):
         browser.click(*at(browser, ".ogive-flame canvas.slices", 0.1, 20))
         browser.click(*at(browser, ".ogive-flame canvas.slices", 0.3, 20))
@@ -218,11 +217,11 @@ def use_flame(browser, check):
         check("a slice of time can be chosen", "slice from" in text and ink() != whole)
         browser.click(*at(browser, ".ogive-flame canvas.slices", 0.6, 20))
         button("reset")
-        check("reset leaves the slice", ink() == whole)
+        check("reset ends the slice", ink() == whole)
         browser.click(*at(browser, ".ogive-flame canvas.slices", 0.5, 20))
         text = browser.run("[...document.querySelectorAll('.ogive-flame .facts')].map(e => e.textContent).join(' ')")
         found = text[text.index("slice from"):].split()
-        check("a click after reset begins a slice anew", float(found[5]) - float(found[2]) < 0.2)
+        check("a click after reset begins a new slice", float(found[5]) - float(found[2]) < 0.2)
         button("reset")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Callers in copied stacks, as ogive and as perf unwinds them.
+"""Compares the callers that ogive and perf unwind from copied stacks.
 
-Each program is recorded with `perf record --call-graph dwarf`. A sample agrees when both give the
-same functions from the innermost to the outermost. Functions without a name agree with any name,
-and names of one function (`__GI___getdents64`, `getdents64`) are compared without their decoration.
+`perf record --call-graph dwarf` records each program. A sample agrees if both find the same functions,
+from the innermost to the outermost. Functions without a name agree with any name. Decorated names of
+one function (`__GI___getdents64`, `getdents64`) count as the same.
 
 Usage: callers.py [NAME=COMMAND ...]; OGIVE_BIN names the program.
 """
@@ -48,8 +48,8 @@ def of_ogive(path, program):
     return found
 
 
-def taken(left, right, matches):
-    """How many of both lists match; these are taken off both."""
+def remove_matches(left, right, matches):
+    """Removes matching stacks from both, and returns their number."""
     total = 0
     for stack in list(left):
         for other in [stack] + [other for other in right if matches(stack, other)]:
@@ -72,8 +72,8 @@ for program in sys.argv[1:] or PROGRAMS:
         subprocess.run(record + ["sh", "-c", command], stdout=subprocess.DEVNULL, check=True)
         perf, ogive = of_perf(path, name), of_ogive(path, name)
         samples = max(1, sum(perf.values()))
-        both = taken(perf, ogive, lambda a, b: len(a) == len(b) and begins(a, b))
-        # Some recordings perf 6.1 gives up at the first function of a library.
-        further = taken(perf, ogive, begins)
-        shares = f"{both * 100 / samples:.1f}% agree, {further * 100 / samples:.1f}% go on here only"
+        both = remove_matches(perf, ogive, lambda a, b: len(a) == len(b) and begins(a, b))
+        # perf 6.1 stops at the first function of a library in some recordings.
+        further = remove_matches(perf, ogive, begins)
+        shares = f"{both * 100 / samples:.1f}% agree, {further * 100 / samples:.1f}% are longer in ogive"
         print(f"{name}: of {samples} samples {shares}")

@@ -3,8 +3,8 @@
 #
 #   bench/simulator/long.sh [REQUESTS]
 #
-# The trace is made as it is read (zipf-like keys over 2^26, big-endian), so it takes no disk.
-# Prints processor seconds and the largest resident size of `ogive` (or OGIVE=path).
+# A pipe generates the trace (zipf-like keys over 2^26, big-endian), so it takes no disk. Prints CPU
+# seconds and peak memory of `ogive` (or OGIVE=path).
 set -euo pipefail
 requests=${1:-100000000}
 ogive=${OGIVE:-ogive}
@@ -13,7 +13,7 @@ perl -e '
     srand(1);
     while ($n > 0) {
         my $some = $n < 65536 ? $n : 65536;
-        # Inverse of a distribution that falls like 1/x: half of the requests go to 2^13 keys.
+        # The inverse of a 1/x distribution: half of the requests go to 2^13 keys.
         print pack("N*", map { int(exp(rand() * 18.02)) } 1 .. $some);
         $n -= $some;
     }' "$requests" |

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the pictures of the pages from a real mount: docs/pictures/make.py [OGIVE]
 
-Mounts this tree, reads it in a loop, and draws what `ogive stat` prints and where the daemon's CPU
-goes meanwhile (`ogive profile`). Writes stat.svg and flame.svg beside itself. Needs FUSE, and the
-right to sample (root, or kernel.perf_event_paranoid at most 1).
+Mounts this tree, reads it in a loop, and draws the output of `ogive stat` and a flame graph of the
+daemon (`ogive profile`). Writes stat.svg and flame.svg into its own folder. Needs FUSE, and the right
+to sample (root, or kernel.perf_event_paranoid at most 1).
 """
 
 import html
@@ -21,12 +21,12 @@ SECONDS = 8
 
 
 def run(*command):
-    """Runs a command and returns what it prints."""
+    """Runs a command and returns its output."""
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
 def read_all(root, stop):
-    """Reads the tree's sources again and again until told to stop."""
+    """Reads the tree's sources in a loop until `stop` is set."""
     while not stop.is_set():
         for path in sorted(root.rglob("*.rs")):
             if stop.is_set():

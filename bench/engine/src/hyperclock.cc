@@ -1,6 +1,6 @@
-// RocksDB's HyperClockCache for C, and so for Rust: as little as a look-up, a pin and an insert
-// take. Each function is one call of the public interface (two where a value is looked up), so
-// that what is measured is the cache. The interface changed with 8.0; both are served.
+// A C interface to RocksDB's HyperClockCache, for Rust: lookup, pin and insert. Each function is one
+// call of the public interface, or two for a lookup with a value, so that it adds little to the
+// measurement. It supports the interface before and since 8.0.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace rocks = ROCKSDB_NAMESPACE;
 
-// Gives a value back to Rust, which made it.
+// Returns a value to Rust, which allocated it.
 extern "C" void hyperclock_drop(uint8_t* page, size_t bytes) noexcept;
 
 namespace {
 
-// The cache does not say how long a value is, so there is a deleter for each length.
+// A deleter does not get the length of the value, so there is a deleter for each length.
 #if ROCKSDB_MAJOR >= 8
 using Deleter = const rocks::Cache::CacheItemHelper*;
 
@@ -68,7 +68,7 @@ struct HyperClock {
   Deleter deleter;
 };
 
-// 16 bytes, as it wants them: what a file would be, and the number.
+// The cache needs keys of 16 bytes: a constant in place of a file, and the number.
 struct Key {
   uint64_t words[2];
   explicit Key(uint64_t number) : words{0x6f67697665000001, number} {}
@@ -81,19 +81,19 @@ struct Key {
 
 extern "C" {
 
-// Null if there is no deleter for pages of so many bytes.
+// Returns null if there is no deleter for pages of this length.
 HyperClock* hyperclock_new(size_t entries, size_t page_bytes) noexcept {
   Deleter deleter = DeleterFor(page_bytes);
   if (deleter == nullptr) {
     return nullptr;
   }
-  // The parts (shards) are as many as it takes itself for such a capacity: one, for it counts on
-  // bytes. It has no lock that more of them would split.
-  // Every entry is charged 1 and its slot nothing: room for `entries` of them, as in the others.
+  // The default number of shards: one, because the cache takes the capacity for bytes. It has no
+  // lock that more shards would split. An entry has a charge of 1, and its metadata none, so there is
+  // room for `entries` entries, as in the other caches.
   rocks::HyperClockCacheOptions options(entries, 1);
   options.metadata_charge_policy = rocks::kDontChargeCacheMetadata;
 #if ROCKSDB_MAJOR >= 9
-  options.hash_seed = 1;  // Alike in every run; else it would be the host's.
+  options.hash_seed = 1;  // The same in every run; the default depends on the host.
 #endif
   auto owner = options.MakeSharedCache();
   auto* cache = owner.get();
@@ -102,7 +102,7 @@ HyperClock* hyperclock_new(size_t entries, size_t page_bytes) noexcept {
 
 void hyperclock_free(HyperClock* self) noexcept { delete self; }
 
-// A pinned entry and, where `page` points, its value; or null.
+// Returns a pinned entry, and its value in `page`; or null.
 rocks::Cache::Handle* hyperclock_lookup(HyperClock* self, uint64_t key, uint8_t** page) noexcept {
   rocks::Cache::Handle* handle = self->cache->Lookup(Key(key).slice());
   if (handle != nullptr) {
@@ -115,7 +115,7 @@ void hyperclock_release(HyperClock* self, rocks::Cache::Handle* handle) noexcept
   self->cache->Release(handle);
 }
 
-// The page is the cache's from here on, whatever comes of it.
+// Takes ownership of the page, also if the insert fails.
 void hyperclock_insert(HyperClock* self, uint64_t key, uint8_t* page) noexcept {
 #if ROCKSDB_MAJOR >= 8
   self->cache->Insert(Key(key).slice(), page, self->deleter, 1).PermitUncheckedError();

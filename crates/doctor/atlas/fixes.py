@@ -1,8 +1,10 @@
-"""First releases, one a branch, that contain each commit that a rule cites.
+"""Finds the first releases, one a branch, that contain each commit cited by a rule.
 
-A release contains a commit if its history has it; or one of the same subject, for a backport is a
-commit of its own; or one whose message says that it takes the commit over (`cherry picked from
-commit X`, or a squash's list `X - subject`).
+A release contains a commit in three cases:
+- Its history has the commit.
+- Its history has a commit with the same subject, since a backport is another commit.
+- Its history has a commit whose message mentions it (`cherry picked from commit X`, or `X - subject`
+  in a squash).
 """
 
 import re
@@ -11,14 +13,14 @@ import tomllib
 
 import history
 
-# A hash as rules write it: ten digits, one of them a letter, so that no figure is taken for one.
+# A hash in a rule: ten digits, one of them a letter, so that no number matches.
 CITED = re.compile(r"\b(?=[0-9]*[a-f])[0-9a-f]{10}\b")
 ASKED = re.compile(r"zfs_before\(\"([0-9a-f]{10})\"\)")
 TAKEN = re.compile(r"(?:cherry picked from commit |^\s*)([0-9a-f]{7,40})(?=\)| - )", re.M)
 
 
 def cited(rules):
-    """Commits that rules name as fixes, or in their remedies."""
+    """Returns the commits that rules cite as fixes, or in their remedies."""
     found = set()
     for path in sorted(rules.glob("*.toml")):
         text = path.read_text()
@@ -32,27 +34,27 @@ def cited(rules):
 
 
 def subject(repository, commit):
-    """The first line of a commit's message; nothing where the repository has no such commit."""
+    """Returns the first line of a commit's message; "" if the repository lacks the commit."""
     asked = subprocess.run(["git", "-C", str(repository), "log", "-1", "--format=%s", commit, "--"],
                            capture_output=True, text=True, errors="replace")
     return asked.stdout.strip() if asked.returncode == 0 else ""
 
 
 def containing(repository, released, commits):
-    """Commit -> releases of one repository that contain it."""
-    wanted = {commit: subject(repository, commit) for commit in commits}
-    wanted = {commit: text for commit, text in wanted.items() if text}
+    """Returns commit -> releases of one repository that contain it."""
+    subjects = {commit: subject(repository, commit) for commit in commits}
+    subjects = {commit: text for commit, text in subjects.items() if text}
     log = history.git(repository, "log", "--format=%H%x1f%B%x1e", *(tag for _, tag in released))
-    same = {commit: set() for commit in wanted}
+    same = {commit: set() for commit in subjects}
     for entry in log.split("\x1e"):
         number, _, message = entry.strip().partition("\x1f")
         first = message.split("\n", 1)[0].strip()
         taken = TAKEN.findall(message)
-        for commit, text in wanted.items():
+        for commit, text in subjects.items():
             if (number.startswith(commit) or first == text
                     or any(commit.startswith(name[:10]) or name.startswith(commit) for name in taken)):
                 same[commit].add(number)
-    found = {commit: set() for commit in wanted}
+    found = {commit: set() for commit in subjects}
     for version, tag in released:
         has = set(history.git(repository, "rev-list", tag).split())
         for commit, numbers in same.items():
@@ -62,7 +64,7 @@ def containing(repository, released, commits):
 
 
 def firsts(releases, order):
-    """The first release of each branch, up to the branch that has the commit from its beginning."""
+    """Returns the first release of each branch, up to the first branch that always had the commit."""
     branch = lambda version: history.number(version)[:2]
     found = []
     for name in sorted({branch(version) for version in order}):
@@ -73,14 +75,14 @@ def firsts(releases, order):
         if set(own[own.index(having[0]):]) - releases:
             raise ValueError(f"{having[0]} has a fix that a later release of its branch lacks")
         found.append((having[0], having[0] == own[0]))
-    # What all further branches have from their beginning need not be said again.
+    # All later branches have the commit from their beginning as well.
     while len(found) > 1 and found[-1][1] and found[-2][1]:
         found.pop()
     return [version for version, _ in found]
 
 
 def lines(repositories, rules, order):
-    """One line a commit: the hash as cited, and its first releases; none if it is in no release."""
+    """Returns a line a commit: the hash as cited, and its first releases, if any."""
     commits, out = cited(rules), []
     found = {}
     for repository, released in repositories:

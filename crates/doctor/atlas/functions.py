@@ -1,4 +1,4 @@
-"""Functions of OpenZFS and SPL: file, module and subsystem, and the releases that have them."""
+"""Collects functions of OpenZFS and SPL: file, module, subsystem and releases."""
 
 import os
 import re
@@ -12,7 +12,7 @@ SOURCES = r"^(module/.*\.(c|S|h)|include/sys/[^/]*\.h)$"
 ASSEMBLY = re.compile(
     r"^\s*(?:ENTRY(?:_NP|_ALIGN)?|FUNCTION|SET_SIZE|ASM_FUNC)\s*\(\s*(\w+)|^\s*\.glob[l]?\s+_?(\w+)"
     r"|^\s*\.type\s+_?(\w+)\s*,\s*[@%]function", re.M)
-# Macros that make functions whose names no parser sees, as OpenZFS spells them.
+# Macros of OpenZFS that define functions, which a parser cannot see.
 RAIDZ = re.compile(r"DEFINE_(GEN|REC)_METHODS\((\w+)\)")
 CODES = {"GEN": ["gen_p", "gen_pq", "gen_pqr"],
          "REC": ["rec_p", "rec_q", "rec_r", "rec_pq", "rec_pr", "rec_qr", "rec_pqr"]}
@@ -25,7 +25,7 @@ MODULES = [
 
 
 def tags(directory, paths):
-    """Functions of C files, by universal-ctags: path and name."""
+    """Returns path and name of the functions in C files, from universal-ctags."""
     listed = os.path.join(directory, "files")
     with open(listed, "w") as out:
         out.write("\n".join(paths))
@@ -38,7 +38,7 @@ def tags(directory, paths):
 
 
 def of_blobs(repository, blobs):
-    """Names of the functions in every content; `blobs` has the ending of each."""
+    """Returns the names of functions in each blob; `blobs` has the file ending of each."""
     found = {blob: set() for blob in blobs}
     with tempfile.TemporaryDirectory() as directory:
         parsed = []
@@ -59,7 +59,7 @@ def of_blobs(repository, blobs):
 
 
 def system(path):
-    """The one system whose build has a file, if it is one."""
+    """Returns the system of a file, if only one system builds it."""
     for name in ("linux", "freebsd"):
         if f"os/{name}/" in path:
             return name
@@ -67,15 +67,14 @@ def system(path):
 
 
 def module(path):
-    """The kernel module a file is built into, before 2.2.0 put them into one."""
+    """Returns the kernel module of a file, before 2.2.0 joined the modules."""
     return next(name for start, name in MODULES if path.startswith(start))
 
 
 def collect(sources):
-    """Every function with the releases that have it.
+    """Collects functions from pairs of a repository and its releases.
 
-    `sources` are pairs of a repository and its releases; the result has
-    (name, path) -> set of releases, and the order of the releases.
+    Returns (name, path) -> set of releases, and the order of the releases.
     """
     present, order = {}, []
     for repository, released in sources:
@@ -92,10 +91,10 @@ def collect(sources):
 
 
 def lines(present, order, atlas):
-    """The file: a heading for subsystem, file, module and system, and the functions below it."""
+    """Returns the file's lines: functions below headings of subsystem, file, module and system."""
     groups = {}
     for (name, path), releases in present.items():
-        # Names of the compiler, of macros and of one letter are no functions of anybody.
+        # Names of the compiler, of macros and of one or two letters are useless.
         if not re.fullmatch(r"[A-Za-z_]\w{2,}", name) or name.isupper():
             continue
         subsystem = atlas.subsystem(path, name)

@@ -3,10 +3,10 @@
 
     generate.py --openzfs REPOSITORY --spl REPOSITORY [--linux TREE] [--out DIRECTORY]
 
-REPOSITORY is a clone of github.com/openzfs/zfs, and of github.com/openzfs/spl, with tags; TREE an
-unpacked source of Linux (Debian's linux-source). Files of what is not given stay as they are.
-Needs Python 3.11 or newer and universal-ctags 5.9. Names, numbers and dates are facts; no text and no code of these
-projects is kept.
+REPOSITORY is a clone of github.com/openzfs/zfs, and of github.com/openzfs/spl, with tags. TREE is an
+unpacked source of Linux (Debian's linux-source). Without an argument, its files do not change. Needs
+Python 3.11 or newer and universal-ctags 5.9. The atlas has only facts (names, numbers and dates), and
+no text or code of these projects.
 """
 
 import argparse
@@ -30,55 +30,55 @@ def main():
     options.add_argument("--spl", type=pathlib.Path)
     options.add_argument("--linux", type=pathlib.Path)
     options.add_argument("--out", type=pathlib.Path, default=here)
-    asked = options.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
+    args = options.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
     openzfs = maps.Map(here / "openzfs.map")
     kernel = maps.Map(here / "linux.map")
     roles = maps.Map(here / "threads.map")
-    # What both have, such as zlib, is one subsystem; what Linux alone has stands below kernel/.
+    # Subsystems of both, such as zlib, have one name; those of Linux alone are below kernel/.
     kernel.within("kernel/", openzfs.does)
     shared = kernel.does
     made = "Made by generate.py; change the maps or the script, not this file."
-    history.write(asked.out / "subsystems.txt", [made, "Subsystem: what it does."],
+    history.write(args.out / "subsystems.txt", [made, "Subsystem: what it does."],
                   [f"{name}: {does}" for name, does in sorted((shared | openzfs.does).items())])
-    history.write(asked.out / "roles.txt", [made, "Role of a thread: what it does."],
+    history.write(args.out / "roles.txt", [made, "Role of a thread: what it does."],
                   [f"{name}: {does}" for name, does in sorted(roles.does.items())])
-    if asked.openzfs and asked.spl:
-        zfs = history.releases(asked.openzfs, "zfs-", FIRST)
-        spl = history.releases(asked.spl, "spl-", FIRST)
-        present, order = functions.collect([(asked.openzfs, zfs), (asked.spl, spl)])
-        history.write(asked.out / "releases.txt", [made, "Releases of OpenZFS, oldest first."], order)
+    if args.openzfs and args.spl:
+        zfs = history.releases(args.openzfs, "zfs-", FIRST)
+        spl = history.releases(args.spl, "spl-", FIRST)
+        present, order = functions.collect([(args.openzfs, zfs), (args.spl, spl)])
+        history.write(args.out / "releases.txt", [made, "Releases of OpenZFS, oldest first."], order)
         history.write(
-            asked.out / "openzfs-functions.txt",
+            args.out / "openzfs-functions.txt",
             [made, "Functions of OpenZFS and SPL. \"= SUBSYSTEM FILE MODULE SYSTEM\" heads the functions of",
              "one file; behind a function stand the releases that have it, nothing for all of them."],
             functions.lines(present, order, openzfs))
-        facts, tunables = names.collect([(asked.openzfs, zfs), (asked.spl, spl)])
+        facts, tunables = names.collect([(args.openzfs, zfs), (args.spl, spl)])
         history.write(
-            asked.out / "names.txt",
+            args.out / "names.txt",
             [made, "Properties and pool features, below \"= KIND\"; behind each the releases that have it."],
             names.name_lines(facts, order))
         history.write(
-            asked.out / "tunables.txt",
+            args.out / "tunables.txt",
             [made, "Tunables: name (Linux, and zfs:NAME in illumos's /etc/system), type, rw or ro, default,",
              "FreeBSD's sysctl, the percentage that it wins over if it is not zero, releases."],
             names.tunable_lines(tunables, order))
         history.write(
-            asked.out / "fixes.txt",
+            args.out / "fixes.txt",
             [made, "Commits that rules cite as fixes (../rules), and the first releases that contain each or its",
              "backport, one a branch, up to the branch that has it from its beginning; none: not released."],
-            fixes.lines([(asked.openzfs, zfs), (asked.spl, spl)], here.parent / "rules", order))
-        named, paths = threads.collect([(asked.openzfs, zfs), (asked.spl, spl)])
+            fixes.lines([(args.openzfs, zfs), (args.spl, spl)], here.parent / "rules", order))
+        named, paths = threads.collect([(args.openzfs, zfs), (args.spl, spl)])
         history.write(
-            asked.out / "threads.txt",
+            args.out / "threads.txt",
             [made, "Threads and task queues, and beginnings of their names (with a star), below \"= ROLE\";",
              "behind one of OpenZFS's stand the releases that have it, nothing for all of them."],
             threads.lines(named, paths, order, roles))
-    if asked.linux:
+    if args.linux:
         history.write(
-            asked.out / "linux-functions.txt",
+            args.out / "linux-functions.txt",
             [made, "Functions of Linux, and beginnings of their names (with a star), below \"= SUBSYSTEM\"."],
-            linux.lines(asked.linux, kernel))
+            linux.lines(args.linux, kernel))
 
 
 if __name__ == "__main__":

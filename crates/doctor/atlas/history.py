@@ -1,4 +1,4 @@
-"""Reads a git repository: its releases, and the files of each, every version of a file once."""
+"""Reads a git repository: its releases, and each version of their files once."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import subprocess
 
 
 def git(repository, *arguments, text=True):
-    """What a git command prints."""
+    """Returns the output of a git command."""
     return subprocess.run(
         ["git", "-C", str(repository), *arguments], check=True, capture_output=True, text=text,
         errors="replace" if text else None,
@@ -14,23 +14,23 @@ def git(repository, *arguments, text=True):
 
 
 def number(version):
-    """A version as numbers that sort."""
+    """Returns a version as numbers, for sorting."""
     return tuple(int(part) for part in version.split("."))
 
 
 def releases(repository, prefix, first):
-    """Tags of releases, oldest first, as pairs of version and tag; candidates are none."""
+    """Returns pairs of version and tag, oldest first, without release candidates."""
     found = []
     for tag in git(repository, "tag").split():
         match = re.fullmatch(prefix + r"((?:\d+\.)+\d+)", tag)
-        # 2.2.99 and the like mark where development went on.
+        # 2.2.99 and the like mark the start of development.
         if match and not match[1].endswith(".99") and number(match[1]) >= number(first):
             found.append((match[1], tag))
     return sorted(found, key=lambda pair: number(pair[0]))
 
 
 def files(repository, tag, pattern):
-    """Paths of a release that match, with the number of their content."""
+    """Returns matching paths of a release, with their blobs."""
     found = {}
     for line in git(repository, "ls-tree", "-r", tag).splitlines():
         head, path = line.split("\t", 1)
@@ -40,7 +40,7 @@ def files(repository, tag, pattern):
 
 
 def contents(repository, blobs):
-    """Contents by their numbers, read by one git process."""
+    """Yields blobs with their contents, read by one git process."""
     process = subprocess.Popen(
         ["git", "-C", str(repository), "cat-file", "--batch"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -57,9 +57,9 @@ def contents(repository, blobs):
 
 
 def runs(present, order):
-    """Releases in which something is, as ranges over all of them: "0.8.0-2.1.16 2.2.1-".
+    """Returns releases as ranges of all releases: "0.8.0-2.1.16 2.2.1-".
 
-    A range without an end lasts to the newest release; nothing at all means all of them.
+    A range without an end reaches the newest release. An empty string means all releases.
     """
     found, start = [], None
     for at, release in enumerate(order):
@@ -84,6 +84,6 @@ def runs(present, order):
 
 
 def write(path, head, lines):
-    """A generated file."""
+    """Writes a generated file."""
     text = "".join(f"# {line}\n" for line in head) + "".join(f"{line}\n" for line in lines)
     pathlib.Path(path).write_text(text)

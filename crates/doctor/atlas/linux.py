@@ -1,7 +1,7 @@
-"""Functions of Linux by subsystem, as few beginnings of names as say the same.
+"""Maps functions of Linux to subsystems, by as few prefixes of names as possible.
 
-`reclaim/lru isolate_lru_*` stands for all functions of that beginning: what is known of one
-release's names then holds for most of another's.
+`reclaim/lru isolate_lru_*` stands for all functions with that prefix. Prefixes of one release also
+hold for most names of other releases.
 """
 
 import os
@@ -17,30 +17,30 @@ DIRECTORIES = ["mm", "kernel", "fs", "block", "crypto", "lib", "io_uring", "init
                "drivers/md", "drivers/block", "drivers/idle", "drivers/cpuidle",
                "drivers/acpi/processor_.*", "drivers/base", "drivers/tty", "drivers/xen",
                "drivers/virtio", "drivers/net/virtio_net.c"]
-# Files of tests and of machines that nobody has under a ZFS.
+# Files of tests, and of hardware that does not occur with ZFS.
 LEFT_OUT = re.compile(
     r"test|selftest|kunit|/tools/|math-emu|drivers/char/(agp|ipmi|pcmcia|mwave|tpm|xilly)"
     r"|arch/x86/(platform|um|realmode|boot|purgatory|pci)|drivers/block/(aoe|drbd|paride)"
     r"|drivers/base/(regmap|firmware)|drivers/tty/(serial|hvc|ipwireless)|net/netfilter/ipset")
-# A beginning stands for at least so many names, of which so many are of one subsystem.
+# A prefix stands for at least LEAST names, of which the part PURE has the same subsystem.
 LEAST, PURE = 3, 0.97
-# Of these a beginning is worth a line, a single name is not.
+# For these subsystems, only prefixes get a line, and single names do not.
 COARSE = {"other-file-system", "network", "bpf", "hypervisor", "md", "block", "devices", "terminal",
           "power", "audit", "nfs/client", "btrfs", "xfs", "ext4", "interrupt", "proc", "cgroup",
           "overlay", "modules", "io-uring"}
-# What is in none of the others is told by its module alone.
+# The subsystem of functions that only their module describes.
 REST = "kernel/other"
 
 
 def present(root):
-    """Name -> paths of the functions below a source tree."""
-    wanted = re.compile("^(" + "|".join(DIRECTORIES) + ")(/|$)")
+    """Returns name -> paths, for the functions of a source tree."""
+    included = re.compile("^(" + "|".join(DIRECTORIES) + ")(/|$)")
     paths, found = [], {}
     for directory, _, names in os.walk(root):
         for name in names:
             path = os.path.join(directory, name)
             short = os.path.relpath(path, root)
-            if not wanted.match(short) or LEFT_OUT.search(short):
+            if not included.match(short) or LEFT_OUT.search(short):
                 continue
             if name.endswith(".c"):
                 paths.append(path)
@@ -56,7 +56,7 @@ def present(root):
 
 
 def subsystems(found, atlas):
-    """Name -> its subsystem; a name of several files belongs to the first of the map."""
+    """Returns name -> subsystem; for a name in several files, the first subsystem of the map."""
     rank = {name: at for at, name in enumerate(atlas.does)}
     known = {}
     for name, paths in found.items():
@@ -71,7 +71,7 @@ def subsystems(found, atlas):
 
 
 def beginnings(known):
-    """The fewest lines: `part_*` where (nearly) all names of a beginning are of one subsystem."""
+    """Returns prefixes whose names nearly all have one subsystem, and the remaining single names."""
     tree = {}
     for name in known:
         parts = name.split("_")
@@ -102,7 +102,7 @@ def beginnings(known):
 
 
 def lines(root, atlas):
-    """The file: subsystems, and below each its beginnings and names."""
+    """Returns the file's lines: subsystems, and below each its prefixes and names."""
     known = subsystems(present(root), atlas)
     starts, single = beginnings(known)
     groups = {}

@@ -1,10 +1,10 @@
-"""Reads *.map: which file and function belongs to which subsystem."""
+"""Reads *.map, which map files and functions to subsystems."""
 
 import re
 
 
 class Map:
-    """Subsystems with what they do, and the patterns that lead to them."""
+    """Subsystems with descriptions, and the patterns of their files and functions."""
 
     def __init__(self, path):
         self.does, self.rules, self.named = {}, [], {}
@@ -21,13 +21,13 @@ class Map:
                 for name in text[2:].split():
                     self.named.setdefault(name, subsystem)
             else:
-                # A pattern of a file may hold a space before the pattern of the function.
+                # The pattern of the file may contain spaces, that of the function none.
                 of_file, of_function = text.rsplit(" ", 1)
                 self.rules.append((re.compile(of_file), re.compile(of_function), subsystem))
         self.known = {}
 
     def subsystem(self, path, function):
-        """The first that matches."""
+        """Returns the first subsystem whose patterns match."""
         key = (path, function)
         if key not in self.known:
             self.known[key] = next(
@@ -35,9 +35,9 @@ class Map:
                  if of_function.search(function) and of_file.search(path)), None)
         return self.known[key]
 
-    def within(self, room, besides):
-        """Puts the subsystems into a room, save those that the others have, too."""
-        name = lambda subsystem: subsystem if subsystem in besides else room + subsystem
+    def within(self, prefix, shared):
+        """Adds a prefix to the subsystems, except the shared ones."""
+        name = lambda subsystem: subsystem if subsystem in shared else prefix + subsystem
         self.does = {name(subsystem): does for subsystem, does in self.does.items()}
         self.named = {function: name(subsystem) for function, subsystem in self.named.items()}
         self.rules = [(of_file, of_function, name(subsystem))

@@ -1,4 +1,4 @@
-"""Properties, pool features and tunables of OpenZFS, with the releases that have them."""
+"""Collects properties, pool features and tunables of OpenZFS, with their releases."""
 
 import re
 
@@ -23,12 +23,12 @@ TYPES = {"ulong": "u64", "uint": "u32", "int": "i32", "long": "i64", "charp": "t
 
 
 def bare(text):
-    """Code without comments."""
+    """Returns code without comments."""
     return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
 
 
 def path(scope):
-    """A node of FreeBSD's sysctls: few of them have nodes below them."""
+    """Returns the node of a FreeBSD sysctl: only few nodes have nodes below them."""
     scope = scope.replace("_", ".", 1)
     for above in ("zfs.vdev", "zfs.livelist"):
         scope = scope.replace(above + "_", above + ".")
@@ -36,7 +36,7 @@ def path(scope):
 
 
 def product(text):
-    """A default as a number: sums, products and shifts of literals."""
+    """Evaluates a default: sums, products and shifts of literals."""
     text = re.sub(r"\b(\d+|0x[0-9a-fA-F]+)(?:U|UL|ULL|L|LL)\b", r"\1", " ".join(text.split()))
     text = {"B_TRUE": "1", "B_FALSE": "0", "TRUE": "1", "FALSE": "0"}.get(text, text)
     if re.fullmatch(r"[\dxa-fA-F\s*+<()-]+", text) and re.search(r"\d", text):
@@ -48,7 +48,7 @@ def product(text):
 
 
 def of_file(text):
-    """What one file registers: features, properties, tunables and FreeBSD's own sysctls."""
+    """Returns what one file registers: features, properties, tunables and FreeBSD's sysctls."""
     text = bare(text)
     found = {("feature", name) for name in FEATURE.findall(text)}
     found.update((KINDS[kind], name) for _, kind, name in PROPERTY.findall(text))
@@ -76,7 +76,7 @@ def of_file(text):
 
 
 def collect(repositories):
-    """Facts of both kinds -> releases that have them."""
+    """Returns names -> releases, and tunables -> releases."""
     names, tunables = {}, {}
     for repository, released in repositories:
         trees = {version: history.files(repository, tag, SOURCES) for version, tag in released}
@@ -92,7 +92,7 @@ def collect(repositories):
 
 
 def name_lines(names, order):
-    """Features and properties below their kinds, with releases."""
+    """Returns lines of features and properties below their kinds, with releases."""
     out = []
     for kind in sorted({kind for kind, _ in names}):
         out.append("= " + kind)
@@ -102,9 +102,9 @@ def name_lines(names, order):
 
 
 def tunable_lines(tunables, order):
-    """One line for each tunable as it is in some releases, oldest first: where one changed, two.
+    """Returns a line for each form of a tunable, oldest first: two if it changed.
 
-    A fixed value that is not zero wins over a percentage of the same name.
+    A fixed value other than zero takes precedence over a percentage of the same name.
     """
     known = {fact[0] for fact in tunables}
     out = []

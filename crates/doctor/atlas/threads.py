@@ -1,4 +1,4 @@
-"""Names of threads and task queues of OpenZFS and SPL, with the releases that have them."""
+"""Collects names of threads and task queues of OpenZFS and SPL, with their releases."""
 
 import re
 
@@ -9,16 +9,16 @@ NAMED = re.compile(
     r'\b(?:thread_create_named|zthr_create(?:_timer)?|taskq_create(?:_proc|_sysdc|_synced)?'
     r'|taskq_create_impl|spl_kthread_create|kthread_run|kproc_kthread_add)\s*\('
     r'(?:[^;"]{0,120}?)"([a-zA-Z][\w/-]*)(?:%\w+)?"')
-# Linux's SPL calls a thread by its function, without "_thread".
+# Linux's SPL names a thread after its function, without "_thread".
 BY_FUNCTION = re.compile(r"\b(?<!define\s)thread_create\s*\(\s*NULL\s*,\s*[\w ()<]*,\s*(\w+)\s*,")
-# Queues of requests are called by the kind of request and of queue.
+# Queues of requests are named after the kind of request and of queue.
 QUEUES = re.compile(r"zio_taskq_types\[[^]]*\]\s*=\s*\{([^}]*)\}")
 KINDS = re.compile(r"zio_type_name\[[^]]*\]\s*=\s*\{([^}]*)\}")
 STRING = re.compile(r'"(\w+)"')
 
 
 def of_file(text):
-    """Names that one file gives, its queues and its kinds of requests."""
+    """Returns the names in one file, its queues and its kinds of requests."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     names = {name.rstrip("_-") for name in NAMED.findall(text)}
     names.update(re.sub("_thread$", "", name) for name in BY_FUNCTION.findall(text))
@@ -27,7 +27,7 @@ def of_file(text):
 
 
 def collect(sources):
-    """Name -> releases, and name -> a path that gives it."""
+    """Returns name -> releases, and name -> a path with that name."""
     present, paths = {}, {}
     for repository, released in sources:
         trees = {version: history.files(repository, tag, SOURCES) for version, tag in released}
@@ -50,7 +50,7 @@ def collect(sources):
 
 
 def lines(present, paths, order, atlas):
-    """The file: roles, below each the names with their releases."""
+    """Returns the file's lines: roles, and below each the names with their releases."""
     groups = {}
     for name, releases in present.items():
         role = atlas.subsystem(paths[name], name)
