@@ -3,10 +3,10 @@
 
 bench/performance.py [--check]
 
-Each table is one run of `bench/run.sh` on one machine at one commit, which the first line of its
-results names. bench/claims.json has the claimed figures, their peers and targets. A ratio is taken
-round by round, from two neighbouring runs. The page has the median and, in parentheses, the least
-and the greatest, and it names missed targets.
+Each table is one run of `bench/run.sh` on one machine at one commit; the first line of its results
+has both. The figures, their peers and their targets are in bench/claims.json. Ratios are taken within
+a round, where both figures were measured one after the other. The page has the median, with minimum
+and maximum in parentheses, and marks missed targets.
 
 --check writes nothing and fails if the pages are not what the results give.
 """

@@ -10,16 +10,21 @@
 # is for checking only: authors of rules must not see its cases, so only its totals are printed
 # unless --show-check is given.
 #
-# Then it prints the score of learn.jsonl, and of facts.jsonl and burnt.jsonl of DIRECTORY or
-# $OGIVE_CASES: with the written weights, with weights counted over these cases, and with weights
-# counted without the case itself (learn.py; it needs the crate's example "diagnose", and takes a
-# few minutes).
+# DIRECTORY holds render.py, and facts.jsonl, or learn.jsonl and check.jsonl. Default: $OGIVE_CASES,
+# then bench/doctor/cases. The script bench/doctor/cases/score.py scores the answers. Authors of
+# rules must not see the cases of check.jsonl, so without --show-check only its totals are printed.
 #
-# Environment: OGIVE    (the program; default target/release/ogive, then target/debug/ogive),
-#              DIAGNOSE (the example, built of the same tree; default the one in target/release),
-#              USE      (which cases: diagnose, parse, record or all; default diagnose).
-# Exit code: 0 if in each file at least 90% are right at first, all are right within the first
-# three, and no innocent is accused; 1 if not; 77 if there are no cases to score.
+# Then learn.py scores learn.jsonl, and facts.jsonl and burnt.jsonl of DIRECTORY or $OGIVE_CASES. It
+# does so with the present weights, with weights counted over these cases, and with each case left
+# out of the counts. This needs the crate's example "diagnose", and takes a few minutes.
+#
+# Environment:
+#   OGIVE     the program (default: target/release/ogive, then target/debug/ogive)
+#   DIAGNOSE  the example, built from the same tree (default: the one in target/release)
+#   USE       which cases: diagnose, parse, record or all (default: diagnose)
+#
+# Exit code: 77 if there are no cases; 0 if each file passes; 1 otherwise. A file passes if at least
+# 90% of first answers are right, all within the first three, and no innocent cause is accused.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -96,7 +101,7 @@ import json, sys
 total = json.load(open(sys.argv[1]))["total"]
 is_first = total["accepted"] >= 0.9 * total["n"]
 good = is_first and total["top3"] == total["n"] and not total["false_accusation"]
-print("passed" if good else "FAILED: want 90% at first, 100% within three, no innocent accused")
+print("passed" if good else "FAILED: need 90% at first, 100% within three, no innocent accused")
 sys.exit(0 if good else 1)
 END
 }

@@ -2,9 +2,10 @@
 # Compares the engine with other caches: `bench/engine/run.sh [quick|full] [PART...]` (default:
 # quick, all).
 #
-# Builds the program and writes results.jsonl (a header line, then a row a line) and table.txt:
-# `full` into bench/results/engine, `quick` into bench/results/quick/engine. page.py there writes
-# the tables of README.md from a full run. The parts:
+# Builds the program, and writes results.jsonl (a header line, then a row a line) and table.txt.
+# They go into bench/results/engine for `full`, into bench/results/quick/engine for `quick`. After a
+# full run, page.py writes the tables of README.md. A named part is appended to existing results.
+# The parts:
 #
 #   times    every workload with all candidates interleaved: CPU time of the threads
 #   memory   a million entries of one byte

@@ -7,10 +7,10 @@ OUT          a new directory: each input, with the expected result next to it
 FLAMEGRAPH   a directory with stackcollapse-perf.pl
 FILE         texts of perf script, and perf.data; packed ones (gzip, zlib) are unpacked
 
-The expected result of a text is that of its own tool (a file of folded stacks in results/ next to
-it), or that of stackcollapse-perf.pl, by program. For perf.data it is that of perf script for the
-first event with samples, by program. If a file's attributes are longer than the installed perf knows,
-perf gets them cut.
+The expected result of a text comes from its own tool (folded stacks in results/ next to the text), or
+from stackcollapse-perf.pl. The expected result of perf.data comes from perf script, for the first
+event with samples. Both are sums by program. If the attributes of a file are longer than the installed
+perf supports, perf gets a copy with shorter ones.
 
 Then: OGIVE_OTHERS=OUT cargo test -p ogive-profile --test others
 """

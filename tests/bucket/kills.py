@@ -4,8 +4,8 @@ usage: kills.py ROUNDS SEED OGIVE BUCKET PREFIX DIRECTORY
 
 Each round mounts s3://BUCKET/PREFIX, and three writers change their own files. It kills the daemon
 with -9 within a second and a half, in some rounds during the mount. Then it checks:
-- In the store at once: each object is as last synced or closed, or as the sync or close in progress
-  would leave it, and never a mixture.
+- In the store at once: each object is as last synced or closed, or as the current sync or close
+  would leave it.
 - After the next mount, in the store and in the mount: all acknowledged writes are there. Of an
   interrupted write, any beginning may be there. After an interrupted rename, one or both names have
   all bytes.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A bucket behind a mount, on a real HTTP store (moto, which accepts every key): bytes, names,
-# counts of requests, changes by another client, errors, and kill -9.
+# A bucket behind a mount, on a real HTTP store: moto, which accepts every key. It tests bytes,
+# names, counts of requests, changes by another client, errors, and kill -9.
 #
 # pip installs moto into a directory of this run. Exit code 77: moto cannot be installed, or this
 # machine cannot mount. OGIVE and other variables: see tests/mount/lib.sh.

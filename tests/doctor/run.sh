@@ -11,7 +11,7 @@
 # OGIVE     the program (default: target/release/ogive of this tree)
 #
 # Each load runs in its own control group. The answers are compared with the CPU time of the group
-# and of the machine in the same seconds, so other load cannot make an answer wrong. Exit code 77:
+# and of the machine in the same seconds. So other load cannot make an answer wrong. Exit code 77:
 # it cannot run here, and prints the reason.
 set -euo pipefail
 if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi

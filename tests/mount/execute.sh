@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A program that was written and closed through the mount can run from the source at once, without
-# ETXTBSY: close(2) returns when the daemon has no writable descriptor left. Writes through a
-# duplicated descriptor still arrive after the first one is closed.
+# ETXTBSY. This works because close(2) returns when the daemon has no writable descriptor left.
+# Writes through a duplicated descriptor still arrive after the first one is closed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite execute 'programs run from the source right after they were written'
 needs_ogive

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# fsstress of the Linux Test Project and xfstests: concurrent programs make, rename, link, write,
+# fsstress of the Linux Test Project and xfstests. Concurrent programs make, rename, link, write,
 # map, punch, copy and remove files at random, while another sets access control lists.
 #
-# Then the suite compares the mount with the source: names, kinds, modes, owners, links, sizes,
-# times, targets, inode numbers, extended attributes, lists and bytes. It does so at once, with warm
-# caches, and again after a new mount, with empty ones. It compares numbers of blocks only then,
-# because file systems allocate blocks seconds after a write.
+# Then the suite compares the mount with the source: names, all attributes, lists and bytes. It does
+# so at once, with warm caches, and again after a new mount, with empty ones. It compares numbers of
+# blocks only then, because file systems allocate blocks seconds after a write.
 #
 # Environment:
 #   FSSTRESS          the program (default: fsstress in $PATH, or that of XFSTESTS_DIR)

@@ -6,8 +6,8 @@
 # and ends with `passed`. All files of a suite are below $WORK, which is removed at the end.
 #
 # `suite` enters new mount and PID namespaces, so other mounts and processes cannot interfere. The
-# namespaces end with their first process: a killed suite leaves no process and no mount. $$ is
-# always 1 there, so names that are global on the machine are made from $WORK.
+# namespaces end with their first process: a killed suite leaves no process and no mount. There, $$
+# is always 1, so names that are global on the machine are made from $WORK.
 #
 # Suites do not sleep for fixed times. `eventually` waits for a condition, with a bound that no
 # working program reaches, and fails with the condition's name.

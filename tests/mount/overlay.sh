@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # overlayfs with a layer in the mount: the lower one, as for containers, or the upper one with its
-# work directory. overlayfs opens files of its layers without a lookup.
+# work directory. This matters because overlayfs opens files of its layers without a lookup.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite overlay 'overlayfs with its lower or its upper layer in the mount'
 needs_ogive

@@ -23,8 +23,8 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control caching permissions rights user reserve flags readonly times origin-errors
     vanished replaced cycles remount submounts overlay watchers passthrough hits-during-hang
-    hanging-source privileges coherence execute requests l2 l2-places l2-devices hostile-device mirror
-    durability fsx fio sqlite postgresql stress syscalls fsstress git trees pressure doctor
+    hanging-source privileges coherence execute requests l2 l2-places l2-devices hostile-device
+    mirror durability fsx fio sqlite postgresql stress syscalls fsstress git trees pressure doctor
     pjdfstest descriptors xfstests)
 over_uring=(rights coherence execute times watchers requests fsx fio mirror passthrough pjdfstest
     life control hits-during-hang hanging-source privileges pressure)

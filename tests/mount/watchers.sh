@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs that open files of a mount without a path lookup: fanotify, which opens a descriptor for
-# each event; servers with file handles; /proc/self/fd; and all of them through a bind mount. No
+# Opens of files without a path lookup, also through a bind mount. Three kinds are tested: by
+# fanotify, which opens a descriptor for each event, by file handle, and through /proc/self/fd. No
 # open fails and no event is lost if a file has several names, is new, or was just renamed.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite watchers 'opens without a path'
@@ -12,8 +12,8 @@ bound="$WORK/bound"
 mkdir "$source" "$bound"
 
 cat >"$WORK/watch.py" <<'PYTHON'
-"""Opens files in DIRECTORY while fanotify watches them, and prints faults. With the argument "asks",
-each open waits for a permission."""
+"""Opens files in DIRECTORY while fanotify watches them, and prints faults. If argument two is
+"asks", each open waits for a permission."""
 import ctypes, errno, os, select, struct, subprocess, sys, threading, time
 
 directory, asks = sys.argv[1], sys.argv[2] == "asks"

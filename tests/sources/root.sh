@@ -4,9 +4,9 @@
 #
 # usage: root.sh DIRECTORY
 #
-# DIRECTORY gets root.img, vmlinuz and initrd. ogive itself is not in the root: the guest gets it
-# through a shared folder, so this is built once. Environment: MIRROR, the mirror of Debian
-# (default: http://deb.debian.org/debian).
+# DIRECTORY gets root.img, vmlinuz and initrd. The guest gets ogive itself through a shared folder,
+# so the root is built only once. Environment: MIRROR, the mirror of Debian (default:
+# http://deb.debian.org/debian).
 set -eu
 directory=$1
 packages=linux-image-amd64,initramfs-tools,nfs-kernel-server,nfs-common,rpcbind,samba,cifs-utils

@@ -8,7 +8,7 @@
 # kind of source; `fail` ends the suite.
 #
 # Kinds of sources: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash, the server
-# maps root to nobody. With -small, its disk has 64 MiB.
+# maps root to `nobody`. With -small, its disk has 64 MiB.
 # shellcheck shell=bash
 
 GUEST="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Counts the NFS operations of the view and of the bare mount, for the same work in the same run.
 #
-# A row of the table has the work and the bounds of the view: operations in percent of those of the
-# bare mount, by default and with --direct-io. `none` allows no READ, and ignores other operations.
-# A row may end with a goal that is not reached yet; its bound is today's figure.
+# A row of the table has the work, and the bounds of the view by default and with --direct-io. They
+# are percents of the bare mount's operations. The bound `none` allows no READ, and ignores other
+# operations. A row may end with a goal that is not reached yet; its bound is today's figure.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite operations 'operations of NFS 4.2, compared with a mount without a view'
 

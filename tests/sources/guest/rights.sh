@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A server checks permissions itself. Each user has the same rights in the view as on the bare
-# mount, also with access lists, and where the server maps root to nobody.
+# mount. This also holds with access lists, and where the server maps root to `nobody`.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite rights 'three users on servers that check permissions themselves'
 # shellcheck source=tests/mount/users.bash
 source "$HERE/users.bash"
 
-# same_rights: one difference is expected. Where root is nobody, a program with the right to execute
-# but not to read does not run (docs/rights.md).
+# same_rights: one difference is expected. Where root is `nobody`, a program with the right to
+# execute but not to read does not run (docs/rights.md).
 same_rights() {
     EXPECTED_DIFFERENCE='' WITHOUT_LISTS=''
     # This server sees all users of a machine as one.

@@ -503,7 +503,11 @@ fn stale_names_and_bytes_are_shown_while_the_store_is_offline() {
     (0..1000).for_each(|_| bucket.doom(Operation::List, Fault::Fails(silent())));
     let heads = bucket.requests(Operation::Head);
     let stale = Origin::open(&origin, &node, OFlags::RDONLY).unwrap();
-    assert_eq!(origin.pinned_identity(&stale), origin.pinned_identity(&before), "the same contents");
+    assert_eq!(
+        origin.pinned_identity(&stale),
+        origin.pinned_identity(&before),
+        "the same contents"
+    );
     assert!(origin.availability().gone.is_some() && origin.availability().shows_stale);
     // No read waits for the store now.
     open(&origin, "d/f").unwrap();

@@ -1,7 +1,7 @@
 //! Prose: sentences of pages and comments, and what is wrong with them.
 //!
-//! A page is Markdown. A comment is a block of lines with one marker, read as Markdown too. Code,
-//! tables, headings and pictures are no prose. A sentence ends with its stop before a capital
+//! A page is Markdown. A comment is a block of lines with one marker, read as Markdown too; so is a
+//! docstring of Python. Code, tables, headings and pictures are no prose. A sentence ends with its stop before a capital
 //! letter, a digit or a mark, or with its paragraph or list item.
 
 use std::path::Path;
@@ -36,18 +36,21 @@ impl Sentence {
 /// What a file says.
 #[derive(Default)]
 pub(crate) struct Prose {
-    /// Of a page, or of the module's opening comment.
+    /// Of a page, or of the opening comment of a module or a script.
     pub(crate) head: Vec<Sentence>,
     /// Of all other comments.
     pub(crate) comments: Vec<Sentence>,
 }
 
 impl Prose {
-    /// Of a page or a source file; `None` for files of other kinds.
+    /// Of a page, a source file or a script; `None` for files of other kinds.
     pub(crate) fn of(file: &Path, text: &str) -> Option<Self> {
-        match file.extension()?.to_str()? {
-            "md" => Some(Self { head: sentences(text.lines()), comments: Vec::new() }),
-            "rs" => Some(of_comments(text)),
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("md") => Some(Self { head: sentences(text.lines()), comments: Vec::new() }),
+            Some("rs") => Some(of_comments(text)),
+            Some("py") => Some(of_script(text, true)),
+            Some("sh" | "bash" | "toml" | "yml") => Some(of_script(text, false)),
+            None if text.starts_with("#!") => Some(of_script(text, false)),
             _ => None,
         }
     }
@@ -58,13 +61,40 @@ fn of_comments(text: &str) -> Prose {
         // Code between two comments ends a paragraph, as an empty line does.
         text.lines().map(move |line| {
             let line = line.trim_start();
-            let text = line.strip_prefix(marker).filter(|text| !text.starts_with(['/', '!']));
-            text.map_or("", |text| text.strip_prefix(' ').unwrap_or(text))
+            let comment = line.strip_prefix(marker).filter(|text| !text.starts_with(['/', '!']));
+            comment.map_or("", |text| text.strip_prefix(' ').unwrap_or(text))
         })
     };
     let mut comments = sentences(marked("///"));
     comments.extend(sentences(marked("//")));
     Prose { head: sentences(marked("//!")), comments }
+}
+
+/// Comments that begin with `#`, and docstrings. The head ends with the first line of code. A line
+/// with a gap begins a row of a list of options, and a paragraph.
+fn of_script(text: &str, has_docstrings: bool) -> Prose {
+    let (mut head, mut comments) = (Vec::new(), Vec::new());
+    let (mut is_head, mut is_docstring) = (true, false);
+    for line in text.lines().map(str::trim) {
+        let docstring = line.strip_prefix("\"\"\"").filter(|_| has_docstrings && !is_docstring);
+        is_docstring |= docstring.is_some();
+        let prose = if is_docstring {
+            let prose = docstring.unwrap_or(line);
+            is_docstring = !prose.ends_with("\"\"\"");
+            prose.trim_end_matches('"')
+        } else if let Some(comment) = line.strip_prefix('#') {
+            comment.strip_prefix(' ').unwrap_or_default()
+        } else {
+            is_head &= line.is_empty();
+            ""
+        };
+        let part = if is_head { &mut head } else { &mut comments };
+        if prose.trim().contains("  ") {
+            part.push("");
+        }
+        part.push(prose);
+    }
+    Prose { head: sentences(head.into_iter()), comments: sentences(comments.into_iter()) }
 }
 
 fn sentences<'text>(lines: impl Iterator<Item = &'text str>) -> Vec<Sentence> {
@@ -159,6 +189,23 @@ mod tests {
         assert_eq!(prose.head.len(), 2);
         let comments: Vec<_> = prose.comments.iter().map(Sentence::beginning).collect();
         assert_eq!(comments, ["One thing.", "Why."]);
+    }
+
+    #[test]
+    fn scripts_have_comments_and_docstrings() {
+        let beginnings = |sentences: &[Sentence]| -> Vec<_> {
+            sentences.iter().map(Sentence::beginning).collect()
+        };
+        let shell = "#!/bin/sh\n# The idea.\n# Its use.\nset -e\n# shellcheck x\n#x\n    # Why.\n";
+        let prose = Prose::of(Path::new("setup"), shell).unwrap();
+        assert_eq!(beginnings(&prose.head), ["The idea.", "Its use."]);
+        assert_eq!(beginnings(&prose.comments), ["shellcheck x", "Why."]);
+        let python =
+            "\"\"\"The idea.\n\nIts use.\n\"\"\"\nimport x\n    \"\"\"Why.\"\"\"\nnone = 1\n";
+        let prose = Prose::of(Path::new("a.py"), python).unwrap();
+        assert_eq!(beginnings(&prose.head), ["The idea.", "Its use."]);
+        assert_eq!(beginnings(&prose.comments), ["Why."]);
+        assert!(Prose::of(Path::new("LICENSE"), "# text").is_none());
     }
 
     #[test]
