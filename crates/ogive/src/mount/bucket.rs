@@ -98,10 +98,10 @@ pub(crate) struct BucketArgs {
         long,
         value_enum,
         value_name = "CONVENTION",
-        default_value_t = Words::Off,
+        default_value_t = MetadataConvention::Off,
         help_heading = "Bucket options"
     )]
-    pub(crate) metadata: Words,
+    pub(crate) metadata: MetadataConvention,
 
     /// Behaviour while the store does not answer
     ///
@@ -124,7 +124,7 @@ pub(crate) struct BucketArgs {
 
 /// The choices of `--metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Words {
+pub(crate) enum MetadataConvention {
     /// Neither read nor store metadata: options set modes and owners, the store sets times
     Off,
     /// As s3fs does, and rclone for times: mode, uid, gid, mtime
@@ -133,7 +133,7 @@ pub(crate) enum Words {
     Gcs,
 }
 
-impl Words {
+impl MetadataConvention {
     fn convention(self) -> Convention {
         match self {
             Self::Off => Convention::Off,
@@ -326,7 +326,7 @@ impl BucketSource {
             BucketError::NoSuchBucket { .. } => {
                 refusal.hint("check its name, --region and --endpoint-url")
             }
-            BucketError::NotFound { .. } => refusal.hint("no key has this prefix; check it"),
+            BucketError::NotFound { .. } => refusal.hint("no key begins with it; check the prefix"),
             BucketError::Denied { .. } => refusal.hint(match self.remote.kind {
                 StoreKind::S3 => {
                     "check that there are credentials (environment, --profile), that they have not \

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ogive_bucket::StoreKind;
 
-use super::bucket::{BucketArgs, DIRECTORY_MODE, FILE_MODE, Offline, Words};
+use super::bucket::{BucketArgs, DIRECTORY_MODE, FILE_MODE, MetadataConvention, Offline};
 use crate::exit::{self, Refusal};
 
 /// Refuses addresses with other schemes that are not paths.
@@ -58,7 +58,7 @@ pub(super) fn refuse_of_amazon(
     kind: StoreKind,
     args: &BucketArgs,
 ) -> Result<(), Refusal> {
-    if kind == StoreKind::Azure && args.metadata == Words::Gcs {
+    if kind == StoreKind::Azure && args.metadata == MetadataConvention::Gcs {
         let what = "cannot mount: Azure does not allow hyphens in metadata names, which \
                     --metadata gcs uses";
         return Err(
@@ -96,7 +96,8 @@ fn how_to_reach(args: &BucketArgs) -> Option<&'static str> {
 
 /// Refuses options of stores: a web server is read-only, and read without credentials.
 pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
-    let found = how_to_reach(args).or((args.metadata != Words::Off).then_some("--metadata"));
+    let found =
+        how_to_reach(args).or((args.metadata != MetadataConvention::Off).then_some("--metadata"));
     let refused = |text: String| Refusal::new(exit::USAGE, text).hint("leave the option out");
     match (found, args.stage.given()) {
         (Some(option), _) => {
@@ -116,7 +117,7 @@ pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
         (args.gid.is_some(), "--gid"),
         (args.file_mode != FILE_MODE, "--file-mode"),
         (args.dir_mode != DIRECTORY_MODE, "--dir-mode"),
-        (args.metadata != Words::Off, "--metadata"),
+        (args.metadata != MetadataConvention::Off, "--metadata"),
         (args.offline != Offline::Error, "--offline"),
     ];
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
