@@ -32,7 +32,7 @@ const UPLOADS_MAX: usize = 1000;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum No {
+pub(super) enum Refusal {
     #[error("there is no such object")]
     NotFound,
     #[error("the condition does not hold")]
@@ -53,13 +53,13 @@ pub(super) struct ClientMetadata {
     /// User-defined metadata, by name.
     pub(super) metadata: BTreeMap<String, String>,
     /// HTTP headers.
-    #[serde(default)]
-    pub(super) words: Words,
+    #[serde(default, rename = "words")]
+    pub(super) headers: HttpHeaders,
 }
 
 /// The HTTP headers that are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Words {
+pub(super) struct HttpHeaders {
     pub(super) content_type: Option<String>,
     pub(super) content_encoding: Option<String>,
     pub(super) content_disposition: Option<String>,
@@ -96,16 +96,14 @@ impl Head {
 
 /// The condition of a change, on the existing object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Expected {
     Anything,
     Absent,
-    /// Any object.
     Present,
-    /// The object with this ETag.
     Tag(String),
 }
 
-impl Wanted {
+impl Expected {
     fn holds(&self, there: Option<&Head>) -> bool {
         match self {
             Self::Anything => true,
@@ -262,20 +260,20 @@ impl Objects {
         Ok(Scratch { path, file, size_bytes: 0 })
     }
 
-    pub(super) fn head(&self, key: &str) -> Result<Head, No> {
-        self.state.lock().objects.get(key).cloned().ok_or(No::NotFound)
+    pub(super) fn head(&self, key: &str) -> Result<Head, Refusal> {
+        self.state.lock().objects.get(key).cloned().ok_or(Refusal::NotFound)
     }
 
-    pub(super) fn read(&self, key: &str) -> Result<Open, No> {
+    pub(super) fn read(&self, key: &str) -> Result<Open, Refusal> {
         match File::open(file_of(&self.root, key)) {
             Ok(file) => Ok(read_head(file)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(No::NotFound),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Refusal::NotFound),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Starts to write an object.
-    pub(super) fn draft(&self, key: &str, beside: ClientMetadata) -> Result<Draft, No> {
+    pub(super) fn draft(&self, key: &str, beside: ClientMetadata) -> Result<Draft, Refusal> {
         let head = Head::new(key, beside)?;
         let mut line = serde_json::to_vec(&head).map_err(io::Error::other)?;
         line.push(b'\n');
@@ -285,7 +283,7 @@ impl Objects {
     }
 
     /// Makes an object visible, if the condition holds.
-    pub(super) fn put(&self, draft: Draft, wanted: &Wanted) -> Result<Head, No> {
+    pub(super) fn put(&self, draft: Draft, wanted: &Expected) -> Result<Head, Refusal> {
         let Draft { mut head, file, body_at } = draft;
         head.size_bytes = file.size_bytes - body_at;
         file.file.sync_data()?;
@@ -301,7 +299,7 @@ impl Objects {
     }
 
     /// Removes an object, if the condition holds. A missing object counts as removed.
-    pub(super) fn delete(&self, key: &str, wanted: &Wanted) -> Result<(), No> {
+    pub(super) fn delete(&self, key: &str, wanted: &Expected) -> Result<(), Refusal> {
         let _changing = self.change(key, wanted)?;
         if self.head(key).is_err() {
             return Ok(());
@@ -315,13 +313,13 @@ impl Objects {
     }
 
     /// Waits for the permission to change a key, then checks the condition.
-    fn change<'a>(&'a self, key: &'a str, wanted: &Wanted) -> Result<Changing<'a>, No> {
+    fn change<'a>(&'a self, key: &'a str, wanted: &Expected) -> Result<Changing<'a>, Refusal> {
         let mut state = self.state.lock();
         while state.changing.contains(key) {
             self.changed.wait(&mut state);
         }
         if !wanted.holds(state.objects.get(key)) {
-            return Err(No::ConditionFailed);
+            return Err(Refusal::ConditionFailed);
         }
         state.changing.insert(key.to_owned());
         Ok(Changing { objects: self, key })
@@ -378,24 +376,24 @@ impl Objects {
     }
 
     /// Begins a multipart upload. Returns its id.
-    pub(super) fn upload(&self, key: &str, beside: ClientMetadata) -> Result<String, No> {
+    pub(super) fn upload(&self, key: &str, beside: ClientMetadata) -> Result<String, Refusal> {
         let id = random()?;
         let (key, began, parts) = (key.to_owned(), SystemTime::now(), BTreeMap::new());
         let upload = Unfinished { key, began, beside, parts };
         let mut state = self.state.lock();
         if state.uploads.len() >= UPLOADS_MAX {
-            return Err(No::TooMany);
+            return Err(Refusal::TooMany);
         }
         state.uploads.insert(id.clone(), upload);
         Ok(id)
     }
 
     /// Stores a part. Returns its ETag.
-    pub(super) fn part(&self, id: &str, number: u16, file: Scratch) -> Result<String, No> {
+    pub(super) fn part(&self, id: &str, number: u16, file: Scratch) -> Result<String, Refusal> {
         let etag = random()?;
         let part = Part { etag: etag.clone(), file };
         let mut state = self.state.lock();
-        let upload = state.uploads.get_mut(id).ok_or(No::UnknownUpload)?;
+        let upload = state.uploads.get_mut(id).ok_or(Refusal::UnknownUpload)?;
         let replaced = upload.parts.insert(number, part);
         drop(state);
         drop(replaced);
@@ -407,13 +405,13 @@ impl Objects {
         &self,
         id: &str,
         parts: &[(u16, String)],
-        wanted: &Wanted,
-    ) -> Result<Head, No> {
-        let upload = self.state.lock().uploads.remove(id).ok_or(No::UnknownUpload)?;
+        wanted: &Expected,
+    ) -> Result<Head, Refusal> {
+        let upload = self.state.lock().uploads.remove(id).ok_or(Refusal::UnknownUpload)?;
         let mut draft = self.draft(&upload.key, upload.beside)?;
         for (number, etag) in parts {
             let part = upload.parts.get(number).filter(|part| part.etag == *etag);
-            let file = &part.ok_or(No::InvalidPart)?.file;
+            let file = &part.ok_or(Refusal::InvalidPart)?.file;
             draft.file.append(&file.file, 0, file.size_bytes)?;
         }
         self.put(draft, wanted)
@@ -430,15 +428,15 @@ impl Objects {
     }
 
     /// Numbers, ETags and sizes of the parts of an upload.
-    pub(super) fn parts(&self, id: &str) -> Result<Vec<(u16, String, u64)>, No> {
+    pub(super) fn parts(&self, id: &str) -> Result<Vec<(u16, String, u64)>, Refusal> {
         let state = self.state.lock();
-        let parts = state.uploads.get(id).ok_or(No::UnknownUpload)?.parts.iter();
+        let parts = state.uploads.get(id).ok_or(Refusal::UnknownUpload)?.parts.iter();
         Ok(parts.map(|(number, part)| (*number, part.etag.clone(), part.file.size_bytes)).collect())
     }
 
-    pub(super) fn abort(&self, id: &str) -> Result<(), No> {
+    pub(super) fn abort(&self, id: &str) -> Result<(), Refusal> {
         let gone = self.state.lock().uploads.remove(id);
-        gone.map(drop).ok_or(No::UnknownUpload)
+        gone.map(drop).ok_or(Refusal::UnknownUpload)
     }
 }
 
@@ -463,7 +461,7 @@ mod tests {
     use std::os::unix::fs::FileExt as _;
     use std::sync::Arc;
 
-    fn put(objects: &Objects, key: &str, body: &str, wanted: &Wanted) -> Result<Head, No> {
+    fn put(objects: &Objects, key: &str, body: &str, wanted: &Expected) -> Result<Head, Refusal> {
         let mut draft = objects.draft(key, ClientMetadata::default())?;
         draft.file.write(body.as_bytes())?;
         objects.put(draft, wanted)
@@ -482,7 +480,7 @@ mod tests {
         let keys = ["a", "a/b", "a//b", "../up", "\n", &"x".repeat(1024), "ü/ ", "."];
         let objects = Objects::open(root.path()).unwrap();
         for key in keys {
-            put(&objects, key, key, &Wanted::Absent).unwrap();
+            put(&objects, key, key, &Expected::Absent).unwrap();
         }
         let scratch = objects.scratch().unwrap();
         std::mem::forget(scratch);
@@ -500,17 +498,20 @@ mod tests {
     fn a_condition_that_does_not_hold_changes_nothing() {
         let root = tempfile::tempdir().unwrap();
         let objects = Objects::open(root.path()).unwrap();
-        let stale = put(&objects, "k", "one", &Wanted::Absent).unwrap();
-        put(&objects, "k", "two", &Wanted::Tag(stale.etag.clone())).unwrap();
-        for wanted in [Wanted::Absent, Wanted::Tag(stale.etag)] {
-            assert!(matches!(put(&objects, "k", "three", &wanted), Err(No::ConditionFailed)));
-            assert!(matches!(objects.delete("k", &wanted), Err(No::ConditionFailed)));
+        let stale = put(&objects, "k", "one", &Expected::Absent).unwrap();
+        put(&objects, "k", "two", &Expected::Tag(stale.etag.clone())).unwrap();
+        for wanted in [Expected::Absent, Expected::Tag(stale.etag)] {
+            assert!(matches!(put(&objects, "k", "three", &wanted), Err(Refusal::ConditionFailed)));
+            assert!(matches!(objects.delete("k", &wanted), Err(Refusal::ConditionFailed)));
         }
         assert_eq!(body(&objects, "k"), "two");
-        assert!(matches!(put(&objects, "l", "", &Wanted::Present), Err(No::ConditionFailed)));
-        objects.delete("k", &Wanted::Present).unwrap();
-        assert!(matches!(objects.read("k"), Err(No::NotFound)));
-        objects.delete("k", &Wanted::Anything).unwrap();
+        assert!(matches!(
+            put(&objects, "l", "", &Expected::Present),
+            Err(Refusal::ConditionFailed)
+        ));
+        objects.delete("k", &Expected::Present).unwrap();
+        assert!(matches!(objects.read("k"), Err(Refusal::NotFound)));
+        objects.delete("k", &Expected::Anything).unwrap();
     }
 
     #[test]
@@ -523,7 +524,7 @@ mod tests {
                     let objects = Arc::clone(&objects);
                     scope.spawn(move || {
                         let done = |number: usize| {
-                            put(&objects, &number.to_string(), "x", &Wanted::Absent).is_ok()
+                            put(&objects, &number.to_string(), "x", &Expected::Absent).is_ok()
                         };
                         (0..20).filter(|number| done(*number)).count()
                     })
@@ -539,7 +540,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let objects = Objects::open(root.path()).unwrap();
         for key in ["a", "b/", "b/1", "b/2", "b0", "c/d/e", "c/x", "d"] {
-            put(&objects, key, "", &Wanted::Anything).unwrap();
+            put(&objects, key, "", &Expected::Anything).unwrap();
         }
         let all = |prefix: &str, delimiter, max| {
             let (mut found, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
@@ -577,16 +578,16 @@ mod tests {
         let id = objects.upload("k", ClientMetadata::default()).unwrap();
         let (two, lost) = (part(&id, 2, "two"), part(&id, 1, "lost"));
         let one = part(&id, 1, "one");
-        assert!(matches!(objects.read("k"), Err(No::NotFound)));
+        assert!(matches!(objects.read("k"), Err(Refusal::NotFound)));
         let parts = [(1, one), (2, two)];
-        objects.complete(&id, &parts, &Wanted::Absent).unwrap();
+        objects.complete(&id, &parts, &Expected::Absent).unwrap();
         assert_eq!(body(&objects, "k"), "onetwo");
-        let again = objects.complete(&id, &parts, &Wanted::Anything);
-        assert!(matches!(again, Err(No::UnknownUpload)));
+        let again = objects.complete(&id, &parts, &Expected::Anything);
+        assert!(matches!(again, Err(Refusal::UnknownUpload)));
         let id = objects.upload("k", ClientMetadata::default()).unwrap();
         part(&id, 1, "new");
-        let wrong = objects.complete(&id, &[(1, lost)], &Wanted::Anything);
-        assert!(matches!(wrong, Err(No::InvalidPart)));
+        let wrong = objects.complete(&id, &[(1, lost)], &Expected::Anything);
+        assert!(matches!(wrong, Err(Refusal::InvalidPart)));
         let id = objects.upload("k", ClientMetadata::default()).unwrap();
         let etag = part(&id, 3, "three");
         assert_eq!(objects.parts(&id).unwrap(), [(3, etag, 5)]);

@@ -4,7 +4,9 @@
 //! multipart uploads, copies. The library answers everything else (versions, tags, access lists)
 //! with 501.
 
-use crate::object_files::{ClientMetadata, Head, No, Objects, Open, Page, Scratch, Wanted, Words};
+use crate::object_files::{
+    ClientMetadata, Expected, Head, HttpHeaders, Objects, Open, Page, Refusal, Scratch,
+};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::StatusCode;
@@ -30,21 +32,21 @@ pub(super) struct Service {
     pub(super) bucket: &'static str,
 }
 
-impl From<No> for S3Error {
-    fn from(no: No) -> Self {
-        let code = match no {
-            No::NotFound => S3ErrorCode::NoSuchKey,
-            No::ConditionFailed => S3ErrorCode::PreconditionFailed,
-            No::UnknownUpload => S3ErrorCode::NoSuchUpload,
-            No::InvalidPart => S3ErrorCode::InvalidPart,
-            No::TooMany => S3ErrorCode::SlowDown,
-            No::Io(ref error) if error.kind() == io::ErrorKind::StorageFull => {
+impl From<Refusal> for S3Error {
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal {
+            Refusal::NotFound => S3ErrorCode::NoSuchKey,
+            Refusal::ConditionFailed => S3ErrorCode::PreconditionFailed,
+            Refusal::UnknownUpload => S3ErrorCode::NoSuchUpload,
+            Refusal::InvalidPart => S3ErrorCode::InvalidPart,
+            Refusal::TooMany => S3ErrorCode::SlowDown,
+            Refusal::Io(ref error) if error.kind() == io::ErrorKind::StorageFull => {
                 S3ErrorCode::Custom("StorageFull".into())
             }
-            No::Io(_) => S3ErrorCode::InternalError,
+            Refusal::Io(_) => S3ErrorCode::InternalError,
         };
         let is_full = matches!(code, S3ErrorCode::Custom(_));
-        let mut error = Self::with_message(code, no.to_string());
+        let mut error = Self::with_message(code, refusal.to_string());
         if is_full {
             error.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
         }
@@ -53,14 +55,14 @@ impl From<No> for S3Error {
 }
 
 /// The condition of a change.
-fn wanted(matches: Option<&ETagCondition>, none: Option<&ETagCondition>) -> S3Result<Wanted> {
+fn wanted(matches: Option<&ETagCondition>, none: Option<&ETagCondition>) -> S3Result<Expected> {
     match (matches, none) {
-        (None, None) => Ok(Wanted::Anything),
-        (None, Some(ETagCondition::Any)) => Ok(Wanted::Absent),
-        (Some(ETagCondition::Any), None) => Ok(Wanted::Present),
+        (None, None) => Ok(Expected::Anything),
+        (None, Some(ETagCondition::Any)) => Ok(Expected::Absent),
+        (Some(ETagCondition::Any), None) => Ok(Expected::Present),
         (Some(ETagCondition::ETag(etag)), None) => {
             // A weak ETag matches no object.
-            Ok(Wanted::Tag(etag.as_strong().unwrap_or_default().to_owned()))
+            Ok(Expected::Tag(etag.as_strong().unwrap_or_default().to_owned()))
         }
         _ => Err(s3_error!(NotImplemented, "this condition is not supported")),
     }
@@ -94,7 +96,7 @@ macro_rules! beside {
     ($input:ident) => {
         ClientMetadata {
             metadata: $input.metadata.into_iter().flatten().collect(),
-            words: Words {
+            headers: HttpHeaders {
                 content_type: $input.content_type,
                 content_encoding: $input.content_encoding,
                 content_disposition: $input.content_disposition,
@@ -105,8 +107,8 @@ macro_rules! beside {
 }
 
 /// The media type of an object; Amazon's default if the client gave none.
-fn content_type(words: &Words) -> Option<String> {
-    Some(words.content_type.clone().unwrap_or_else(|| "binary/octet-stream".to_owned()))
+fn content_type(headers: &HttpHeaders) -> Option<String> {
+    Some(headers.content_type.clone().unwrap_or_else(|| "binary/octet-stream".to_owned()))
 }
 
 fn part_number(number: PartNumber) -> S3Result<u16> {
@@ -121,7 +123,7 @@ async fn receive(body: Option<StreamingBlob>, file: &mut Scratch) -> S3Result<()
     let Some(mut body) = body else { return Ok(()) };
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| s3_error!(IncompleteBody))?;
-        block_in_place(|| file.write(&piece)).map_err(No::from)?;
+        block_in_place(|| file.write(&piece)).map_err(Refusal::from)?;
     }
     Ok(())
 }
@@ -235,10 +237,10 @@ impl S3 for Service {
             content_length: Some(head.size_bytes as i64),
             e_tag: etag(&head),
             last_modified: Some(head.modified().into()),
-            content_type: content_type(&head.beside.words),
-            content_encoding: head.beside.words.content_encoding,
-            content_disposition: head.beside.words.content_disposition,
-            cache_control: head.beside.words.cache_control,
+            content_type: content_type(&head.beside.headers),
+            content_encoding: head.beside.headers.content_encoding,
+            content_disposition: head.beside.headers.content_disposition,
+            cache_control: head.beside.headers.cache_control,
             metadata: Some(head.beside.metadata.into_iter().collect()),
             ..Default::default()
         }))
@@ -267,10 +269,10 @@ impl S3 for Service {
             content_range,
             e_tag: etag(&head),
             last_modified: Some(head.modified().into()),
-            content_type: content_type(&head.beside.words),
-            content_encoding: head.beside.words.content_encoding,
-            content_disposition: head.beside.words.content_disposition,
-            cache_control: head.beside.words.cache_control,
+            content_type: content_type(&head.beside.headers),
+            content_encoding: head.beside.headers.content_encoding,
+            content_disposition: head.beside.headers.content_disposition,
+            cache_control: head.beside.headers.cache_control,
             metadata: Some(head.beside.metadata.into_iter().collect()),
             body: Some(send(open, range.start, range.end)),
             ..Default::default()
@@ -310,8 +312,8 @@ impl S3 for Service {
             let kept = if is_new { beside!(input) } else { open.head.beside.clone() };
             let mut draft = self.objects.draft(&input.key, kept)?;
             let copied = draft.file.append(&open.file, open.body_at, open.head.size_bytes);
-            copied.map_err(No::from)?;
-            Ok::<_, S3Error>(self.objects.put(draft, &Wanted::Anything)?)
+            copied.map_err(Refusal::from)?;
+            Ok::<_, S3Error>(self.objects.put(draft, &Expected::Anything)?)
         };
         let head = block_in_place(copy)?;
         let copied = CopyObjectResult {
@@ -342,7 +344,7 @@ impl S3 for Service {
         self.check(&input.bucket)?;
         let mut deleted = Vec::new();
         for object in input.delete.objects {
-            block_in_place(|| self.objects.delete(&object.key, &Wanted::Anything))?;
+            block_in_place(|| self.objects.delete(&object.key, &Expected::Anything))?;
             deleted.push(DeletedObject { key: Some(object.key), ..Default::default() });
         }
         let output = DeleteObjectsOutput { deleted: Some(deleted), ..Default::default() };
@@ -440,7 +442,7 @@ impl S3 for Service {
         let input = request.input;
         self.check(&input.bucket)?;
         let number = part_number(input.part_number)?;
-        let mut file = block_in_place(|| self.objects.scratch()).map_err(No::from)?;
+        let mut file = block_in_place(|| self.objects.scratch()).map_err(Refusal::from)?;
         receive(input.body, &mut file).await?;
         let etag = block_in_place(|| self.objects.part(&input.upload_id, number, file))?;
         let e_tag = Some(ETag::Strong(etag));
@@ -462,8 +464,8 @@ impl S3 for Service {
             readable(&open.head, matches, input.copy_source_if_none_match.as_ref())?;
             let range = input.copy_source_range.as_deref();
             let (from, bytes) = copied_range(range, open.head.size_bytes)?;
-            let mut file = self.objects.scratch().map_err(No::from)?;
-            file.append(&open.file, open.body_at + from, bytes).map_err(No::from)?;
+            let mut file = self.objects.scratch().map_err(Refusal::from)?;
+            file.append(&open.file, open.body_at + from, bytes).map_err(Refusal::from)?;
             Ok::<_, S3Error>(self.objects.part(&input.upload_id, number, file)?)
         };
         let e_tag = Some(ETag::Strong(block_in_place(copy)?));
@@ -584,8 +586,8 @@ mod tests {
     #[test]
     fn unsupported_conditions_are_refused_and_not_ignored() {
         let tag = ETagCondition::ETag(ETag::Strong("x".into()));
-        assert_eq!(wanted(Some(&tag), None).unwrap(), Wanted::Tag("x".into()));
-        assert_eq!(wanted(None, Some(&ETagCondition::Any)).unwrap(), Wanted::Absent);
+        assert_eq!(wanted(Some(&tag), None).unwrap(), Expected::Tag("x".into()));
+        assert_eq!(wanted(None, Some(&ETagCondition::Any)).unwrap(), Expected::Absent);
         assert!(wanted(None, Some(&tag)).is_err());
         assert!(wanted(Some(&tag), Some(&ETagCondition::Any)).is_err());
     }

@@ -226,7 +226,7 @@ fn a_name_that_the_store_would_change_is_refused_at_its_creation() {
         assert_eq!(m.read("new\nline").unwrap(), b"shown");
         let mut hidden = Vec::new();
         m.hidden(&mut |key, why| hidden.push(format!("{key}: {why}")));
-        assert_eq!(hidden, ["d\\e: Azure takes a backslash for a slash"]);
+        assert_eq!(hidden, ["d\\e: Azure treats a backslash as a slash"]);
         assert_eq!(stored(&bucket, "tree/x").unwrap(), b"precious");
         assert_eq!(stored(&bucket, "f").unwrap(), b"bytes");
         m.unlink("f").unwrap();
