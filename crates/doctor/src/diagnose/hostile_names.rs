@@ -81,14 +81,12 @@ fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
     for known in &mut evidence.properties {
         known.owner = if known.of_pool { name.to_owned() } else { data_set.clone() };
     }
-    for property_name in
-        ["compression", "checksum", "atime", "xattr", "sync", "dedup", "primarycache"]
-    {
-        evidence.properties.retain(|known| known.name != property_name);
-        evidence.properties.push(property(property_name, false, name));
+    for key in ["compression", "checksum", "atime", "xattr", "sync", "dedup", "primarycache"] {
+        evidence.properties.retain(|known| known.name != key);
+        evidence.properties.push(property(key, false, name));
     }
-    for property_name in ["autotrim", "autoexpand"] {
-        evidence.properties.push(property(property_name, true, name));
+    for key in ["autotrim", "autoexpand"] {
+        evidence.properties.push(property(key, true, name));
     }
     let row = |text: String| PoolLine {
         pool: name.to_owned(),
