@@ -9,8 +9,8 @@ diagnose). For every case it lists the signs that hold, those shown not to hold,
 ones. A weight is a ratio of likelihoods: the frequency of the sign with its cause, divided by its
 frequency without; see weight(). The program itself ranks the answers, with the given weights.
 
-The score is printed three times: with the weights of the rules' files, with weights counted over
-all cases, and with weights counted without the case itself. Files called check.jsonl are never
+Prints the score with the weights of the rules' files, with weights counted over all cases, and with
+weights counted over all other cases. Files called check.jsonl are never
 read. Python's standard library is enough.
 """
 import argparse

@@ -5,14 +5,12 @@
 #
 # --quick asks the crate's example "diagnose", one process for all cases, instead of the program,
 # and leaves out the score with other weights.
-# DIRECTORY holds facts.jsonl, or learn.jsonl and check.jsonl, with render.py; the answers are
-# scored by bench/doctor/cases/score.py. Default: $OGIVE_CASES, else bench/doctor/cases. check.jsonl
-# is for checking only: authors of rules must not see its cases, so only its totals are printed
-# unless --show-check is given.
 #
 # DIRECTORY holds render.py, and facts.jsonl, or learn.jsonl and check.jsonl. Default: $OGIVE_CASES,
-# then bench/doctor/cases. The script bench/doctor/cases/score.py scores the answers. Authors of
-# rules must not see the cases of check.jsonl, so without --show-check only its totals are printed.
+# then bench/doctor/cases. The script bench/doctor/cases/score.py scores the answers.
+#
+# Authors of rules must not see the cases of check.jsonl, so without --show-check only its totals
+# are printed.
 #
 # Then learn.py scores learn.jsonl, and facts.jsonl and burnt.jsonl of DIRECTORY or $OGIVE_CASES. It
 # does so with the present weights, with weights counted over these cases, and with each case left

@@ -15,12 +15,12 @@
 #   ENGINE_BIN     measures this program instead of building one
 #   BENCH_PREFIX   a command put before each timed piece (two workloads), for machines on which such
 #                  pieces take turns
-#   BENCH_CHANGED  1: measures a tree that differs from its commit, and marks the results
+#   BENCH_CHANGED  1: measures a tree that differs from its commit, and marks the results.
 #   ROCKSDB_INCLUDE_DIR, ROCKSDB_LIB_DIR
 #                  the folders of RocksDB, if it is not the system's (librocksdb-dev)
 #
-# A part that is named is added to the existing results. RocksDB's HyperClockCache is a candidate if
-# its header is found. The times of `full` take some ten minutes, the counts as long again.
+# RocksDB's HyperClockCache is a candidate if its header is found. The times of `full` take some ten
+# minutes, the counts as long again.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"

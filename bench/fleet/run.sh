@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the doctor over a fleet: makes COUNT captures (1000), diagnoses them three times, and
-# prints seconds of the clock and of the CPU, and the peak memory. OGIVE names the program (default:
+# Measures the doctor over a fleet: makes COUNT captures (1000) and diagnoses them three times.
+# Prints seconds of the clock and of the CPU, and the peak memory. OGIVE names the program (default:
 # target/release/ogive).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Measures the judgement of each policy, and writes it into docs/policy.md: a table over the golden
-# rows of all traces, one with the engine, one over synthetic traces, and the effect of other
-# constants of the duel.
+# Measures the judgement of each policy, and writes it into docs/policy.md. The tables are the
+# golden rows of all traces, the engine, synthetic traces, and other constants of the duel.
 #
-# Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder] It takes about
-# half an hour of one processor. BENCH_CHANGED=1 measures a tree that differs from its commit, and
-# marks the results.
+# usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
+#
+# It takes about half an hour of one processor. BENCH_CHANGED=1 measures a tree that differs from
+# its commit, and marks the results.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 results=${1:-$here/../results/judgement}
