@@ -296,5 +296,5 @@ fn invalid_objects_are_reported_as_such() {
     fs::write(&file, "nothing of the kind").unwrap();
     let output = stat(directory.path(), &["--objects"]);
     assert_code(&output, 1);
-    assert!(stderr(&output).contains("is not what it should be"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has invalid content"), "{}", stderr(&output));
 }
