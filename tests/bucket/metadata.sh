@@ -125,7 +125,7 @@ mount_at four
 ls "$WORK/four" "$WORK/four/a" "$WORK/four/d" >/dev/null
 hidden="$(cat "$WORK/four/.ogive/hidden")"
 for line in $'a//\tit has an empty part' $'d/../\tit has a part . or ..' \
-    $' lead\tit begins or ends with white space' $'shadow\ta directory has its name'; do
+    $' lead\tit begins or ends with white space' $'shadow\ta directory has the same name'; do
     grep -qxF "$line" <<<"$hidden" || fail "not listed: $line; listed: $hidden"
 done
 unmount_view "$WORK/four"

@@ -52,7 +52,7 @@ unmount_view "$WORK/mount"
 
 say 'errors name the cause'
 expect_failure 'check the address' "$OGIVE" mount "$url/none/" "$WORK/mount"
-expect_failure 'only read' "$OGIVE" mount --stage "$WORK/stage" "$url/" "$WORK/mount"
-expect_failure 'a password does not belong' \
+expect_failure 'read-only' "$OGIVE" mount --stage "$WORK/stage" "$url/" "$WORK/mount"
+expect_failure 'must not contain a password' \
     "$OGIVE" mount "http://a:b@127.0.0.1:$port/" "$WORK/mount"
 passed

@@ -22,7 +22,7 @@ below() {
 # times.
 doubts() {
     grep -q "\"file_system\": \"$1 at " "$view/.ogive/mount" &&
-        "$OGIVE" stat "$view" 1 1 2>&1 | grep -q "^ogive: $1 at .*--trust-times"
+        "$OGIVE" stat "$view" 1 1 2>&1 | grep -q "^ogive: .*$1 at .*--trust-times"
 }
 
 # change_and_put_back DIRECTORY: writes other bytes of the same length, and restores the old time.
