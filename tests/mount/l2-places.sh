@@ -108,7 +108,7 @@ done
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'verify finds bad records'
 
 say 'discard'
-expect_failure 'no device' "$OGIVE" l2 discard "$WORK"
+expect_failure 'not a device' "$OGIVE" l2 discard "$WORK"
 "$OGIVE" l2 discard "$BLOCK" >"$WORK/discarded" 2>&1 || {
     grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
     say 'this loop device has no discard, and the command says so'
