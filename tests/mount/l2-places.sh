@@ -269,7 +269,7 @@ grep -q 'l2hits' <<<"$columns" || fail "stat does not print columns of the secon
 end_of 60 'the end of the mount in the foreground' "$foreground" ||
     fail 'the mount in the foreground failed'
 cat "$WORK/messages" "$WORK/messages.out" >"$WORK/all"
-grep -Eq 'read [0-9.]+ [KMG]?i?B: [0-9]+% memory, [0-9]+% L2, [0-9]+% origin' "$WORK/all" ||
+grep -Eq 'read [0-9.]+ [KMG]?i?B: [0-9]+% memory, [0-9]+% L2, [0-9]+% source' "$WORK/all" ||
     fail "no headline: $(cat "$WORK/all")"
 grep -q ': 0% memory, 0% L2' "$WORK/all" &&
     fail 'the headline does not count hits of the second level'

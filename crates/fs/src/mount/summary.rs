@@ -69,7 +69,7 @@ impl Summary {
         let percent = |bytes: u64| 100.0 * bytes as f64 / all as f64;
         write!(
             f,
-            ": {:.0}% memory, {:.0}% L2, {:.0}% origin",
+            ": {:.0}% memory, {:.0}% L2, {:.0}% source",
             percent(memory),
             percent(second_level_bytes),
             percent(self.origin_bytes)
@@ -89,7 +89,7 @@ impl fmt::Display for Summary {
         }
         write!(
             f,
-            ", {} from the origin, wrote {}, in {}",
+            ", {} from the source, wrote {}, in {}",
             Bytes(self.origin_bytes),
             Bytes(self.written_bytes),
             Span(self.duration)
@@ -129,7 +129,7 @@ mod tests {
         };
         assert_eq!(
             summary.to_string(),
-            "/mnt: read 81.0 GiB (93.0% of records from memory), 1.5 KiB from the origin, \
+            "/mnt: read 81.0 GiB (93.0% of records from memory), 1.5 KiB from the source, \
              wrote 7 B, in 3 h 2 min"
         );
         assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
@@ -140,7 +140,7 @@ mod tests {
         };
         assert_eq!(
             three.to_string(),
-            "/mnt: read 81.0 GiB: 62% memory, 31% L2, 7% origin, wrote 7 B, in 3 h 2 min"
+            "/mnt: read 81.0 GiB: 62% memory, 31% L2, 7% source, wrote 7 B, in 3 h 2 min"
         );
         let idle = Summary { hits: 0, misses: 0, duration: Duration::from_millis(1500), ..summary };
         assert!(idle.to_string().contains("read 81.0 GiB, 1.5 KiB"));
