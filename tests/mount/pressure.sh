@@ -83,6 +83,8 @@ remove_group() {
     code=$?
     # A failed suite may leave the neighbour running.
     xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null
+    # The directory of the output is gone.
+    LAST_OUTPUT=/dev/null
     within_seconds 60 rmdir "$GROUP"
     exit "$code"
 }
