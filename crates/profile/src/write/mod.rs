@@ -43,21 +43,12 @@ impl Output {
         ("json", &[".json"], Self::Json),
     ];
 
-    /// Chooses the output by a file's name. `NAME.FORMAT.json` asks for a format of that name, so
-    /// it chooses nothing if the format is unknown.
+    /// Chooses the output by the end of a file's name; `None` if no output has this ending.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let chooses = |ending: &&str| name.ends_with(*ending);
-        let (_, _, output) =
-            Self::ALL.into_iter().find(|(_, endings, _)| endings.iter().any(chooses))?;
-        let names_format = |stem: &str| {
-            stem.rsplit_once('.').is_some_and(|(before, format)| {
-                !before.is_empty() && format.bytes().all(|byte| byte.is_ascii_alphabetic())
-            })
-        };
-        let is_unknown =
-            output == Self::Json && name.strip_suffix(".json").is_some_and(names_format);
-        (!is_unknown).then_some(output)
+        let found = Self::ALL.into_iter().find(|(_, endings, _)| endings.iter().any(chooses));
+        found.map(|(_, _, output)| output)
     }
 }
 
@@ -133,10 +124,10 @@ mod tests {
         assert_eq!(of("a/b.HTML"), Some(Output::Html));
         assert_eq!(of("cpu.pb.gz"), Some(Output::Pprof));
         assert_eq!(of("x.firefox.json"), Some(Output::Firefox));
-        for plain in ["x.json", "x.2026-05-01.json", ".x.json", "6.12.json"] {
+        for plain in ["x.json", "x.2026-05-01.json", ".x.json", "run.after.json"] {
             assert_eq!(of(plain), Some(Output::Json), "{plain}");
         }
-        for unknown in ["x", "x.json.gz", "x.speedscope.json", "x.Perfetto.JSON"] {
+        for unknown in ["x", "x.json.gz", "x.perfetto"] {
             assert_eq!(of(unknown), None, "{unknown}");
         }
     }
